@@ -9,11 +9,14 @@ mod child;
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::diagnostics::LogListener;
 use cuda_launch::error::HostPanic;
+use cuda_launch::event::EventWaitFlags;
 use cuda_launch::stream::HostWait;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, LaunchConfig, cuda_launch,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind,
+    LaunchConfig, cuda_launch,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
@@ -302,12 +305,98 @@ fn functions_behind_a_fault_are_dropped_uncalled() {
     drop(release);
     let error = stream.synchronize().unwrap_err();
     assert!(error.is_sticky(), "{error}");
-    assert_eq!((called.load(Ordering::Relaxed), Arc::strong_count(&owned)), (0, 1));
+    // On a thread of their own.
+    while Arc::strong_count(&owned) != 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(called.load(Ordering::Relaxed), 0);
     let refused = owned.clone();
     assert!(stream.call_host(move || drop(refused)).unwrap_err().is_sticky());
     assert_eq!(Arc::strong_count(&owned), 1);
     drop((stream, module, ctx));
     std::process::exit(42);
+}
+
+/// What a function owns may use the memory whose access is just being ordered where the fault is seen.
+#[test]
+fn what_functions_behind_a_fault_own_waits_for_nobody() {
+    const TEST: &str = "what_functions_behind_a_fault_own_waits_for_nobody";
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
+        return;
+    }
+    struct Reads(Arc<DeviceBuffer<u32>>, CudaStream, mpsc::Sender<bool>);
+    impl Drop for Reads {
+        fn drop(&mut self) {
+            let told = self.0.to_host_vec(&self.1).is_err_and(|error| error.is_sticky());
+            self.2.send(told).unwrap();
+        }
+    }
+    let ctx = quiet();
+    let streams = [(); 3].map(|()| ctx.new_stream().unwrap());
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    let x = Arc::new(DeviceBuffer::<u32>::zeroed(&streams[0], 4).unwrap());
+    let mut y = DeviceBuffer::<u32>::zeroed(&streams[1], 4).unwrap();
+    ctx.synchronize().unwrap();
+    let ((release, held), (tell, told)) = (mpsc::channel::<()>(), mpsc::channel());
+    streams[0].call_host(move || held.recv().unwrap_or_default()).unwrap();
+    unsafe {
+        cuda_launch! { kernel: write_f32, module: module, stream: streams[0], config: LaunchConfig::for_num_elems(1),
+        args: [DevicePtrMut::<u8>::from_raw(0), 16i64, 1.0f32] }
+    }
+    .unwrap();
+    let reads = Reads(x.clone(), streams[2].clone(), tell);
+    streams[0].call_host(move || drop(reads)).unwrap();
+    drop(release);
+    // Behind the fault, which nobody was told of.
+    while unsafe { ctx.driver().cuStreamQuery(streams[0].raw()) } == CUresult::CUDA_ERROR_NOT_READY {
+        std::thread::yield_now();
+    }
+    assert!(y.view_mut().copy_from_device(&streams[1], &*x).unwrap_err().is_sticky());
+    assert!(told.recv_timeout(SOON).unwrap(), "it was told of the fault");
+    std::process::exit(42);
+}
+
+/// A driver tells its log in the middle of the call that it refuses, where this crate may hold a lock.
+#[test]
+fn a_listener_of_the_log_does_not_wait_for_the_call_that_it_hears_of() {
+    type Act = Box<dyn Fn() -> Result<(), Error> + Send>;
+    let (ctx, _alone) = context_alone();
+    let act: Arc<Mutex<Option<Act>>> = Arc::default();
+    let (taken, (tell, told)) = (act.clone(), mpsc::channel());
+    let listener = LogListener::new(ctx.driver(), move |_, _| {
+        let act = taken.lock().unwrap().take();
+        act.into_iter().for_each(|act| tell.send(act()).unwrap());
+    });
+    let _listener = match listener {
+        Err(error) if error.is_unsupported() => return,
+        listener => listener.unwrap(),
+    };
+    let emulated = ctx.device_name().unwrap().contains("emulator");
+    let refused = || match told.try_recv() {
+        Ok(answer) => assert!(matches!(answer.unwrap_err().kind(), ErrorKind::InHostCallback(_))),
+        // Not all drivers log everything.
+        Err(_) => assert!(!emulated),
+    };
+    let (event, other) = (ctx.new_event().unwrap(), Arc::new(ctx.new_event().unwrap()));
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
+        event.record(stream)?;
+        let (captured, other) = (stream.clone(), other.clone());
+        *act.lock().unwrap() = Some(Box::new(move || other.record(&captured)));
+        assert!(stream.wait_with(&event, EventWaitFlags::from_bits_retain(64)).is_err());
+        act.lock().unwrap().take();
+        refused();
+        Ok(())
+    });
+    graph.unwrap();
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    let same = module.clone();
+    *act.lock().unwrap() = Some(Box::new(move || same.load_function("write_f32").map(drop)));
+    assert!(module.load_function("missing").unwrap_err().is_not_found());
+    act.lock().unwrap().take();
+    refused();
+    module.load_function("write_f32").unwrap();
 }
 
 /// Half of the functions panic; each stream is told of its own, and of no other.

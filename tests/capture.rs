@@ -12,8 +12,8 @@ use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
-    LaunchConfig, cuda_launch,
+    Attribute, CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error,
+    ErrorKind, LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -246,6 +246,71 @@ fn events_do_not_lead_in_or_out_of_a_capture() {
     inside.record(&gpu.stream).unwrap();
     gpu.stream.wait(&inside).unwrap();
     inside.synchronize().unwrap();
+}
+
+/// A stream that waits for an event of a capture would become part of it, and what it is given would not run.
+#[test]
+fn events_that_captured_launches_record_lead_no_stream_into_the_capture() {
+    let gpu = Gpu::new();
+    let (stream, event, n) = (&gpu.stream, gpu.ctx.new_event().unwrap(), N as u32);
+    let mut buffers = [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(stream, N).unwrap());
+    let [x, y] = &mut buffers;
+    let mut launch = |stream: &CudaStream| unsafe {
+        cuda_launch! { kernel: fill, module: gpu.fill, stream: stream, config: LaunchConfig::for_num_elems(n),
+        attributes: [Attribute::launch_completion_event(&event)], args: [ptr_mut(x), n, 5u32] }
+    };
+    CudaGraph::capture(&gpu.ctx, LOCAL, |captured| {
+        launch(captured)?;
+        let error = stream.wait(&event).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Capture(CaptureError::Isolated { .. })), "{error}");
+        not_in_capture(event.query(), "cuEventQuery");
+        y.view_mut().fill(stream, 9)
+    })
+    .unwrap();
+    assert_eq!(y.to_host_vec(stream).unwrap(), [9; N], "it ran");
+    launch(stream).unwrap();
+    stream.wait(&event).unwrap();
+    event.synchronize().unwrap();
+}
+
+/// The work would run now, on a stream of the other thread, and nobody would order it.
+#[test]
+fn a_per_thread_stream_is_captured_on_its_thread_alone() {
+    let gpu = Gpu::new();
+    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let capturing = unsafe { gpu.ctx.per_thread_stream().begin_capture(CaptureMode::Relaxed) }.unwrap();
+    let fork = capturing.fork().unwrap();
+    std::thread::scope(|scope| {
+        let elsewhere = scope.spawn(|| {
+            assert!(x.view_mut().fill(&capturing, 7).unwrap_err().is_not_in_capture());
+            assert!(gpu.fill(&capturing, &mut x, 7).unwrap_err().is_not_in_capture());
+            assert!(capturing.fork().unwrap_err().is_not_in_capture());
+            assert!(fork.join(&capturing).unwrap_err().is_not_in_capture());
+            x.view_mut().fill(&fork, 7)
+        });
+        elsewhere.join().unwrap().unwrap();
+    });
+    let graph = unsafe { capturing.end_capture() }.unwrap();
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [0; N], "nothing ran");
+    gpu.run(&graph);
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [7; N]);
+}
+
+/// They are for all streams of a context, also those that are captured.
+#[test]
+fn events_of_a_whole_context_break_no_capture() {
+    let gpu = Gpu::new();
+    let (event, inside) = (gpu.ctx.new_event().unwrap(), gpu.ctx.new_event().unwrap());
+    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
+        not_in_capture(event.record_context(), "cuCtxRecordEvent");
+        not_in_capture(gpu.ctx.wait(&event), "cuCtxWaitEvent");
+        inside.record(stream)?;
+        x.view_mut().fill(stream, 3)
+    })
+    .unwrap();
+    assert_eq!(kinds(&graph), [NodeKind::Memset]);
+    not_in_capture(gpu.ctx.wait(&inside), "cuCtxWaitEvent");
 }
 
 /// Upstream #270: what a graph uses lives as long as it can run.

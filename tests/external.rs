@@ -14,7 +14,7 @@ use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
 use cuda_launch::memory::MemoryAccess;
-use cuda_launch::sys::{self, CUresult, pfn};
+use cuda_launch::sys::{self, CUresult, CUstream, pfn};
 use cuda_launch::virtual_memory::{
     Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
 };
@@ -23,6 +23,8 @@ use skip::skipped;
 use std::ffi::{c_uint, c_void};
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -148,6 +150,48 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
         assert_eq!(calls.contains(&"cuStreamSynchronize"), foreign, "{calls:?}");
         assert!(calls.contains(&"cuMemFree_v2"), "{calls:?}");
     }
+}
+
+static WAITS: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn synchronize(stream: CUstream) -> CUresult {
+    WAITS.store(true, Ordering::SeqCst);
+    unsafe { cuda_launch::default_driver().unwrap().cuStreamSynchronize(stream) }
+}
+
+/// The call that frees it waits for the device, which breaks captures.
+#[test]
+fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {
+    let driver = inject::driver_with(|name| match name {
+        "cuStreamSynchronize" => synchronize as *const c_void,
+        _ => std::ptr::null(),
+    });
+    let near = CudaContext::with_driver(&driver, 0).unwrap();
+    let far = near.device().create_context(&ContextOptions::default()).unwrap();
+    let other = far.new_stream().unwrap();
+    let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
+    let mut copy = DeviceBuffer::<u32>::uninit(&other, 16).unwrap();
+    let (release, held) = channel::<()>();
+    other.call_host(move || held.recv().unwrap_or_default()).unwrap();
+    copy.view_mut().copy_from_peer(&other, &source).unwrap();
+    std::thread::scope(|scope| {
+        let freeing = scope.spawn(|| {
+            inject::watch();
+            drop(source);
+            inject::calls().contains(&"cuMemFree_v2")
+        });
+        while !WAITS.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        inject::watch();
+        let capture = CudaGraph::capture(&near, CaptureMode::Relaxed, |_| {
+            drop(release);
+            assert!(!freeing.join().unwrap(), "freed beside the capture");
+            Ok(())
+        });
+        capture.unwrap();
+        assert!(inject::calls().contains(&"cuMemFree_v2"), "freed after the capture");
+    });
 }
 
 /// Memory that the driver itself exported stands for that of a graphics API: not every driver takes it so.

@@ -6,8 +6,12 @@
 mod references;
 
 use cuda_launch::error::GlobalError;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{CopySource, Extent, PinnedFlags, RowLayout};
-use cuda_launch::{CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer, cuda_launch};
+use cuda_launch::{
+    CaptureMode, CudaGraph, CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
+    cuda_launch,
+};
 use references::{Gpu, each, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
@@ -182,6 +186,22 @@ fn there_is_one_handle_at_a_time() {
         [[5, 0, 0, 0]]
     );
     drop(other);
+}
+
+#[test]
+fn a_handle_that_is_dropped_in_a_capture_can_be_had_again_in_it() {
+    let gpu = Gpu::new();
+    let module = gpu.module(GLOBALS);
+    module.global::<u32>("counter").unwrap().view_mut().fill(&gpu.stream, 6).unwrap();
+    let graph = CudaGraph::capture(&gpu.ctx, CaptureMode::ThreadLocal, |stream| {
+        drop(module.global::<u32>("counter")?);
+        module.global::<u32>("counter")?.view_mut().fill(stream, 7)
+    });
+    let mut counter = module.global::<u32>("counter").unwrap();
+    assert_eq!(counter.to_host_vec(&gpu.stream).unwrap(), [6]);
+    graph.unwrap().instantiate(InstantiateFlags::empty()).unwrap().launch(&gpu.stream).unwrap();
+    assert_eq!(counter.to_host_vec(&gpu.stream).unwrap(), [7]);
+    counter.view_mut().fill(&gpu.stream, 8).unwrap();
 }
 
 #[test]

@@ -13,7 +13,7 @@ use cuda_launch::module::{
     CacheConfig, CudaLibrary, FunctionAttribute as A, JitOptions, LibraryKernel, LibraryOptions,
 };
 use cuda_launch::sys::{CUdeviceptr, CUmodule, CUresult};
-use cuda_launch::{CaptureMode, CudaContext, CudaDevice, CudaGraph, ErrorKind, cuda_launch};
+use cuda_launch::{CaptureMode, CudaContext, CudaDevice, CudaGraph, CudaStream, ErrorKind, cuda_launch};
 use references::{Gpu, line};
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
@@ -154,8 +154,18 @@ fn a_variable_of_all_contexts_has_one_handle() {
     let error = there.global::<u32>("counter").unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::InUse { .. })), "{error}");
     drop(counter);
-    let _counter = there.global::<u32>("counter").unwrap();
+    let counter = there.global::<u32>("counter").unwrap();
     assert!(here.global::<u32>("counter").is_err());
+    drop(counter);
+    // What a graph of the first context uses is of that context.
+    let fill = |stream: &CudaStream| here.global::<u32>("counter")?.view_mut().fill(stream, 5);
+    let graph = CudaGraph::capture(&first, CaptureMode::ThreadLocal, fill).unwrap();
+    let error = there.global::<u32>("counter").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::InUse { .. })), "{error}");
+    assert!(here.global::<u32>("counter").is_ok());
+    drop(graph);
+    let stream = second.new_stream().unwrap();
+    there.global::<u32>("counter").unwrap().view_mut().fill(&stream, 6).unwrap();
 }
 
 /// Success, and no name.

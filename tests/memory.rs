@@ -143,6 +143,11 @@ fn more_than_there_is_is_an_error() {
     let stream = stream();
     let error = DeviceBuffer::<u64>::uninit(&stream, usize::MAX / 4).unwrap_err();
     assert!(error.is_out_of_memory() && error.call().is_none(), "{error}");
+    // The last one cannot be rounded up.
+    for bytes in [1 << 50, usize::MAX] {
+        let error = DeviceBuffer::<u8>::uninit(&stream, bytes).unwrap_err();
+        assert!(error.is_out_of_memory(), "{error}");
+    }
     let error = DeviceBuffer::<u64>::uninit(&stream, 1 << 47).unwrap_err();
     assert!(error.is_out_of_memory(), "{error}");
     assert_eq!(error.call(), Some("cuMemAllocAsync"));

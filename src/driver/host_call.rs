@@ -88,14 +88,6 @@ static LATER: Mutex<Vec<Call>> = Mutex::new(Vec::new());
 
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
-    /// Whether what users own must not be dropped here.
-    static WATCHES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Others wait for this thread: what a fault leaves behind is dropped on another one.
-#[cfg(feature = "async")]
-pub(crate) fn drop_nothing_here() {
-    WATCHES.set(true);
 }
 
 impl CudaStream {
@@ -299,7 +291,13 @@ pub(crate) fn is_running() -> bool {
 
 /// An error if this thread is in a host function, where `call` must not be made.
 pub(crate) fn refuse(call: &'static str) -> Result<(), Error> {
-    if is_running() { Err(ErrorKind::InHostCallback(InHostCallback { call }).into()) } else { Ok(()) }
+    if is_running() { Err(inside_of(call)) } else { Ok(()) }
+}
+
+/// The error for `call` in code that must not make it.
+#[cold]
+pub(crate) fn inside_of(call: &'static str) -> Error {
+    ErrorKind::InHostCallback(InHostCallback { call }).into()
 }
 
 /// Does what ends an object's life: now, or on another thread if this one is in a host function, where the driver takes no
@@ -349,13 +347,15 @@ fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Resu
 }
 
 /// A kernel faulted: the functions that wait behind it are dropped. Where the driver calls one all the same, that does nothing.
+///
+/// On another thread: this one may hold locks, which what they own may ask for when it ends.
 #[cold]
 pub(super) fn reclaim(context: usize) {
     let behind = |entry: &Entry| matches!(entry, Entry::Once(pending) if pending.place.context == context);
     // Dropped outside of the lock: it may do anything.
     let dropped = locked(&ENTRIES).take_if(behind);
-    if dropped.is_empty() || !WATCHES.get() {
-        return drop_all(dropped);
+    if dropped.is_empty() {
+        return;
     }
     let named = thread::Builder::new().name("cuda-launch drop".into());
     // Where there is no thread to be had, it is done here.

@@ -271,7 +271,7 @@ impl CudaModule {
 
     /// The limits of the kernel of this name changed behind its back, if it was looked up.
     pub(super) fn refresh_limits(&self, name: &str) -> Result<(), Error> {
-        self.inner.kernels.known(name).map_or(Ok(()), |kernel| kernel.refresh_limits())
+        self.inner.kernels.known(name)?.map_or(Ok(()), |kernel| kernel.refresh_limits())
     }
 
     /// The names of the kernels, if the image lists them (PTX and cubins do).

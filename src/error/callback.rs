@@ -4,11 +4,12 @@ use std::fmt;
 use thiserror::Error;
 
 /// A call made inside a host function of a stream or graph, or inside a listener of the driver's log, where CUDA cannot
-/// be used.
+/// be used; or one that gives work to a stream, made by a subscriber of `tracing` in the middle of another such call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
-     in which CUDA cannot be used: what waits there may wait for the function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
+    "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), or \
+     that is told of a call in the middle of another one (a subscriber of `tracing`): what waits there may wait for the function \
+     itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
 )]
 #[non_exhaustive]
 pub struct InHostCallback {

@@ -61,7 +61,7 @@ pub enum GlobalError {
     },
     /// A handle to the variable already exists. There is only one at a time, so that mutable views are exclusive.
     #[error(
-        "variable {name:?} of {module} has a handle already\n  help: drop that one first, or share it; \
+        "variable {name:?} of {module} has a handle already, or is `.managed` and used by a graph of another context\n  help: drop that first, or share the handle; \
          `raw_global` tells the address as often as one likes"
     )]
     InUse {

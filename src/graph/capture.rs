@@ -233,8 +233,9 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
-    ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
-    ///    lives as long as the graph and whatever is instantiated from it.
+    ///    handles of this stream until then, to streams that wait for one of those (they become part of the capture), and to
+    ///    streams that wait for this one by other means than this crate's, uses only what lives as long as the graph and whatever
+    ///    is instantiated from it.
     /// 2. Nothing relies on that work being done before the graph is launched.
     /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that
     ///    memory is freed: that would wait for this stream, which only records.
@@ -264,6 +265,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamEndCapture")]
     pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
         self.capture_is_open("cuStreamEndCapture")?;
+        // Where this thread is just giving it work, the end would wait for that.
+        drop(self.turn("cuStreamEndCapture")?);
         let capture = self.capture().cloned();
         let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
         // What a join meets, the end meets too, and tells.
@@ -302,7 +305,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
         let mut info = RawCaptureInfo::default();
-        let _turn = self.turn();
+        let _turn = self.turn("cuStreamGetCaptureInfo")?;
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),

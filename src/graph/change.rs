@@ -196,7 +196,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
         self.same_context(child.context(), "the child graph")?;
-        let _both = super::graph::two_families();
+        let _both = super::graph::two_families()?;
         let other = !Arc::ptr_eq(&self.family, &child.family);
         let _other = other.then(|| child.family.lock()).transpose()?;
         let (raw, kind) = (child.raw(), NodeKind::Child);

@@ -30,7 +30,7 @@ impl CudaGraph {
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
         self.same_context(child.context(), "the child graph")?;
         let mut what = What::new("cuGraphAddChildGraphNode", NodeKind::Child);
-        let _both = two_families();
+        let _both = two_families()?;
         let _own = self.family.lock()?;
         // The body of a conditional node may get a copy of a graph of its own family.
         let other = !std::sync::Arc::ptr_eq(&self.family, &child.family);

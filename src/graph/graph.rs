@@ -4,10 +4,10 @@
 
 use cuda_driver_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Driver};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Sharing, Table, lock};
-use crate::driver::{CudaContext, host_call};
+use crate::driver::{CudaContext, OwnGuard, OwnLock, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -49,7 +49,7 @@ pub(super) struct Family {
     owned: bool,
     pub(super) context: CudaContext,
     /// Whether a capture records into one of them.
-    lock: Mutex<bool>,
+    lock: OwnLock<bool>,
 }
 
 // SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
@@ -111,7 +111,7 @@ impl CudaGraph {
     /// Owns `raw`, or borrows it.
     pub(super) fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
         let family =
-            Family { id: next_id(), root: raw, owned, context: context.clone(), lock: Mutex::default() };
+            Family { id: next_id(), root: raw, owned, context: context.clone(), lock: OwnLock::default() };
         Self::inside(Arc::new(family), raw)
     }
 
@@ -434,9 +434,9 @@ impl What {
 }
 
 /// Whoever locks two families takes this first, so that nobody does it in another order in the meantime.
-pub(super) fn two_families() -> MutexGuard<'static, ()> {
-    static BOTH: Mutex<()> = Mutex::new(());
-    BOTH.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn two_families() -> Result<OwnGuard<'static, ()>, Error> {
+    static BOTH: OwnLock<()> = OwnLock::new(());
+    BOTH.lock("a change of two graphs")
 }
 
 impl CudaGraph {
@@ -451,14 +451,15 @@ impl Family {
     ///
     /// # Errors
     /// A capture records into one of them: the driver changes it then, with each piece of work, and no lock is held.
-    pub(super) fn lock(&self) -> Result<MutexGuard<'_, bool>, Error> {
-        let recording = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn lock(&self) -> Result<OwnGuard<'_, bool>, Error> {
+        let recording = self.lock.lock("a change of a graph")?;
         if *recording { Err(ErrorKind::from(GraphError::Recording).into()) } else { Ok(recording) }
     }
 
     /// The capture is over.
     pub(super) fn end_recording(&self) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        // This thread does not have it: then it would not have begun the capture.
+        let _ = self.lock.lock("the end of a capture").map(|mut recording| *recording = false);
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
@@ -476,7 +477,7 @@ impl Drop for Family {
     fn drop(&mut self) {
         if self.owned && host_call::is_running() {
             self.owned = false;
-            let (root, context, lock) = (self.root, self.context.clone(), Mutex::default());
+            let (root, context, lock) = (self.root, self.context.clone(), OwnLock::default());
             let rest = Self { id: self.id, root, owned: true, context, lock };
             return host_call::outside(move || drop(rest));
         }

@@ -45,7 +45,7 @@ impl GraphExec {
         let none = std::ptr::null_mut();
         let result = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;
         let mut info = CUgraphExecUpdateResultInfo { result, errorNode: none, errorFromNode: none };
-        let both = two_families();
+        let both = two_families()?;
         let ours = self.family.lock()?;
         let other = !Arc::ptr_eq(&self.family, &graph.family);
         let theirs = other.then(|| graph.family.lock()).transpose()?;

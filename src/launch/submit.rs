@@ -17,7 +17,7 @@ use super::config::LaunchConfig;
 use super::given::{Given, ParameterTypes};
 use super::packet::Listed;
 use super::record::{Report, keep, record};
-use crate::driver::{CudaStream, Kernel, host_call};
+use crate::driver::{CudaStream, Kernel, Recording, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
 use crate::trace;
@@ -192,6 +192,9 @@ unsafe fn examined(
     if request.stream.capture().is_none() {
         launch.launches(kernel.number);
     }
+    let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
+    let recorded = events.map(|event| event.recording(request.stream, "cuLaunchKernelEx"));
+    let recorded: Vec<_> = recorded.collect::<Result<_, _>>()?;
     let code = trace::launch(kernel, &raw, || {
         // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were compared
         // by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
@@ -201,6 +204,7 @@ unsafe fn examined(
         launch.refused();
         return Err(check::refused(code, request));
     }
+    recorded.into_iter().for_each(Recording::done);
     for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {
         // SAFETY: written above: both loops go through the same attributes in the same order.
         attribute.answered(unsafe { &raw.assume_init_ref().value });
@@ -224,6 +228,7 @@ pub(super) fn make_ready(
     check::contexts(request, memory)?;
     check::dimensions(request)?;
     request.stream.capture_is_open("cuLaunchKernelEx")?;
+    launch.has_turn()?;
     request.kernel.context.bind()?;
     memory.note(launch)
 }

@@ -101,7 +101,13 @@ impl CudaModule {
             Some(accesses) => Home::accessed(address, self.context(), origin(), accesses) as AnyHome,
             None => Home::new(address, self.context(), origin()) as AnyHome,
         });
-        let Some(home) = home.and_then(|home| home.downcast().ok()) else {
+        let taken = home.is_some();
+        let home = home.and_then(|home| home.downcast::<Home>().ok());
+        // A graph of another context may have what all contexts share.
+        let Some(home) = home.filter(|home| home.context().is_same(self.context())) else {
+            if taken {
+                self.symbols().give_back(address);
+            }
             return Err(ErrorKind::Global(GlobalError::InUse { name: name_(), module: module_() }).into());
         };
         Ok(ModuleGlobal {

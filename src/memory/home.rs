@@ -98,14 +98,14 @@ impl Home {
     /// Where it must not be now, or nobody can tell when the work is done, it stays: the end of this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
-            self.context.may_give_back("cuMemFree")?;
+            self.context.may_give_back("cuMemFree").inspect_err(|_| self.leave())?;
         }
-        // Before the device is waited for, and until it was.
+        let last = self.last_use()?;
+        // After the waits for single streams, which may last: a capture does not let this one go first for ever.
         let _alone = match &self.origin {
             Origin::Plain => Some(ContextWait::begin(&self.context, "cuMemFree")?),
             _ => None,
         };
-        let last = self.last_use()?;
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
@@ -122,7 +122,7 @@ impl Home {
                 })
             }
             Origin::Variable(module) => {
-                // The next handle goes on from there. Unloading the module waits for its work.
+                // Unloading the module waits for its work.
                 module.symbols().leave(self.address, self.accesses.take());
                 Ok(())
             }
@@ -131,6 +131,15 @@ impl Home {
                 drop(owner);
                 self.context.faulted()
             }
+        }
+    }
+
+    /// What is left of a variable where its module must not be unloaded now: the next handle goes on from there.
+    fn leave(&mut self) {
+        if let Origin::Variable(module) = &self.origin {
+            module.symbols().leave(self.address, self.accesses.take());
+            (*self.taken.get_mut(), *self.escaped.get_mut()) = (false, false);
+            self.origin = Origin::Foreign(Box::new(module.clone()));
         }
     }
 

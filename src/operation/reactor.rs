@@ -14,7 +14,7 @@ use super::completion::{Complete, Entry, Left, Mark, Shared, Table, Vacancy};
 use super::context::Kept;
 use super::mark_queues::{MarkQueues, Over};
 use super::reaper::drop_elsewhere;
-use crate::driver::{CudaStream, StreamMark, host_call};
+use crate::driver::{CudaStream, StreamMark};
 use crate::error::Error;
 
 static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
@@ -120,16 +120,12 @@ fn done_with(kept: Vec<Kept>, result: &Result<(), Error>) -> Vec<Kept> {
 }
 
 fn hire(_: Vacancy) {
-    let started = std::thread::Builder::new().name("cuda-launch reactor".into()).spawn(work);
+    let reactor = std::thread::Builder::new().name("cuda-launch reactor".into());
+    let started = reactor.spawn(|| work_until(IDLE));
     if started.is_err() {
         // There is no thread to be had: this one does it, until nothing is left.
         work_until(Duration::ZERO);
     }
-}
-
-fn work() {
-    host_call::drop_nothing_here();
-    work_until(IDLE);
 }
 
 fn work_until(idle: Duration) {

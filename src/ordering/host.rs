@@ -9,6 +9,7 @@ impl StreamAccesses {
     ///
     /// Driver call: `cuStreamSynchronize` for each stream that used it.
     pub(crate) fn wait(&self) -> Result<(), Error> {
+        ThreadStream::may_order("cuStreamSynchronize")?;
         let pending = self.pending();
         // Without the lock: what a stream waits for may be a thread that is about to read the memory.
         pending.queues().try_for_each(ThreadStream::drain)?;
@@ -20,6 +21,7 @@ impl StreamAccesses {
     ///
     /// Driver call: `cuStreamSynchronize` for each stream that wrote it.
     pub(crate) fn wait_for_writers(&self) -> Result<(), Error> {
+        ThreadStream::may_order("cuStreamSynchronize")?;
         self.writers().iter().try_for_each(ThreadStream::drain)
     }
 

@@ -1,9 +1,9 @@
 //! One piece of work being submitted to a stream: what it reads and writes, and the call that submits it.
 
 use cuda_driver_sys::{CUresult, Driver};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use crate::driver::{CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamWaits, ThreadStream};
+use crate::driver::{CudaStream, NO_KERNEL, OwnGuard, Resource, StreamAccesses, StreamWaits, ThreadStream};
 use crate::error::Error;
 
 /// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then the
@@ -13,8 +13,8 @@ pub struct Submission<'s> {
     stream: &'s CudaStream,
     number: usize,
     waits: StreamWaits,
-    /// Of a capture that `stream` belongs to.
-    _turn: Option<MutexGuard<'s, ()>>,
+    /// Of a capture that `stream` belongs to; an error where that cannot be had.
+    turn: Result<Option<OwnGuard<'s, ()>>, Error>,
 }
 
 impl Drop for Submission<'_> {
@@ -31,7 +31,12 @@ impl<'s> Submission<'s> {
 
     /// Work that was announced on `stream` by this number, and is not finished yet.
     pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
-        Self { stream, number, waits: StreamWaits::default(), _turn: stream.turn() }
+        Self { stream, number, waits: StreamWaits::default(), turn: stream.turn("a submission") }
+    }
+
+    /// An error where the thread does not have the turn of the capture.
+    pub(crate) fn has_turn(&mut self) -> Result<(), Error> {
+        std::mem::replace(&mut self.turn, Ok(None)).map(|turn| self.turn = Ok(turn))
     }
 
     /// The stream.
@@ -71,25 +76,28 @@ impl<'s> Submission<'s> {
         written: bool,
         owner: impl FnOnce() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
+        self.has_turn()?;
         let (stream, waits) = (self.stream(), &mut self.waits);
         if let Some(capture) = stream.capture() {
             return capture.touch(owner(), stream, waits, written);
         }
         let key = stream.queue().key();
-        match written {
-            _ if accesses.word(written) & key == key => Ok(()),
-            false => accesses.read(&ThreadStream::here(stream), waits),
-            true => accesses.write(&ThreadStream::here(stream), waits),
+        if accesses.word(written) & key == key {
+            return Ok(());
         }
+        ThreadStream::may_order("cuStreamWaitEvent")?;
+        let stream = ThreadStream::here(stream);
+        if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
     }
 
     /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
     pub(crate) fn call(
-        self,
+        mut self,
         name: &'static str,
         asked: impl FnOnce() -> String,
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
+        self.has_turn()?;
         self.stream().context().call(name, asked, call)
     }
 }

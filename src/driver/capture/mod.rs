@@ -8,8 +8,10 @@ pub(in crate::driver) mod stream;
 use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUstreamCaptureMode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
+use super::own_lock::{OwnGuard, OwnLock};
 use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
@@ -29,8 +31,10 @@ pub(crate) struct Capture {
     /// Keeps others from waiting for all of the context.
     open: Mutex<Option<OpenCapture>>,
     ended: AtomicBool,
+    /// Where it began.
+    thread: ThreadId,
     /// Held while one of its streams is given work.
-    turn: Mutex<()>,
+    turn: OwnLock<()>,
     /// `None` once the capture has ended.
     memory: Mutex<Option<Vec<Captured>>>,
     rest: Mutex<Recorded>,
@@ -108,12 +112,18 @@ impl Capture {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let open = Mutex::new(Some(OpenCapture::new(context, mode)));
         let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
-        Self { id, ended, open, turn: Mutex::default(), memory, rest: Mutex::default() }
+        let (thread, turn, rest) = (thread::current().id(), OwnLock::new(()), Mutex::default());
+        Self { id, ended, open, thread, turn, memory, rest }
     }
 
     /// A number that no other capture has; never 0.
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether it began on this thread.
+    pub(super) fn began_here(&self) -> bool {
+        self.thread == thread::current().id()
     }
 
     /// Whether the capture is over: then its streams serve nobody.
@@ -123,9 +133,8 @@ impl Capture {
     }
 
     /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
-        // It guards no data.
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
+        self.turn.lock(call)
     }
 
     /// A stream that must be joined at the end.

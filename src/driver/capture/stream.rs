@@ -6,10 +6,11 @@
 #![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::CUstreamCaptureStatus;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use super::Capture;
-use crate::driver::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
+use crate::driver::event::{AnyEvent, EventRecordFlags, EventWaitFlags, Steady};
+use crate::driver::own_lock::OwnGuard;
 use crate::driver::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
 
@@ -72,30 +73,53 @@ impl CudaStream {
     }
 
     /// What a thread holds while it gives the stream work, if that is captured.
-    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        self.capture().map(|capture| capture.turn())
+    ///
+    /// # Errors
+    /// For `call`: this thread is just doing so, and runs code that the driver or a subscriber to its spans has called; or those of
+    /// [`capture_is_open`](Self::capture_is_open).
+    pub(crate) fn turn(&self, call: &'static str) -> Result<Option<OwnGuard<'_, ()>>, Error> {
+        self.capture_is_open(call)?;
+        self.capture().map(|capture| capture.turn(call)).transpose()
     }
 
-    /// An error where the stream belongs to a capture that is over.
+    /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.
     #[inline]
     pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
         match self.capture() {
             Some(capture) if capture.has_ended() => {
                 Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into())
             }
+            Some(capture) if self.is_per_thread() && !capture.began_here() => {
+                let help = "the handle means another stream on each thread, and that of another one is captured: fork it there";
+                Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+            }
             _ => Ok(()),
         }
     }
 
-    /// An error unless this stream may wait for `event`: both are part of one capture, or of none.
-    pub(in crate::driver) fn may_wait(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+    /// An error unless this stream may wait for `event`: both are part of one capture, or of none. So it is as long as the result
+    /// lives.
+    pub(in crate::driver) fn may_wait<'e>(
+        &self,
+        event: &'e AnyEvent,
+        flags: EventWaitFlags,
+    ) -> Result<Steady<'e>, Error> {
         let call = "cuStreamWaitEvent";
         self.context().same_driver(event.context(), "the event", "the stream")?;
         self.capture_is_open(call)?;
         if self.capture().is_some() && flags.contains(EventWaitFlags::EXTERNAL) {
             return Err(not_kept(call));
         }
-        if self.capture_id() == event.captured_by() {
+        let steady = event.captured_by(call)?;
+        self.is_of_capture(*steady)?;
+        Ok(steady)
+    }
+
+    /// An error if this stream is not part of that capture, and so cannot wait for what is.
+    pub(in crate::driver) fn is_of_capture(&self, capture: u64) -> Result<(), Error> {
+        let call = "cuStreamWaitEvent";
+        self.capture_is_open(call)?;
+        if self.capture_id() == capture {
             return Ok(());
         }
         Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())

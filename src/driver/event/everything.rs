@@ -2,9 +2,8 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles.
 
-use std::sync::atomic::Ordering;
-
 use super::AnyEvent;
+use crate::driver::capture::open::ContextWait;
 use crate::driver::context::CudaContext;
 use crate::error::Error;
 
@@ -24,14 +23,17 @@ impl AnyEvent {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context (it may require
-    /// a green one), or any other error returned by the driver.
+    /// a green one); a stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); or any
+    /// other error returned by the driver.
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self) -> Result<(), Error> {
+        let _alone = ContextWait::begin(&self.context, "cuCtxRecordEvent")?;
+        let recording = self.recording_by(0, "cuCtxRecordEvent")?;
         // SAFETY: this value keeps the event and the context that it was made in.
         self.context.call("cuCtxRecordEvent", String::new, |driver| unsafe {
             driver.cuCtxRecordEvent(self.context.raw(), self.raw)
         })?;
-        self.recorded.store(true, Ordering::Relaxed);
+        recording.done();
         Ok(())
     }
 }
@@ -42,11 +44,14 @@ impl CudaContext {
     /// Driver call: `cuCtxWaitEvent`, in drivers since CUDA 12.5.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context, or any other
-    /// error returned by the driver.
+    /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context; a stream of the context is
+    /// being captured, or the event was last recorded in a capture ([`Error::is_not_in_capture`]); or any other error returned by the
+    /// driver.
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
         self.same_driver(event.context(), "the event", "the context")?;
+        let _alone = ContextWait::begin(self, "cuCtxWaitEvent")?;
+        let _steady = event.marks_work("cuCtxWaitEvent")?;
         // SAFETY: this context and the event, which may be of another one of the same driver, as was compared, are kept by their handles.
         self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
             driver.cuCtxWaitEvent(self.raw(), event.raw())

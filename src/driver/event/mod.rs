@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an event is destroyed only by its one owner.
 
+mod captured;
 mod everything;
 #[cfg(feature = "interop")]
 mod ipc;
@@ -12,7 +13,7 @@ mod timing;
 use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult, Driver};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::open::despite_captures;
@@ -21,6 +22,9 @@ use super::host_call;
 use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
+use captured::CapturedBy;
+pub(crate) use captured::Recording;
+pub(in crate::driver) use captured::Steady;
 #[cfg(feature = "interop")]
 pub use ipc::{IpcEvent, IpcEventHandle};
 #[cfg(feature = "async")]
@@ -91,13 +95,13 @@ pub struct AnyEvent {
     shared: OnceLock<Arc<AnyEvent>>,
     /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
     recorded: AtomicBool,
-    /// The capture that it was last recorded in; 0 for none.
-    captured_by: AtomicU64,
+    /// The capture that it was last recorded in.
+    captured_by: CapturedBy,
 }
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
 unsafe impl Send for AnyEvent {}
-// SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
+// SAFETY: as above; what is changed through a shared reference is atomic, a `OnceLock`, or behind a lock.
 unsafe impl Sync for AnyEvent {}
 
 /// A marker in a stream that others can wait for. It does not record time, which makes it cheap: see [`TimingEvent`].
@@ -263,7 +267,7 @@ impl AnyEvent {
             owned: AtomicBool::new(owned),
             shared: OnceLock::new(),
             recorded: AtomicBool::new(false),
-            captured_by: AtomicU64::new(0),
+            captured_by: CapturedBy::default(),
         }
     }
 
@@ -285,7 +289,7 @@ impl AnyEvent {
     /// The event and the stream belong to different contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
-        let _turn = stream.turn();
+        let _turn = stream.turn("cuEventRecord")?;
         self.record_in_turn(stream)
     }
 
@@ -293,12 +297,12 @@ impl AnyEvent {
     pub(in crate::driver) fn record_in_turn(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
+        let recording = self.recording(stream, "cuEventRecord")?;
         // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
         self.context.call("cuEventRecord", String::new, |driver| unsafe {
             driver.cuEventRecord(self.raw, stream.raw())
         })?;
-        self.recorded.store(true, Ordering::Relaxed);
-        self.captured_by.store(stream.capture_id(), Ordering::Relaxed);
+        recording.done();
         Ok(())
     }
 
@@ -311,28 +315,24 @@ impl AnyEvent {
     /// capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
-        let _turn = stream.turn();
+        let _turn = stream.turn("cuEventRecordWithFlags")?;
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecordWithFlags", flags)?;
+        let recording = self.recording(stream, "cuEventRecordWithFlags")?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
         self.context.call("cuEventRecordWithFlags", asked, |driver| unsafe {
             driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
         })?;
-        self.recorded.store(true, Ordering::Relaxed);
-        self.captured_by.store(stream.capture_id(), Ordering::Relaxed);
+        recording.done();
         Ok(())
     }
 
-    /// The capture that it was last recorded in; 0 for none.
-    pub(super) fn captured_by(&self) -> u64 {
-        self.captured_by.load(Ordering::Relaxed)
-    }
-
-    /// An error where the event marks work that is recorded, not run.
-    fn marks_work(&self, call: &'static str) -> Result<(), Error> {
-        if self.captured_by() == 0 {
-            return Ok(());
+    /// An error where the event marks work that is recorded, not run. It does so as long as the result lives.
+    fn marks_work(&self, call: &'static str) -> Result<Steady<'_>, Error> {
+        let steady = self.captured_by(call)?;
+        if *steady == 0 {
+            return Ok(steady);
         }
         let help =
             "it was last recorded in a capture, where work does not run: record it on a stream outside";
@@ -358,7 +358,7 @@ impl AnyEvent {
     /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.marks_work("cuEventSynchronize")?;
+        drop(self.marks_work("cuEventSynchronize")?);
         // SAFETY: this value keeps the event.
         self.context
             .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
@@ -384,7 +384,7 @@ impl AnyEvent {
     /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
-        self.marks_work("cuEventQuery")?;
+        drop(self.marks_work("cuEventQuery")?);
         self.context.enter("cuEventQuery")?;
         // SAFETY: this value keeps the event.
         let ask = || unsafe { self.context.driver().cuEventQuery(self.raw) };

@@ -3,9 +3,10 @@
 //! Reading by index takes no lock; only the first lookup of a name does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::Kernel;
+use crate::driver::own_lock::OwnLock;
 use crate::error::Error;
 
 /// Slots of the first chunk; each further chunk is twice as long, so that no entry ever moves.
@@ -19,7 +20,7 @@ type Chunk = Box<[OnceLock<Arc<Kernel>>]>;
 #[derive(Debug, Default)]
 pub(in crate::driver) struct KernelTable {
     chunks: [OnceLock<Chunk>; CHUNKS],
-    names: Mutex<HashMap<Box<str>, Entry>>,
+    names: OwnLock<HashMap<Box<str>, Entry>>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,8 +44,7 @@ impl KernelTable {
         name: &str,
         make: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<(Arc<Kernel>, Option<u16>), Error> {
-        // Nothing below the lock can panic; a poisoned lock would still hold whole entries.
-        let mut names = self.names.lock().unwrap_or_else(|e| e.into_inner());
+        let mut names = self.names.lock("cuModuleGetFunction")?;
         if let Some(entry) = names.get(name) {
             return Ok((entry.kernel.clone(), entry.index));
         }
@@ -58,9 +58,8 @@ impl KernelTable {
     }
 
     /// The kernel of this name, if it was asked for before.
-    pub(in crate::driver) fn known(&self, name: &str) -> Option<Arc<Kernel>> {
-        let names = self.names.lock().unwrap_or_else(|e| e.into_inner());
-        names.get(name).map(|entry| entry.kernel.clone())
+    pub(in crate::driver) fn known(&self, name: &str) -> Result<Option<Arc<Kernel>>, Error> {
+        Ok(self.names.lock("cuModuleGetFunction")?.get(name).map(|entry| entry.kernel.clone()))
     }
 
     fn set(&self, index: u16, kernel: Arc<Kernel>) {

@@ -236,7 +236,7 @@ impl LibraryKernel {
             },
         )?;
         if attribute == FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
-            for module in self.library.live_modules() {
+            for module in self.library.live_modules()? {
                 module.refresh_limits(&self.name)?;
             }
         }

@@ -7,7 +7,7 @@ pub(in crate::driver) mod kernel;
 use cuda_driver_sys::{CUcontext, CUlibrary, CUlibraryOption, CUmodule, CUresult, Driver};
 use std::ffi::c_void;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::choice::initialise;
 use super::context::CudaContext;
@@ -16,6 +16,7 @@ use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
 use super::kernel::kernel_name;
 use super::module::{CudaModule, WeakModule};
+use super::own_lock::OwnLock;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, GlobalError, check};
 use crate::options::options;
@@ -54,7 +55,7 @@ pub(super) struct LibraryInner {
     signatures: Arc<Signatures>,
     report: JitReport,
     /// Its module in each context that uses it, so that there is one handle of each.
-    modules: Mutex<Vec<InContext>>,
+    modules: OwnLock<Vec<InContext>>,
     /// Outlives the handles of the modules: who used their variables, whose streams keep the contexts.
     symbols: Arc<Symbols>,
     /// The image, where the driver was told that it stays.
@@ -185,7 +186,7 @@ impl CudaLibrary {
             origin: origin.to_string(),
             signatures: Arc::new(image.signatures()),
             report,
-            modules: Mutex::default(),
+            modules: OwnLock::default(),
             symbols: Arc::default(),
             _preserved: preserved,
             _slots: slots,
@@ -202,8 +203,7 @@ impl CudaLibrary {
     #[doc(alias = "cuLibraryGetModule")]
     pub fn module(&self, context: &CudaContext) -> Result<CudaModule, Error> {
         self.same_driver(context)?;
-        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
-        let mut modules = self.inner.modules.lock().unwrap_or_else(|e| e.into_inner());
+        let mut modules = self.inner.modules.lock("cuLibraryGetModule")?;
         let known = modules.iter_mut().find(|known| known.context == context.raw());
         if let Some(module) = known.as_ref().and_then(|known| known.module.upgrade()) {
             return Ok(module);
@@ -224,9 +224,9 @@ impl CudaLibrary {
     }
 
     /// Its modules that have handles.
-    pub(super) fn live_modules(&self) -> Vec<CudaModule> {
-        let modules = self.inner.modules.lock().unwrap_or_else(|e| e.into_inner());
-        modules.iter().filter_map(|known| known.module.upgrade()).collect()
+    pub(super) fn live_modules(&self) -> Result<Vec<CudaModule>, Error> {
+        let modules = self.inner.modules.lock("cuLibraryGetModule")?;
+        Ok(modules.iter().filter_map(|known| known.module.upgrade()).collect())
     }
 
     /// Address and size in bytes of a managed variable, which is the same in all contexts.

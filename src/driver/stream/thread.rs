@@ -1,10 +1,12 @@
 //! A stream as memory remembers it.
 
+use std::cell::Cell;
 use std::thread::{self, ThreadId};
 
 use super::CudaStream;
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
+use crate::driver::host_call;
 use crate::error::Error;
 use crate::ordering::{Accesses, Queue, Submissions, Waits};
 
@@ -22,7 +24,33 @@ pub(crate) type StreamAccesses = Accesses<ThreadStream>;
 /// The streams that one submission waits for.
 pub(crate) type StreamWaits = Waits<ThreadStream>;
 
+thread_local! {
+    /// Whether this thread is in a call of the driver that orders an access: meanwhile it has the list of the memory.
+    static ORDERS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Such a call; over when this is dropped.
+struct Orders(bool);
+
+impl Orders {
+    fn begin() -> Self {
+        Self(ORDERS.replace(true))
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        ORDERS.set(self.0);
+    }
+}
+
 impl ThreadStream {
+    /// An error for `call` if this thread is just ordering an access, and the driver's log or a span has called what asks for another
+    /// one: it may be to the same memory, whose list this thread has.
+    pub(crate) fn may_order(call: &'static str) -> Result<(), Error> {
+        if ORDERS.get() { Err(host_call::inside_of(call)) } else { Ok(()) }
+    }
+
     /// The stream that this handle means on this thread.
     pub(crate) fn here(stream: &CudaStream) -> Self {
         Self { stream: stream.clone(), thread: stream.is_per_thread().then(|| thread::current().id()) }
@@ -81,6 +109,7 @@ impl Queue for ThreadStream {
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {
+        let _orders = Orders::begin();
         match earlier.handle() {
             Some(stream) => self.stream.after_in_turn(stream),
             None => earlier.drain(),
@@ -88,6 +117,7 @@ impl Queue for ThreadStream {
     }
 
     fn is_done(&self) -> bool {
+        let _orders = Orders::begin();
         let Some(stream) = self.handle() else {
             // Nobody can ask another thread's stream; to wait for the whole context would make readers wait for each other.
             return !self.stream.is_unsettled();

@@ -49,13 +49,13 @@ impl CudaStream {
     /// # Errors
     /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
-        let _turn = self.turn();
+        let _turn = self.turn("cuStreamWaitEvent")?;
         self.wait_in_turn(event, flags)
     }
 
     /// The same for whoever has the turn already.
     fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
-        self.may_wait(event, flags)?;
+        let _steady = self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
         self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
@@ -119,7 +119,7 @@ impl CudaStream {
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
     /// `cuStreamSynchronize`.
     pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
-        let _turn = self.turn();
+        let _turn = self.turn("cuStreamWaitEvent")?;
         self.after_in_turn(earlier)
     }
 
@@ -132,6 +132,8 @@ impl CudaStream {
             // Another driver's events mean nothing to this one.
             return earlier.drain();
         }
+        // Before the mark is recorded: others wait for it.
+        self.is_of_capture(earlier.capture_id())?;
         if earlier.is_per_thread() {
             // Other threads would record the one event on their streams.
             let mark = earlier.context().new_event()?;

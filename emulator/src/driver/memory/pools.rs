@@ -49,7 +49,8 @@ impl Pool {
     /// Counts an allocation, if there is room for it.
     pub(super) fn take(&self, bytes: u64) -> Outcome {
         let mut counts = lock(&self.inner);
-        let used = counts.used.saturating_add(bytes.next_multiple_of(ALIGNMENT));
+        let rounded = bytes.checked_next_multiple_of(ALIGNMENT);
+        let used = rounded.and_then(|bytes| counts.used.checked_add(bytes)).ok_or(OUT_OF_MEMORY)?;
         if self.limit != 0 && used > self.limit {
             return Err(OUT_OF_MEMORY);
         }

@@ -63,6 +63,7 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
+#[doc(hidden)]
 pub mod typed;
 
 pub use attributes::{

@@ -96,7 +96,7 @@ macro_rules! cuda_launch {
 /// A list of arguments for `graph::KernelNode::new`, written as in [`cuda_launch!`].
 ///
 /// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
-/// for types of your own bring [`SliceMutArgument`](crate::launch::SliceMutArgument) into scope.
+/// for types of your own bring `cuda_launch::launch::SliceMutArgument` into scope.
 #[macro_export]
 macro_rules! kernel_args {
     ($($args:tt)*) => {

@@ -20,7 +20,7 @@ use order::Item;
 use shown::Shown;
 
 /// The published libraries: package and library.
-const LIBRARIES: &[(&str, &str)] = &[
+pub(crate) const LIBRARIES: &[(&str, &str)] = &[
     ("cuda-launch", "cuda_launch"),
     ("cuda-launch-sys", "cuda_driver_sys"),
     ("cuda-launch-macros", "cuda_launch_macros"),

@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use crate::cargo::{OLDEST_RUST, answers, cargo, on, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, api, bindgen, build, cost, examples, features, flakes, gpu, imports, package, skipped};
+use crate::{
+    Result, api, bindgen, build, cost, docs, examples, features, flakes, gpu, imports, package, skipped,
+};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -102,6 +104,12 @@ const STEPS: &[Step] = &[
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),
     Step::new("doc", "rustdoc without a warning", doc),
+    Step::new(
+        "docs",
+        "the documentation as docs.rs builds it, without a warning or a dead link",
+        docs::check,
+    )
+    .needs("a nightly toolchain", || toolchain("nightly", &["--version"])),
     Step::new("api", "docs/api/ lists what is public", api::check)
         .needs("the Rust that the manifests promise", has_oldest),
     Step::new("examples", "enough public items have an example", examples::check)

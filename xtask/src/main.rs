@@ -7,6 +7,7 @@ mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod docs;
 mod examples;
 mod failure;
 mod features;

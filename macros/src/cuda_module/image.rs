@@ -1,6 +1,6 @@
 //! What an image says of its kernels and variables, read once as long as the file does not change.
 
-use cuda_ptx::image::{Arch, EntryKind, Image, ImageError, Kernel as ImageKernel};
+use cuda_ptx::image::{Arch, Cubin, EntryKind, Image, ImageError, Kernel as ImageKernel};
 use cuda_ptx::{FunctionKind, Linkage, Space, Type};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::source::Source;
 pub(super) struct Facts {
     /// What the loader chooses by.
     pub(super) codes: Vec<Code>,
-    /// `None` where everything is compressed.
+    /// `None` where nothing is read of it before it is loaded: sources, and what a fatbin holds beside PTX and cubins.
     pub(super) kernels: Option<Vec<Kernel>>,
     /// `None` where the image does not list them.
     pub(super) variables: Option<Vec<Variable>>,
@@ -93,12 +93,7 @@ pub(super) fn facts(path: &Path) -> Result<Arc<Facts>, String> {
 fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
     match Image::read(bytes)? {
         Image::Ptx(text) => of_ptx(text),
-        Image::Cubin(cubin) => Ok(Facts {
-            codes: vec![Code { machine: true, arch: cubin.arch() }],
-            kernels: Some(cubin.kernels().iter().map(of_cubin).collect()),
-            variables: None,
-            source: None,
-        }),
+        Image::Cubin(cubin) => Ok(of_machine_code(&cubin)),
         Image::Fatbin(fatbin) => {
             let entries = fatbin.entries();
             let code = |e: &cuda_ptx::image::Entry<'_>| match e.kind() {
@@ -107,20 +102,29 @@ fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
                 _ => None,
             };
             let codes = entries.iter().filter_map(code).collect();
-            let plain = |kind| entries.iter().find(move |e| e.kind() == kind && e.compression().is_none());
+            let first = |kind| entries.iter().find(move |e| e.kind() == kind);
             // Text first: it knows types. All entries of a fatbin are compiled from one source.
-            let (kernels, variables) = match (plain(EntryKind::Ptx), plain(EntryKind::Cubin)) {
-                (Some(entry), _) => {
-                    let facts = of_ptx(entry.ptx()?)?;
-                    (facts.kernels, facts.variables)
-                }
-                (None, Some(entry)) => (Some(entry.cubin()?.kernels().iter().map(of_cubin).collect()), None),
-                (None, None) => (None, None),
+            let Some(entry) = first(EntryKind::Ptx).or_else(|| first(EntryKind::Cubin)) else {
+                return Ok(Facts { codes, kernels: None, variables: None, source: None });
             };
-            Ok(Facts { codes, kernels, variables, source: None })
+            let facts = match Image::read(&entry.content()?)? {
+                Image::Ptx(text) => of_ptx(text)?,
+                Image::Cubin(cubin) => of_machine_code(&cubin),
+                _ => Facts { codes: Vec::new(), kernels: None, variables: None, source: None },
+            };
+            Ok(Facts { codes, ..facts })
         }
         // A kind that came later: nothing is known of it here, and the loader says whether it runs.
         _ => Ok(Facts { codes: Vec::new(), kernels: None, variables: None, source: None }),
+    }
+}
+
+fn of_machine_code(cubin: &Cubin<'_>) -> Facts {
+    Facts {
+        codes: vec![Code { machine: true, arch: cubin.arch() }],
+        kernels: Some(cubin.kernels().iter().map(of_cubin).collect()),
+        variables: None,
+        source: None,
     }
 }
 

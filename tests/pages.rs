@@ -1,4 +1,4 @@
-//! The pages of the repository: links lead somewhere, programs are compiled, the README shows whole programs in narrow lines, and
+//! The pages of the repository: links and the files that they name are there, programs are compiled, the README shows whole programs in narrow lines, and
 //! `docs/environment.md` names every variable of ours.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -11,13 +11,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All Rust files below a folder.
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+/// All files below a folder with one of the extensions, but for what is built or hidden.
+fn below(folder: &Path, extensions: &[&str], into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            below(&path, extensions, into);
+        } else if extensions.iter().any(|wanted| path.extension().is_some_and(|it| it == *wanted)) {
             into.push(path);
         }
     }
@@ -38,7 +39,7 @@ fn every_variable_is_in_the_table() {
     let mut files = Vec::new();
     ["src", "sys/src", "ptx/src", "emulator/src", "macros/src", "cli/src", "cli/recorder/src"]
         .iter()
-        .for_each(|folder| sources(&root().join(folder), &mut files));
+        .for_each(|folder| below(&root().join(folder), &["rs"], &mut files));
     let texts: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let names: BTreeSet<_> = texts.iter().flat_map(|text| ours(text)).collect();
     assert!(names.len() > 12, "only {names:?} were found");
@@ -71,25 +72,12 @@ fn doctor_tells_every_variable_of_the_crate_and_the_emulator() {
     assert!(untold.is_empty(), "doctor knows nothing of {untold:?}");
 }
 
-/// The Markdown files that users read.
+/// The Markdown files of the repository.
 fn pages() -> Vec<PathBuf> {
-    let folders = [
-        "",
-        "docs",
-        "docs/migration",
-        "sys",
-        "ptx",
-        "emulator",
-        "macros",
-        "cli",
-        "cli/recorder",
-        "examples/kernels",
-    ];
-    let files = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
-    files
-        .map(|file| file.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|it| it == "md"))
-        .collect()
+    let mut found = Vec::new();
+    below(root(), &["md"], &mut found);
+    assert!(found.len() > 25, "only {found:?} were found");
+    found
 }
 
 /// What a page links to: `](target)`, outside of blocks of code.
@@ -104,33 +92,75 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
 }
 
+const REPOSITORY: &str = "https://github.com/cuda-launch/cuda-launch/blob/main/";
+
+/// Whether a link in a file leads to a file of the repository that is there, with the heading.
+fn is_alive(file: &Path, link: &str) -> bool {
+    let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+    let target = match path.strip_prefix(REPOSITORY) {
+        Some(path) => root().join(path),
+        None if path.contains("://") => return true,
+        None if path.is_empty() => file.to_owned(),
+        None => file.parent().unwrap().join(path),
+    };
+    let is_heading = |line: &str| line.starts_with('#') && anchor(line.trim_matches('#')) == heading;
+    let has_heading = || fs::read_to_string(&target).unwrap_or_default().lines().any(is_heading);
+    target.exists() && (heading.is_empty() || has_heading())
+}
+
 #[test]
 fn links_lead_somewhere() {
-    const REPOSITORY: &str = "https://github.com/cuda-launch/cuda-launch/blob/main/";
     let mut dead = Vec::new();
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
-        for link in links(&text) {
-            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = match path.strip_prefix(REPOSITORY) {
-                Some(path) => root().join(path),
-                None if path.contains("://") => continue,
-                None if path.is_empty() => page.clone(),
-                None => page.parent().unwrap().join(path),
-            };
-            let has_heading = || {
-                let text = fs::read_to_string(&target).unwrap_or_default();
-                heading.is_empty()
-                    || text
-                        .lines()
-                        .any(|line| line.starts_with('#') && anchor(line.trim_matches('#')) == heading)
-            };
-            if !target.exists() || !has_heading() {
-                dead.push(format!("{}: {link}", page.strip_prefix(root()).unwrap().display()));
-            }
-        }
+        let lost = links(&text).into_iter().filter(|link| !is_alive(&page, link));
+        dead.extend(lost.map(|link| format!("{}: {link}", page.strip_prefix(root()).unwrap().display())));
+        // Other ways to write a link are not looked at.
+        let is_definition = |line: &str| line.starts_with('[') && line.contains("]: ");
+        let others = text.contains("href=") || text.contains("src=") || text.lines().any(is_definition);
+        assert!(!others, "{}: write links as `[text](target)`", page.display());
     }
     assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// In manifests, documentation, errors and help texts.
+#[test]
+fn links_to_the_repository_lead_somewhere() {
+    let mut files = Vec::new();
+    below(root(), &["rs", "toml"], &mut files);
+    let mut count = 0;
+    for file in files.iter().filter(|file| !file.ends_with("tests/pages.rs")) {
+        let text = fs::read_to_string(file).unwrap();
+        for (at, _) in text.match_indices(REPOSITORY) {
+            let link = text[at..].split(|c: char| c.is_whitespace() || "\")`>".contains(c)).next().unwrap();
+            assert!(is_alive(file, link), "{}: {link}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "only {count} were found");
+}
+
+/// `src/launch/check.rs` in a page is a file, there or in the library that the page is about.
+#[test]
+fn files_that_pages_name_are_there() {
+    const EXAMPLES: [&str; 2] = ["tests/file.rs", "examples/name.rs"];
+    let is_path = |word: &&str| {
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        let extension = word.rsplit_once('.').map(|(_, extension)| extension);
+        word.contains('/')
+            && word.chars().all(is_of_path)
+            && extension.is_some_and(|it| ["md", "rs", "toml", "py", "sh", "cu", "ptx", "svg"].contains(&it))
+    };
+    let mut gone = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_path);
+        let folders = [root(), page.parent().unwrap(), &root().join("src"), &root().join("emulator/src")];
+        let lost = named.filter(|path| !folders.iter().any(|folder| folder.join(path).exists()));
+        let lost = lost.filter(|path| !EXAMPLES.contains(path));
+        gone.extend(lost.map(|path| format!("{}: {path}", page.strip_prefix(root()).unwrap().display())));
+    }
+    assert!(gone.is_empty(), "not there:\n{}", gone.join("\n"));
 }
 
 /// `src/lib.rs` includes them, so that `cargo test --doc pages` compiles and runs their programs.

@@ -164,7 +164,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// # What is compared
 /// While the program compiles, with every image: that the kernel is there, how many parameters it has, and the size, the alignment
 /// of a struct and, where the image tells it, whether a number is a float. What differs is an error at the parameter that says
-/// both sides. (A fatbin whose entries are all compressed with zstd is compared only when it is loaded, as are sources.) A closure is compared
+/// both sides. (Sources are compared only when they are loaded.) A closure is compared
 /// where a launch fixes its type:
 ///
 /// ```compile_fail,E0080

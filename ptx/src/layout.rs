@@ -4,6 +4,7 @@ use crate::tree::{Function, Init, PtrAttribute, Type, Variable};
 
 /// One parameter of a kernel or function and its place in the parameter block.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// Name in the PTX (`kernel_param_0` if a compiler generated it).
     pub name: String,

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 /// One PTX module (PTX ISA, "Directives").
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Module<'a> {
     /// `.version major.minor`.
     pub version: (u32, u32),
@@ -28,6 +29,7 @@ pub struct Module<'a> {
 
 /// `.section name { ... }`: bytes for a debugger, as text that [`Module::section_bytes`] assembles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Section<'a> {
     /// With its dot: `.debug_info`. Several sections with one name are parts of the same section.
     pub name: &'a str,
@@ -62,6 +64,7 @@ pub enum FunctionKind {
 
 /// A kernel or device function.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Function<'a> {
     /// `.entry` or `.func`.
     pub kind: FunctionKind,
@@ -90,6 +93,7 @@ pub struct Function<'a> {
 /// Directives that limit or shape the launches of a kernel (PTX ISA, "Performance-Tuning Directives" and
 /// "Cluster Dimension Directives"). Missing dimensions are 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Directives {
     /// `.maxntid x, y, z`
     pub maxntid: Option<[u32; 3]>,
@@ -170,6 +174,7 @@ pub enum Type {
 
 /// A variable or parameter declaration.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Variable<'a> {
     /// Name; for `%r<5>` the prefix `%r`, with `count` = 5. Empty for a nameless prototype parameter (`_`).
     pub name: &'a str,

@@ -141,16 +141,13 @@ fn directives_of_a_kernel() {
          .explicitcluster .maxclusterrank 8 .blocksareclusters .future_directive 7, \"x\", 8 .another (1, .x) { ret; }\n\
          .entry l() .reqntid 32 .maxntid 4, 5, 6 { ret; }\n.entry m() { ret; }"
     );
-    let expected = Directives {
-        maxntid: Some([16, 2, 1]),
-        reqntid: None,
-        minnctapersm: Some(3),
-        maxnreg: Some(64),
-        reqnctapercluster: Some([2, 1, 1]),
-        maxclusterrank: Some(8),
-        explicitcluster: true,
-        blocksareclusters: true,
-    };
+    let mut expected = Directives::default();
+    expected.maxntid = Some([16, 2, 1]);
+    expected.minnctapersm = Some(3);
+    expected.maxnreg = Some(64);
+    expected.reqnctapercluster = Some([2, 1, 1]);
+    expected.maxclusterrank = Some(8);
+    (expected.explicitcluster, expected.blocksareclusters) = (true, true);
     assert_eq!(m.functions[0].directives, expected);
     assert_eq!(m.functions[1].directives.reqntid, Some([32, 1, 1]));
     assert_eq!(m.functions[1].directives.maxntid, Some([4, 5, 6]));
@@ -187,7 +184,8 @@ fn functions_read_alone() {
         for function in parse(&text).unwrap().functions {
             let alone = parse_function(&text[function.span.clone()], function.line).unwrap();
             assert_eq!(alone.span, 0..function.span.len());
-            let alone = cuda_ptx::Function { span: function.span.clone(), ..alone };
+            let mut alone = alone;
+            alone.span = function.span.clone();
             assert_eq!(alone, function, "{name}");
             assert_eq!(alone.statements().unwrap(), function.statements().unwrap(), "{name}");
         }

@@ -27,21 +27,10 @@ fn address(symbol: &str, offset: i64, generic: bool, mask: Option<u64>) -> Init<
 #[test]
 fn one_declaration_with_everything() {
     variables(".visible .global .attribute(.managed) .align 16 .v4 .f32 x[3][2];", |v| {
-        let expected = Variable {
-            name: "x",
-            space: Space::Global,
-            ty: Type::F32,
-            vector: 4,
-            align: Some(16),
-            dims: vec![Some(3), Some(2)],
-            count: None,
-            init: None,
-            ptr: None,
-            linkage: Linkage::Visible,
-            managed: true,
-            line: 4,
-        };
-        assert_eq!(v, [expected]);
+        let [x] = v else { panic!("{v:?}") };
+        assert_eq!((x.name, x.space, x.ty, x.vector, x.line), ("x", Space::Global, Type::F32, 4, 4));
+        assert_eq!((x.align, x.dims.as_slice(), x.count), (Some(16), [Some(3), Some(2)].as_slice(), None));
+        assert_eq!((&x.init, &x.ptr, x.linkage, x.managed), (&None, &None, Linkage::Visible, true));
         assert_eq!((v[0].size(), v[0].elements(), v[0].align(), v[0].element_size()), (96, 6, 16, 16));
     });
 }

@@ -25,7 +25,7 @@ enum FileKind {
 /// | `.cu` | NVRTC compiles it to a cubin for the device if it knows it, else to PTX; headers are searched for next to the file | `nvrtc` |
 ///
 /// For the emulator all of them become PTX, which is impossible for a cubin. What is compiled or linked is cached in
-/// [`CompileCache::user`](super::CompileCache::user). A file with another extension is identified by its first bytes.
+/// `CompileCache::user()`. A file with another extension is identified by its first bytes.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, load_kernel_file};

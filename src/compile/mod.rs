@@ -6,9 +6,9 @@
 //!
 //! | feature | library | makes | of |
 //! |---|---|---|---|
-//! | `nvrtc` | NVRTC, [`Nvrtc`] | PTX, cubin, LTO IR | CUDA C++ |
-//! | `nvjitlink` | nvJitLink, [`NvJitLink`] | cubin, PTX | LTO IR, PTX, cubins, fatbins, objects, libraries |
-//! | `nvvm` | libNVVM, [`Nvvm`] | PTX, LTO IR | NVVM IR |
+//! | `nvrtc` | NVRTC, `Nvrtc` | PTX, cubin, LTO IR | CUDA C++ |
+//! | `nvjitlink` | nvJitLink, `NvJitLink` | cubin, PTX | LTO IR, PTX, cubins, fatbins, objects, libraries |
+//! | `nvvm` | libNVVM, `Nvvm` | PTX, LTO IR | NVVM IR |
 //!
 //! They come with the CUDA toolkit and as wheels on PyPI (`nvidia-cuda-nvrtc`, `nvidia-nvjitlink`, `nvidia-nvvm`). The variables
 //! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder if the library is not in

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// with functions of the device's library, such as `cudaGraphKernelNodeSetParam`.
 ///
 /// The driver does not remove such a node, nor clones its graph; the graph can be instantiated once, not be updated, and must be
-/// [uploaded](crate::GraphExec::upload) before it is launched.
+/// uploaded (`GraphExec::upload`) before it is launched.
 ///
 /// ```
 /// use cuda_launch::launch::DeviceNode;

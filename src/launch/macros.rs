@@ -56,7 +56,7 @@
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
 /// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices follow addresses of the host: what they point to is memory of duties 2 to 4 |
-/// | `named("n", x)` | those of `x`, which is one of these: a [`LaunchPlan`](crate::LaunchPlan) can set it by this name |
+/// | `named("n", x)` | those of `x`, which is one of these: a `LaunchPlan` can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
 /// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
@@ -93,10 +93,10 @@ macro_rules! cuda_launch {
     };
 }
 
-/// A list of arguments for [`KernelNode::new`](crate::graph::KernelNode::new), written as in [`cuda_launch!`].
+/// A list of arguments for `graph::KernelNode::new`, written as in [`cuda_launch!`].
 ///
 /// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
-/// for types of your own bring [`SliceMutArgument`](crate::launch::SliceMutArgument) into scope.
+/// for types of your own bring `cuda_launch::launch::SliceMutArgument` into scope.
 #[macro_export]
 macro_rules! kernel_args {
     ($($args:tt)*) => {

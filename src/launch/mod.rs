@@ -3,7 +3,7 @@
 //! # Words for arguments
 //! The same words mean the same in every way to launch:
 //!
-//! | parameters of the kernel | [`cuda_launch!`](crate::cuda_launch), `cuda_launch_async!`, `kernel_args!` | `#[cuda_module]` declares | [`LaunchBuilder`], `AsyncKernelLaunch` | [`LaunchPlan`](crate::LaunchPlan), [`Launch`], `OperationGraph` |
+//! | parameters of the kernel | [`cuda_launch!`](crate::cuda_launch), `cuda_launch_async!`, `kernel_args!` | `#[cuda_module]` declares | [`LaunchBuilder`], `AsyncKernelLaunch` | `LaunchPlan`, [`Launch`], `OperationGraph` |
 //! |---|---|---|---|---|
 //! | address and length in elements, read | `slice(x)` | `&[T]` | `.slice(&x)` | `set_slice` |
 //! | the same, written | `slice_mut(x)` | `&mut [T]` | `.slice_mut(&mut x)` | `set_slice_mut` |
@@ -63,6 +63,7 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
+#[doc(hidden)]
 pub mod typed;
 
 pub use attributes::{

@@ -19,13 +19,13 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, PitchedBuffer
 use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
-/// or made of a [`KernelNode`].
+/// or made of a `KernelNode` (feature `graph`).
 ///
 /// It owns the bytes of its arguments and a share of their memory, so nothing stays borrowed, and it may go to another
 /// thread. An argument that was given as `named("alpha", &2.0f32)` can be set by that name between launches. Each launch is
 /// ordered against other uses of the memory, as every launch is.
 ///
-/// For many launches in one driver call see [`LaunchPlan`](crate::LaunchPlan).
+/// For many launches in one driver call see `LaunchPlan` (feature `graph`).
 ///
 /// ```
 /// use cuda_launch::{CudaContext, LaunchConfig};

@@ -54,7 +54,7 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 ///
 /// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields are all
 /// `NoAddress`. Not for [`DevicePtr`], texture and surface handles and tensor maps, nor for types that contain one: the
-/// caller could pass any value, and no kernel can promise to be safe with it. [`cuda_module`](macro@crate::cuda_module)
+/// caller could pass any value, and no kernel can promise to be safe with it. `#[cuda_module]`
 /// says what to use instead.
 ///
 /// ```

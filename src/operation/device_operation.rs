@@ -22,7 +22,7 @@ use crate::error::Error;
 /// A description of work for a device. Nothing happens until it is awaited or synchronised.
 ///
 /// Operations compose: [`map`](Self::map), [`and_then`](Self::and_then) and the like make a *chain*, which runs on one stream;
-/// [`zip!`](super::zip!) and [`all`](super::all()) run theirs on a stream each, and wait for each other where they meet.
+/// `zip!` and [`all`](super::all()) run theirs on a stream each, and wait for each other where they meet.
 ///
 /// # What a closure in a chain sees
 /// Closures run while the work is being *submitted*, and see outputs that the device is still working on. That is sound

@@ -18,7 +18,7 @@ pub struct Zip<Ops>(Ops);
 /// last an event and a wait at its end, and at its beginning if the chain was at work before. After an error of one the following
 /// ones are not begun.
 ///
-/// [`zip!`](super::zip!) is the same without the second pair of brackets.
+/// `zip!` is the same without the second pair of brackets.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, zeroed, zip};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Every function of the API is a method with its C name and signature: the exact symbol (`cuMemAlloc_v2`) and, where the
 /// header has one, the name that C programs write (`cuMemAlloc`). A function that this driver does not have returns
-/// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+/// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`;
 /// [`has`](Self::has) checks for it in advance. The cost of a call is that of a call through a function pointer.
 ///
 /// One process can use several drivers side by side, as long as each is given only its own handles.

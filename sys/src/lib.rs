@@ -76,8 +76,8 @@
 //! # Run-time compilers
 //!
 //! Features `nvrtc`, `nvjitlink` and `nvvm` bind the three libraries that compile and link device code, loaded in the
-//! same way: [`Compiler::open`]. They need no driver. A function that a library does not have returns an error,
-//! [`Missing`].
+//! same way: `Compiler::open`. They need no driver. A function that a library does not have returns an error,
+//! `Missing`.
 //!
 //! # Safety
 //!

@@ -39,7 +39,7 @@ pub fn system_names() -> &'static [&'static str] {
 /// No usable driver: what was tried, and why it failed.
 ///
 /// Its message has one line for each name, and what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no CUDA driver:\n{}{}", lines(.attempts), advice(.attempts))]
 pub struct LoadError {
     attempts: Vec<Attempt>,
@@ -53,7 +53,7 @@ impl LoadError {
 }
 
 /// One name under which a driver was searched for.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// As passed to the system's loader.

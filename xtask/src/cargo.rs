@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::Result;
 
+/// The oldest Rust that the manifests promise (`rust-version`).
+pub(crate) const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
+
 /// The folder of the workspace.
 pub(crate) fn root() -> Result<&'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or_else(|| "xtask has no parent folder".into())
@@ -17,6 +20,13 @@ pub(crate) fn root() -> Result<&'static Path> {
 pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.args(arguments).current_dir(root()?);
+    Ok(command)
+}
+
+/// `cargo arguments` of another toolchain, in the repository.
+pub(crate) fn on(toolchain: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root()?);
     Ok(command)
 }
 

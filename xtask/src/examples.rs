@@ -6,10 +6,9 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use crate::Result;
-use crate::cargo::{root, run};
+use crate::rustdoc::{self, inner, is_public, item};
 
 /// Per cent of the items.
 const LEAST: usize = 35;
@@ -19,21 +18,7 @@ const KINDS: &[&str] = &["function", "macro", "proc_macro", "struct", "enum", "u
 
 /// Prints the share, and the files that lack most; fails below the least.
 pub(crate) fn check() -> Result<()> {
-    let target = root()?.join("target/examples");
-    let mut rustdoc = Command::new("rustup");
-    rustdoc.args([
-        "run",
-        "nightly",
-        "cargo",
-        "rustdoc",
-        "--package",
-        "cuda-launch",
-        "--lib",
-        "--all-features",
-    ]);
-    rustdoc.args(["--", "-Zunstable-options", "--output-format", "json"]).current_dir(root()?);
-    run(rustdoc.env("CARGO_TARGET_DIR", &target))?;
-    let json: Value = serde_json::from_slice(&std::fs::read(target.join("doc/cuda_launch.json"))?)?;
+    let json: Value = serde_json::from_slice(&std::fs::read(rustdoc::json("cuda-launch", "cuda_launch")?)?)?;
     let counted = Counted::of(&json).ok_or("rustdoc's JSON has another form than this program knows")?;
     let (with, all) = counted.files.values().fold((0, 0), |(with, all), n| (with + n.0, all + n.1));
     let mut files: Vec<_> = counted.files.iter().collect();
@@ -67,8 +52,8 @@ impl Counted {
         if !self.seen.insert(id.to_string()) {
             return Some(());
         }
-        let (kind, inner) = item["inner"].as_object()?.iter().next()?;
-        match kind.as_str() {
+        let (kind, inner) = inner(item)?;
+        match kind {
             "module" => inner["items"].as_array()?.iter().try_for_each(|id| self.visit(index, id))?,
             "use" if inner["is_glob"] != true && !inner["id"].is_null() => self.visit(index, &inner["id"])?,
             kind if KINDS.contains(&kind) => self.count(item),
@@ -104,16 +89,6 @@ impl Counted {
         *with += usize::from(item["docs"].as_str().is_some_and(has_example));
         *all += 1;
     }
-}
-
-fn item<'a>(index: &'a Value, id: &Value) -> Option<&'a Value> {
-    index.get(id.as_str().map_or_else(|| id.to_string(), str::to_owned))
-}
-
-/// Items of a trait are `default`.
-fn is_public(item: &Value) -> bool {
-    let hidden = || item["attrs"].to_string().contains("doc(hidden)");
-    ["public", "default"].iter().any(|visibility| item["visibility"] == *visibility) && !hidden()
 }
 
 /// A block of code that rustdoc would compile.

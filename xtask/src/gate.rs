@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
-use crate::cargo::{answers, cargo, root, run};
+use crate::cargo::{OLDEST_RUST, answers, cargo, on, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, build, cost, examples, features, flakes, gpu, imports, package, skipped};
+use crate::{
+    Result, api, bindgen, build, cost, docs, examples, features, flakes, gpu, imports, package, skipped,
+};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -59,9 +61,6 @@ const TARGETS: &[&str] = &["x86_64-pc-windows-msvc", "aarch64-unknown-linux-gnu"
 /// for a value is meant to, and as calls on two threads may that share an array (`docs/safety.md`).
 const TSAN_SUPPRESSIONS: &str = "race:cuda_emulator::memory::access::";
 
-/// The oldest Rust that the manifests promise (`rust-version`).
-const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
-
 /// What a check takes beside the toolchain that builds this program.
 struct Need {
     what: &'static str,
@@ -105,8 +104,16 @@ const STEPS: &[Step] = &[
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),
     Step::new("doc", "rustdoc without a warning", doc),
+    Step::new(
+        "docs",
+        "the documentation as docs.rs builds it, without a warning or a dead link",
+        docs::check,
+    )
+    .needs("a nightly toolchain", || toolchain("nightly", &["--version"])),
+    Step::new("api", "docs/api/ lists what is public", api::check)
+        .needs("the Rust that the manifests promise", has_oldest),
     Step::new("examples", "enough public items have an example", examples::check)
-        .needs("a nightly toolchain", || toolchain("nightly", &["--version"])),
+        .needs("the Rust that the manifests promise", has_oldest),
     Step::new("bindgen", "sys/src/generated/ is what bindgen.toml makes", || {
         bindgen::run(bindgen::Mode::Check)
     })
@@ -117,7 +124,7 @@ const STEPS: &[Step] = &[
     Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
         .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
-        .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
+        .needs("that toolchain", has_oldest),
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
     Step::new("package", "what is published has what belongs there, and nothing else", package::check),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
@@ -249,6 +256,10 @@ fn oldest() -> Result<()> {
     run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
 }
 
+fn has_oldest() -> bool {
+    toolchain(OLDEST_RUST, &["--version"])
+}
+
 fn targets() -> Result<()> {
     // A folder of its own: the flag would have everything else built anew.
     let folder = root()?.join("target/targets");
@@ -301,13 +312,6 @@ fn tsan() -> Result<()> {
 fn kernels() -> Result<()> {
     let mut python = std::process::Command::new("python3");
     run(python.args(["examples/kernels/rebuild.py", "--check"]).current_dir(root()?))
-}
-
-/// `cargo arguments` of another toolchain.
-fn on(toolchain: &str, arguments: &[&str]) -> Result<std::process::Command> {
-    let mut command = std::process::Command::new("rustup");
-    command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root()?);
-    Ok(command)
 }
 
 /// Whether another toolchain is installed whose cargo answers; asks without installing it.

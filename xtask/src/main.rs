@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+mod api;
 mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod docs;
 mod examples;
 mod failure;
 mod features;
@@ -15,6 +17,7 @@ mod gpu;
 mod imports;
 mod mutants;
 mod package;
+mod rustdoc;
 mod skipped;
 mod tool;
 mod wheels;
@@ -24,9 +27,10 @@ use failure::{Failure, Result};
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
+  api                 write docs/api/: what is public in each published library (needs the oldest Rust that it promises)
   bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
   cost                count the instructions of a launch with callgrind; fail over the limits
-  examples            count the public items whose documentation has an example; fail below the least share (needs nightly)
+  examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
                       with a GPU and no toolchain
   gpu --compilers [NAME...]
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
+        ["api"] => api::write(),
         ["cost"] => cost::run(),
         ["examples"] => examples::check(),
         ["gpu"] => gpu::bundle(),

@@ -36,6 +36,7 @@ pub enum FaultKind {
 
 /// The report of a kernel that was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,

@@ -382,6 +382,20 @@ fn an_image_is_read_once_until_it_changes() {
     std::fs::remove_file(&path).unwrap();
 }
 
+#[test]
+fn compressed_images_are_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx/tests/data");
+    let names = |file: &str| -> Vec<String> {
+        let facts = image::facts(&folder.join(file)).unwrap();
+        let mut names: Vec<String> = facts.kernels.as_ref().unwrap().iter().map(|k| k.name.clone()).collect();
+        names.sort();
+        names
+    };
+    for file in ["basic.plain.fatbin", "basic.lz4.fatbin", "basic.zstd.fatbin"] {
+        assert_eq!(names(file), ["scale", "vecadd"], "{file}");
+    }
+}
+
 /// 20 kernels in 1 MB of text: the macro may take 300 ms, without optimisation and on a busy machine.
 #[test]
 fn a_large_image_is_read_quickly() {

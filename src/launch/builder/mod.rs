@@ -93,7 +93,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     }
 
     /// The next argument under a name, by which what is made of this launch can set it: a prepared
-    /// [`Launch`](crate::launch::Launch), a [`LaunchPlan`](crate::LaunchPlan), or a graph of operations. An argument of size 0 is
+    /// [`Launch`](crate::launch::Launch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
     /// no parameter, and leaves no name.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
         self.arguments.named(name, |list| argument.append_to(list));

@@ -202,7 +202,7 @@ fn log_of(call: &'static str, code: CUresult, origin: &str, report: JitReport) -
         error_log,
         info_log,
         excerpt: None,
-        hint: crate::error::device_hint(code),
+        hint: crate::error::call_hint(code, call, None),
     }
 }
 

@@ -73,8 +73,15 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
     Some(text.into())
 }
 
-/// What to do where the driver, of this version if that is known, does not have a function.
-pub(crate) fn newer_driver(call: &str, driver: Option<u32>) -> String {
+/// What to do about `code` of `call`, of a driver of this version, where that is known.
+pub(crate) fn call_hint(code: CUresult, call: &str, driver: Option<u32>) -> Option<String> {
+    match code {
+        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => Some(newer_driver(call, driver)),
+        _ => device_hint(code),
+    }
+}
+
+fn newer_driver(call: &str, driver: Option<u32>) -> String {
     let is_abi = |name: &str| match name.strip_prefix(call) {
         Some("") => true,
         Some(number) => {

@@ -30,7 +30,7 @@ pub use cuda_driver_sys::LoadError;
 pub use device::ContextInUse;
 pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
-pub(crate) use hint::{device_hint, newer_driver};
+pub(crate) use hint::{call_hint, device_hint};
 pub(crate) use kinds::count;
 pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
@@ -486,11 +486,7 @@ pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> 
 /// The error for a failed driver call, with the hint that its code alone allows.
 #[cold]
 pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
-    let hint = match code {
-        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => Some(newer_driver(call, None)),
-        _ => device_hint(code),
-    };
-    ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
+    ErrorKind::Driver(DriverError { call, code, asked, hint: call_hint(code, call, None) }).into()
 }
 
 #[cfg(test)]

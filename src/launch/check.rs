@@ -14,6 +14,7 @@ use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, Kind, LaunchBounds, biased, kind as parameter_kind};
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError, Wanted,
+    call_hint,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -367,8 +368,10 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
         asked.push_str(&format!(", recorded on {}", request.stream.label()));
     }
     let cooperative = all.iter().any(|a| a.is_cooperative());
-    let hint = launch_hint(code, kernel, config, cooperative).or_else(|| crate::error::device_hint(code));
-    ErrorKind::Driver(DriverError { call: "cuLaunchKernelEx", code, asked, hint }).into()
+    let call = "cuLaunchKernelEx";
+    let version = Some(kernel.context().driver_version());
+    let hint = launch_hint(code, kernel, config, cooperative).or_else(|| call_hint(code, call, version));
+    ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
 }
 
 fn launch_hint(

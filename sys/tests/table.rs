@@ -198,7 +198,7 @@ fn a_driver_can_be_shared_and_copied() {
     }
     let driver = shareable(without(&["cuInit"])).clone();
     let text = format!("{driver:?}");
-    assert_eq!(text, "Driver { origin: Lookup, functions: 491, .. }");
+    assert_eq!(text, "Driver { origin: Lookup, functions: 510, .. }");
     let answers = std::thread::spawn(move || call_all(&driver)).join().unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.0 == 36).count(), 1);
 }

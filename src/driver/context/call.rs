@@ -7,7 +7,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{despite_captures, outside_captures};
 use crate::driver::host_call;
-use crate::error::{DriverError, Error, ErrorKind, Forked, failed, newer_driver};
+use crate::error::{DriverError, Error, ErrorKind, Forked, call_hint};
 use crate::trace;
 
 impl CudaContext {
@@ -171,11 +171,9 @@ impl ContextInner {
             error
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
             ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
-        } else if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
-            let hint = Some(newer_driver(call, Some(self.driver_version)));
-            ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
         } else {
-            failed(code, call, asked)
+            let hint = call_hint(code, call, Some(self.driver_version));
+            ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
         }
     }
 }

@@ -152,6 +152,35 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
     }
 }
 
+/// Where only waits will do: nobody knows who else has the address, or a stream cannot be waited for.
+#[test]
+fn memory_of_pools_goes_after_the_copies_of_other_contexts() {
+    let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let far = near.device().create_context(&ContextOptions::default()).unwrap();
+    let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
+    let mut copy = DeviceBuffer::<u32>::zeroed(&other, 16).unwrap();
+    let source = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
+    assert_ne!(source.cu_deviceptr(), 0);
+    copy.view_mut().copy_from_peer(&other, &source).unwrap();
+    inject::watch();
+    source.close().unwrap();
+    let calls = inject::calls();
+    assert!(calls.contains(&"cuStreamSynchronize") && calls.contains(&"cuMemFreeAsync"), "{calls:?}");
+
+    let source = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| copy.view_mut().copy_from_peer(&far.per_thread_stream(), &source).unwrap());
+    });
+    inject::watch();
+    let capture = CudaGraph::capture(&far, CaptureMode::Relaxed, |_| {
+        drop(source);
+        assert!(!inject::calls().contains(&"cuMemFreeAsync"), "the other thread's stream was not waited for");
+        Ok(())
+    });
+    capture.unwrap();
+    assert!(inject::calls().contains(&"cuMemFreeAsync"), "put off until the capture is over");
+}
+
 static WAITS: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" fn synchronize(stream: CUstream) -> CUresult {

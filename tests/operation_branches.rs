@@ -8,6 +8,7 @@ mod alone;
 mod support;
 
 use alone::{Held, alone, hold};
+use cuda_launch::context::ContextOptions;
 use cuda_launch::operation::{
     DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, SingleStream, block_on, scope,
     set_inline_wait, value, with_context,
@@ -208,6 +209,28 @@ fn a_branch_comes_after_what_the_chain_did_before() {
     release.join().unwrap();
     assert!(after.load(Ordering::SeqCst), "the branch ran before the chain");
     work.assert_done("the chain");
+}
+
+/// The default streams are those of the context that is current.
+#[test]
+fn what_a_chain_keeps_stays_where_it_unwinds_in_another_context() {
+    let _alone = alone();
+    let ctx = context();
+    let other = ctx.device().create_context(&ContextOptions::default()).unwrap();
+    for stream in [ctx.default_stream(), ctx.per_thread_stream()] {
+        let work = Work::default();
+        let (given, other) = (work.clone(), other.clone());
+        let op = with_context(move |cx| {
+            given.give(cx).unwrap();
+            other.bind().unwrap();
+            assert!(given.done.load(Ordering::SeqCst), "on purpose: it goes on");
+            value(())
+        });
+        let release = work.release();
+        assert!(catch_unwind(AssertUnwindSafe(|| op.sync_on(&stream))).is_err());
+        work.assert_done("the chain");
+        release.join().unwrap();
+    }
 }
 
 /// Not only for the first, nor only for the last.

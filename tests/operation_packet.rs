@@ -182,6 +182,23 @@ fn what_a_chain_keeps_stays_where_nobody_knows_the_end() {
     assert_eq!(lost.load(Ordering::SeqCst), 0);
 }
 
+/// A fault has ended all work.
+#[test]
+fn what_a_chain_keeps_goes_after_a_fault() {
+    let (rig, ended) = (Rig::new(), Arc::default());
+    let noted = Noted(Arc::clone(&ended));
+    let op = with_context(move |cx| {
+        cx.keep(noted);
+        zeroed::<u32>(7)
+    });
+    progress(GOES_ON);
+    let mut future = Box::pin(op.schedule(rig.policy.clone()).into_future());
+    assert!(poll_once(&mut future).is_pending());
+    progress(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert!(block_on(future).map(drop).unwrap_err().is_sticky());
+    count(&ended, 1);
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "what stays is a leak to Miri")]
 fn what_a_chain_keeps_stays_where_the_host_cannot_wait() {

@@ -11,6 +11,7 @@ mod inject;
 mod skip;
 
 use alone::{Alone, alone, hold};
+use cuda_launch::context::ContextOptions;
 use cuda_launch::error::AttributeError;
 use cuda_launch::launch::{AccessPolicyWindow, AccessProperty, MemSyncDomain, SynchronizationPolicy};
 use cuda_launch::stream::StreamFlags;
@@ -404,5 +405,28 @@ fn streams_and_events_of_two_contexts_are_told_apart() {
     ];
     for error in errors {
         assert!(error.is_context_mismatch(), "{error}");
+    }
+}
+
+/// The default streams are those of the context that is current, and to wait for a stream of another one makes that current.
+#[test]
+fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
+    let ctx = CudaContext::new(0).unwrap();
+    let far = ctx.device().create_context(&ContextOptions::default()).unwrap();
+    let fill =
+        ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap();
+    let source = DeviceBuffer::from_host(&far.new_stream().unwrap(), &[1u32; 16]).unwrap();
+    let mut x = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), 16).unwrap();
+    for stream in [ctx.default_stream(), ctx.per_thread_stream()] {
+        std::thread::scope(|scope| {
+            scope.spawn(|| x.view_mut().copy_from_peer(&far.per_thread_stream(), &source).unwrap());
+        });
+        // SAFETY: 1 to 6: fill writes 16 numbers.
+        unsafe {
+            cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
+            args: [ptr_mut(x), 16u32, 5u32] }
+        }
+        .unwrap();
+        assert_eq!(x.to_host_vec(&stream).unwrap(), [5; 16]);
     }
 }

@@ -3,9 +3,13 @@
 #![allow(unsafe_code)] // Launches of kernels whose every argument is checked against the host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/inject.rs"]
+mod inject;
+
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::GlobalError;
 use cuda_launch::launch::KernelArgument;
+use cuda_launch::sys::CUresult;
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureHandle, TextureObject,
 };
@@ -428,6 +432,47 @@ fn the_best_image_is_loaded() {
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);
     let module = cubins_first::load(&ctx).unwrap();
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);
+}
+
+/// What stands against one image may not stand against the next; what has nothing to do with images does.
+#[test]
+fn only_what_is_wrong_with_an_image_is_a_reason_to_try_the_next() {
+    const CALL: &str = "cuModuleLoadDataEx";
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let calls = || inject::calls().into_iter().filter(|call| *call == CALL).count();
+    for code in [CUresult::CUDA_ERROR_OUT_OF_MEMORY, CUresult::CUDA_ERROR_OPERATING_SYSTEM] {
+        inject::fail_calls_of(CALL, code);
+        let error = several::load(&ctx).unwrap_err();
+        assert_eq!((error.code(), calls()), (Some(code), 1), "{error}");
+    }
+    for code in [
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
+        CUresult::CUDA_ERROR_INVALID_IMAGE,
+        CUresult::CUDA_ERROR_INVALID_PTX,
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+        CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED,
+        CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        CUresult::CUDA_ERROR_INVALID_SOURCE,
+    ] {
+        inject::fail_calls_of(CALL, code);
+        let error = several::load(&ctx).unwrap_err();
+        let ErrorKind::Artifacts(none) = error.kind() else { panic!("{error}") };
+        let answers = none.artifacts.iter().filter(|artifact| artifact.answer.is_some()).count();
+        assert!(answers > 1 && calls() == answers, "{error}");
+    }
+    inject::watch();
+    several::load(&ctx).unwrap();
+}
+
+#[test]
+fn a_variable_of_another_size_is_refused_when_it_is_loaded() {
+    let (ctx, _) = open();
+    let other = include_str!("kernels/typed.ptx").replace(".b8 counts[16]", ".b8 counts[32]");
+    // SAFETY: 1: it is refused.
+    let error = unsafe { typed::from_module(ctx.load_module(other).unwrap()) }.unwrap_err();
+    let ErrorKind::Global(GlobalError::Size { bytes, size, .. }) = error.kind() else { panic!("{error}") };
+    assert_eq!((*bytes, *size), (32, 16));
 }
 
 #[test]

@@ -229,8 +229,9 @@ pub(super) fn make_ready(
     check::dimensions(request)?;
     request.stream.capture_is_open("cuLaunchKernelEx")?;
     launch.has_turn()?;
-    request.kernel.context.bind()?;
-    memory.note(launch)
+    memory.note(launch)?;
+    // After the waits for streams of other contexts, which make those current: the default streams are streams of what is current.
+    request.kernel.context.bind()
 }
 
 impl LaunchConfig {

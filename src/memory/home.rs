@@ -178,20 +178,14 @@ impl Home {
                     self.accesses.last_stream(stream).ok()
                 };
                 if last.is_none() {
-                    self.context.end_of_work()?;
+                    self.accesses.end(&self.context, true)?;
                 }
                 Ok(last)
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
             Origin::Plain => {
                 // The call itself waits for all of the device; not for a stream of another context that copied from here or to it.
-                let queues = self.accesses.queues();
-                let mut strangers = queues.iter().filter(|queue| !queue.context().is_same(&self.context));
-                strangers.try_for_each(|queue| match queue.drain() {
-                    Err(error) if !error.is_sticky() => Err(error),
-                    _ => Ok(()),
-                })?;
-                Ok(None)
+                self.accesses.end_of_strangers(&self.context).map(|()| None)
             }
             _ => Ok(None),
         }

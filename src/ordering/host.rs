@@ -31,7 +31,20 @@ impl StreamAccesses {
         if !all && self.wait().is_ok() {
             return Ok(());
         }
+        self.end_of_strangers(context)?;
         context.end_of_work()
+    }
+
+    /// Waits on the host for the streams of other contexts that use the memory; a fault ends their work, too.
+    ///
+    /// Driver call: `cuStreamSynchronize` for each.
+    pub(crate) fn end_of_strangers(&self, context: &CudaContext) -> Result<(), Error> {
+        let queues = self.queues();
+        let mut strangers = queues.iter().filter(|queue| !queue.context().is_same(context));
+        strangers.try_for_each(|queue| match queue.drain() {
+            Err(error) if !error.is_sticky() => Err(error),
+            _ => Ok(()),
+        })
     }
 
     /// A stream that all accesses come before: where the memory can be freed. It is the only one that accessed the memory, else

@@ -49,6 +49,8 @@ impl CudaStream {
     /// work is done, or a fault ended it.
     pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
+        // The default streams are those of what is current. After a fault that cannot be had, and all work has ended.
+        let _ = self.context().bind();
         let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
             // SAFETY: this handle keeps the stream.

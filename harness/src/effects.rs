@@ -9,7 +9,6 @@ use crate::ledger::{Mistake, Problem};
 use crate::objects::{New, Objects, Place};
 use crate::read::common_stream;
 use crate::rules::{Effect, Shares, Size};
-use cuda_driver_sys::CUresult;
 
 /// A call, as its effects need it.
 #[derive(Clone, Copy)]
@@ -208,14 +207,12 @@ impl Doing<'_> {
     }
 
     /// Takes back what the driver refused to end.
-    pub(crate) fn refused(&self, objects: &mut Objects, answer: CUresult, undo: Vec<Undo>) {
+    pub(crate) fn refused(&self, objects: &mut Objects, undo: Vec<Undo>) {
         for undo in undo {
             match undo {
                 Undo::Ended(place) => {
-                    // A capture is over unless another thread has to end it.
-                    let is_capture =
-                        objects.at(place).is_some_and(|object| object.name.kind() == Kind::Capture);
-                    if !is_capture || answer == CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD {
+                    // A capture is over even so.
+                    if objects.at(place).is_some_and(|object| object.name.kind() != Kind::Capture) {
                         objects.revive(place, self.number);
                     }
                 }

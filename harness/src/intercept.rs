@@ -217,7 +217,7 @@ impl Inner {
                 arguments = unsafe { decode::received(function, results, &mut state.objects) };
             }
             // After a fault all is lost anyway.
-            (None, Some(real)) if !real.is_sticky() => doing.refused(&mut state.objects, real, begun.undo),
+            (None, Some(real)) if !real.is_sticky() => doing.refused(&mut state.objects, begun.undo),
             _ => {}
         }
         state.panics.extend(verdict.panics);

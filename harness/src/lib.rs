@@ -8,7 +8,10 @@
 //! - [makes calls fail](Fault), and [lacks functions](SpyOptions) as older drivers do;
 //! - keeps a [`Ledger`] of what was made and not given back, and of what was used after its end.
 //!
-//! It hears the calls of all threads. Several spies in one process do not hear each other, so that tests run in parallel.
+//! [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
+//! what was left behind.
+//!
+//! A spy hears the calls of all threads. Several spies in one process do not hear each other, so that tests run in parallel.
 //!
 //! # What it relies on
 //!
@@ -27,6 +30,7 @@ mod effects;
 #[rustfmt::skip]
 mod enums;
 mod error;
+mod every_failure;
 mod fault;
 mod functions;
 mod intercept;
@@ -37,6 +41,7 @@ mod ledger;
 mod objects;
 mod procs;
 mod read;
+mod report;
 mod rules;
 mod shims;
 mod slots;
@@ -46,9 +51,11 @@ mod word;
 
 pub use call::{Call, Calls};
 pub use error::Error;
+pub use every_failure::{CODES, EveryFailure, every_failure};
 pub use fault::{Fault, Injected};
 pub use kind::Kind;
 pub use launch::{Launch, LaunchAttribute, Parameter};
 pub use ledger::{Entry, Ledger, Mistake, Problem};
+pub use report::{Finding, Report, Site, What};
 pub use spy::{Spy, SpyOptions};
 pub use value::{Argument, ObjectName, Value};

@@ -178,8 +178,17 @@ impl Objects {
         if object.counted {
             self.counted = self.counted.saturating_sub(object.bytes);
         }
+        let (kind, address) = (object.name.kind(), object.address);
+        if kind == Kind::Stream {
+            // A capture on it goes with it.
+            self.latest
+                .get(&(Kind::Capture, address))
+                .copied()
+                .into_iter()
+                .for_each(|capture| self.end(capture, call));
+        }
         let may_own = matches!(
-            object.name.kind(),
+            kind,
             Kind::Module
                 | Kind::Library
                 | Kind::Kernel

@@ -8,8 +8,12 @@
 //! - [makes calls fail](Fault), and [lacks functions](SpyOptions) as older drivers do;
 //! - keeps a [`Ledger`] of what was made and not given back, and of what was used after its end.
 //!
-//! [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
-//! what was left behind.
+//! Upon this,
+//!
+//! - [`assert_calls!`], [`assert_no_calls!`] and [`assert_at_most!`] say which calls are expected, and [`Calls::is_ordered`] whether one
+//!   piece of work is done before another begins;
+//! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
+//!   what was left behind.
 //!
 //! A spy hears the calls of all threads. Several spies in one process do not hear each other, so that tests run in parallel.
 //!
@@ -31,6 +35,7 @@ mod effects;
 mod enums;
 mod error;
 mod every_failure;
+mod expect;
 mod fault;
 mod functions;
 mod intercept;
@@ -39,6 +44,7 @@ mod kind;
 mod launch;
 mod ledger;
 mod objects;
+mod order;
 mod procs;
 mod read;
 mod report;
@@ -52,6 +58,7 @@ mod word;
 pub use call::{Call, Calls};
 pub use error::Error;
 pub use every_failure::{CODES, EveryFailure, every_failure};
+pub use expect::{Recorded, compare};
 pub use fault::{Fault, Injected};
 pub use kind::Kind;
 pub use launch::{Launch, LaunchAttribute, Parameter};

@@ -17,6 +17,16 @@ pub enum Error {
         /// How long it was waited for one of them.
         waited: Duration,
     },
+    /// A variable of the environment that cannot be understood.
+    #[error("{name} is {value:?}: it should be {wanted}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// Its value, or the part of it that is wrong.
+        value: String,
+        /// What it should be.
+        wanted: String,
+    },
     /// No function of the driver API is called so.
     #[error("there is no driver function `{name}`: `cuda_driver_sys::FUNCTIONS` and `ALIASES` list them")]
     NoSuchFunction {

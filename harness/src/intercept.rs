@@ -8,7 +8,7 @@
 use crate::call::{Call, End};
 use crate::decode;
 use crate::effects::{Doing, Undo};
-use crate::fault::{Active, Verdict, judge};
+use crate::fault::{Active, Verdict, judge, message};
 use crate::functions::{self, Function};
 use crate::kernel::Kernel;
 use crate::kind::Kind;
@@ -19,6 +19,7 @@ use crate::procs;
 use crate::slots;
 use cuda_driver_sys::{CUresult, Driver};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -33,7 +34,18 @@ pub(crate) struct Inner {
     /// The version that it claims to be.
     pub(crate) version: Option<u32>,
     pub(crate) start: Instant,
+    pub(crate) listener: Option<Listener>,
     pub(crate) state: Mutex<State>,
+}
+
+/// What is told of each call when it ends.
+#[derive(Clone)]
+pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Call) + Send + Sync>);
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 /// What changes with each call.
@@ -230,6 +242,12 @@ impl Inner {
         }
         // It is empty: this call ends once.
         let _ = begun.call.end.set(End { answer: shown, is_injected: answer.is_some(), took, arguments });
+        drop(state);
+        if let Some(Listener(listener)) = &self.listener
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| listener(&begun.call)))
+        {
+            self.lock().panics.push(format!("call {number}, {}: {}", begun.call.name, message(&*panic)));
+        }
         shown
     }
 

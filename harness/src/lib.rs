@@ -33,6 +33,7 @@ mod decode;
 mod effects;
 #[rustfmt::skip]
 mod enums;
+mod environment;
 mod error;
 mod every_failure;
 mod expect;
@@ -56,6 +57,7 @@ mod value;
 mod word;
 
 pub use call::{Call, Calls};
+pub use environment::Environment;
 pub use error::Error;
 pub use every_failure::{CODES, EveryFailure, every_failure};
 pub use expect::{Recorded, compare};

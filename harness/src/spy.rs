@@ -4,11 +4,12 @@
 //! drivers exists, because they own the lease.
 #![allow(unsafe_code)]
 
+use crate::call::Call;
 use crate::call::Calls;
 use crate::error::Error;
 use crate::fault::{Active, Fault, Injected};
 use crate::functions;
-use crate::intercept::{Inner, State};
+use crate::intercept::{Inner, Listener, State};
 use crate::ledger::{Entry, Ledger};
 use crate::shims;
 use crate::slots::Lease;
@@ -200,6 +201,7 @@ pub struct SpyOptions {
     backtraces: bool,
     keep: usize,
     patience: Duration,
+    listener: Option<Listener>,
 }
 
 impl Default for SpyOptions {
@@ -210,6 +212,7 @@ impl Default for SpyOptions {
             backtraces: false,
             keep: usize::MAX,
             patience: Duration::from_secs(60),
+            listener: None,
         }
     }
 }
@@ -248,6 +251,23 @@ impl SpyOptions {
         self
     }
 
+    /// Tells of each call when it ends, on the thread that made it.
+    ///
+    /// The listener may ask the spy, and call its base; a call of the spy's own driver would be told of in turn. Where it panics, the
+    /// call goes on, and [`Spy::panics`] has the message.
+    ///
+    /// ```
+    /// use cuda_harness::SpyOptions;
+    ///
+    /// let spy = SpyOptions::new().listen(|call| eprintln!("{call}")).over(&cuda_emulator::driver())?;
+    /// assert!(spy.driver().version().is_ok()); // #1 [thread 1, 0.012 ms] cuDriverGetVersion(driverVersion -> 13000)
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn listen(mut self, listener: impl Fn(&Call) + Send + Sync + 'static) -> SpyOptions {
+        self.listener = Some(Listener(Arc::new(listener)));
+        self
+    }
+
     /// How long [`over`](Self::over) waits while all spies that there can be are in use; a minute without this.
     pub fn patience(mut self, time: Duration) -> SpyOptions {
         self.patience = time;
@@ -281,6 +301,7 @@ impl SpyOptions {
             has: has.collect(),
             version: self.version,
             start: Instant::now(),
+            listener: self.listener.clone(),
             state: Mutex::new(state),
         });
         lease.give(inner.clone());

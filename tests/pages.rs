@@ -37,7 +37,7 @@ fn ours(text: &str) -> impl Iterator<Item = &str> {
 fn every_variable_is_in_the_table() {
     let page = fs::read_to_string(root().join("docs/environment.md")).unwrap();
     let mut files = Vec::new();
-    ["src", "sys/src", "ptx/src", "emulator/src", "macros/src", "cli/src", "cli/recorder/src"]
+    ["src", "sys/src", "ptx/src", "emulator/src", "harness/src", "macros/src", "cli/src", "cli/recorder/src"]
         .iter()
         .for_each(|folder| below(&root().join(folder), &["rs"], &mut files));
     let texts: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();

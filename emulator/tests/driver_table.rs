@@ -115,12 +115,10 @@ fn a_fault_is_reported_once_and_whole() {
     }
 }
 
-/// The shared library serves a program that opens it.
-#[test]
+/// The shared library, built as these tests are; none where nothing can be built.
 #[cfg(not(miri))]
-fn the_shared_library_is_the_same_driver() {
-    // On a machine that only runs the tests there is none.
-    let Some(cargo) = std::env::var_os("CARGO") else { return skip::skipped("no cargo here to build it") };
+fn shared_library() -> Option<std::path::PathBuf> {
+    let cargo = std::env::var_os("CARGO")?;
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {
@@ -134,7 +132,60 @@ fn the_shared_library_is_the_same_driver() {
         .status();
     assert!(built.unwrap().success());
     let name = format!("{}emulated_cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let cuda = unsafe { Driver::open(folder.join(name)) }.unwrap();
+    Some(folder.join(name))
+}
+
+/// The environment makes its calls fail, and has them and what was left behind written down.
+#[test]
+#[cfg(not(miri))]
+fn the_shared_library_watches_a_program_where_it_is_asked() {
+    const LIBRARY: &str = "CUDA_LAUNCH_TEST_LIBRARY";
+    if let Some(path) = std::env::var_os(LIBRARY) {
+        let cuda = unsafe { Driver::open(path) }.unwrap();
+        let (mut context, mut memory) = (null_mut(), 0);
+        unsafe {
+            ok(cuda.cuInit(0));
+            ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0));
+            ok(cuda.cuCtxSetCurrent(context));
+            ok(cuda.cuMemAlloc(&mut memory, 4096));
+            assert_eq!(cuda.cuMemAlloc(&mut 0, 4096), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            ok(cuda.cuMemAlloc(&mut 0, 4096));
+        }
+        return;
+    }
+    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let log = std::env::temp_dir().join(format!("cuda-launch-harness-{}.log", std::process::id()));
+    let name = "the_shared_library_watches_a_program_where_it_is_asked";
+    let asked = [
+        (LIBRARY, library.to_str().unwrap()),
+        ("CUDA_LAUNCH_HARNESS_FAIL", "cuMemAlloc@2=OUT_OF_MEMORY"),
+        ("CUDA_LAUNCH_HARNESS_LEAKS", "1"),
+        ("CUDA_LAUNCH_HARNESS_LOG", log.to_str().unwrap()),
+    ];
+    let output = child(name, &asked);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("cuda-harness: 3 live, 0 mistakes"), "{text}");
+    assert!(text.contains("memory#1 (4096 bytes), made by call"), "{text}");
+    let calls = std::fs::read_to_string(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    let allocations: Vec<_> = calls.lines().filter(|line| line.contains("cuMemAlloc_v2(")).collect();
+    assert_eq!(allocations.len(), 3, "{calls}");
+    assert!(allocations[1].ends_with("= CUDA_ERROR_OUT_OF_MEMORY (injected)"), "{calls}");
+
+    // What cannot be understood leaves no driver: a test that believes to be watched must not pass.
+    let output = child(name, &[asked[0], ("CUDA_LAUNCH_HARNESS_FAIL", "cuMemAlloc@second=2")]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && text.contains("CUDA_LAUNCH_HARNESS_FAIL is"), "{text}");
+}
+
+/// The shared library serves a program that opens it.
+#[test]
+#[cfg(not(miri))]
+fn the_shared_library_is_the_same_driver() {
+    // On a machine that only runs the tests there is none.
+    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let cuda = unsafe { Driver::open(library) }.unwrap();
     let own = cuda_emulator::driver();
     for function in FUNCTIONS {
         assert_eq!(cuda.has(function.name()), own.has(function.name()), "{}", function.name());

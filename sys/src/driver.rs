@@ -8,8 +8,11 @@ use crate::generated::types::*;
 use crate::loader::{self, LoadError};
 use crate::table::{self, FUNCTIONS, Present, Table};
 use core::ffi::{CStr, c_void};
+use std::any::Any;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The functions of one CUDA driver.
 ///
@@ -33,7 +36,12 @@ pub struct Driver {
     table: Table,
     present: Present,
     origin: Origin,
+    /// What the functions need; nobody looks at it.
+    owner: Option<Owner>,
 }
+
+/// What [`Driver::with_owner`] keeps alive.
+type Owner = Arc<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 /// Where a [`Driver`]'s functions come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,13 +138,35 @@ impl Driver {
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {
         // SAFETY: 1: the caller's duties 1 and 2.
         let (table, present) = unsafe { Table::fill(&mut lookup) };
-        Driver { table, present, origin: Origin::Lookup }
+        Driver { table, present, origin: Origin::Lookup, owner: None }
+    }
+
+    /// The driver, which keeps `owner` alive from now on: it is dropped with the last clone. What was kept before is let go.
+    ///
+    /// For functions given to [`from_lookup`](Self::from_lookup) that work only as long as something else exists.
+    ///
+    /// ```
+    /// use cuda_driver_sys::Driver;
+    /// use std::sync::Arc;
+    ///
+    /// let owner = Arc::new(7);
+    /// // SAFETY: it has no functions.
+    /// let driver = unsafe { Driver::from_lookup(|_| std::ptr::null()) }.with_owner(owner.clone());
+    /// let clone = driver.clone();
+    /// drop(driver);
+    /// assert_eq!(Arc::strong_count(&owner), 2);
+    /// drop(clone);
+    /// assert_eq!(Arc::strong_count(&owner), 1);
+    /// ```
+    pub fn with_owner<T: Any + Send + Sync + UnwindSafe + RefUnwindSafe>(mut self, owner: Arc<T>) -> Driver {
+        self.owner = Some(owner);
+        self
     }
 
     fn of(library: &loader::Library, origin: Origin) -> Driver {
         // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`; it is never unloaded.
         let (table, present) = unsafe { Table::fill(&mut |name| library.symbol(&table::exported(name))) };
-        Driver { table, present, origin }
+        Driver { table, present, origin, owner: None }
     }
 
     /// Whether this driver has a function, by exact symbol (`cuMemAlloc_v2`) or by the header's name (`cuMemAlloc`).

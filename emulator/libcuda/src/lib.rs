@@ -17,15 +17,20 @@
 //! came with CUDA 13.0 or before, as driver 580 does. The crate `cuda-emulator` says which of them do something and
 //! which environment variables it reads.
 //!
+//! Variables make calls fail, write them down and report what was not given back (`CUDA_LAUNCH_HARNESS_*`, in
+//! `docs/environment.md`): the program that is tested need not know.
+//!
 //! Relies on the emulator's functions to keep to the contracts of the driver's: each export passes its arguments on.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
-use cuda_driver_sys::CUresult;
-use std::mem::transmute;
-use std::sync::LazyLock;
+mod watch;
 
-static DRIVER: LazyLock<std::sync::Arc<cuda_driver_sys::Driver>> = LazyLock::new(cuda_emulator::driver);
+use cuda_driver_sys::{CUresult, Driver};
+use std::mem::transmute;
+use std::sync::{Arc, LazyLock};
+
+static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(watch::driver);
 
 macro_rules! exports {
     ($($name:ident($($argument:ident: $type:ty),*) $since:tt;)*) => {

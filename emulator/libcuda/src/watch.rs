@@ -1,0 +1,45 @@
+//! The driver of this library: the emulator, behind a spy where the environment asks for one (`CUDA_LAUNCH_HARNESS_*`).
+
+use cuda_driver_sys::Driver;
+use cuda_harness::{Environment, Error, Spy};
+use std::ffi::c_int;
+use std::ptr::null;
+use std::sync::{Arc, OnceLock};
+
+/// The spy whose ledger is reported when the program ends.
+static REPORTED: OnceLock<Spy> = OnceLock::new();
+
+unsafe extern "C" {
+    /// Of the C library.
+    fn atexit(function: extern "C" fn()) -> c_int;
+}
+
+/// The driver that this library exports. A program that is to be watched and cannot be is given none: every call answers
+/// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
+pub(crate) fn driver() -> Arc<Driver> {
+    watched().unwrap_or_else(|error| {
+        eprintln!("cuda-harness: {error}\n  this process has no CUDA driver until that is put right");
+        // SAFETY: it hands out nothing.
+        Arc::new(unsafe { Driver::from_lookup(|_| null()) })
+    })
+}
+
+fn watched() -> Result<Arc<Driver>, Error> {
+    let emulator = cuda_emulator::driver();
+    let Some(asked) = Environment::read()? else { return Ok(emulator) };
+    let spy = asked.over(&emulator)?;
+    let driver = spy.driver();
+    if asked.reports_leaks() && REPORTED.set(spy).is_ok() {
+        // SAFETY: a function of this library, which is never unloaded before the process ends, or has it run then.
+        unsafe { atexit(report) };
+    }
+    Ok(driver)
+}
+
+/// Says what the program did not give back, and what it used after its end.
+extern "C" fn report() {
+    if let Some(spy) = REPORTED.get() {
+        let ledger = spy.ledger();
+        eprint!("cuda-harness: {} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len());
+    }
+}

@@ -1,0 +1,301 @@
+//! Follows what calls do to objects: before a call what it ends, after it what it made.
+//!
+//! Something is ended before the driver hears of it: afterwards another thread may already have been given the same handle. Where the
+//! driver refuses, it is alive again.
+
+use crate::functions::{Function, Plain, Type};
+use crate::kind::Kind;
+use crate::ledger::{Mistake, Problem};
+use crate::objects::{New, Objects, Place};
+use crate::read::common_stream;
+use crate::rules::{Effect, Shares, Size};
+
+/// A call, as its effects need it.
+#[derive(Clone, Copy)]
+pub(crate) struct Doing<'call> {
+    pub(crate) number: usize,
+    pub(crate) function: &'static Function,
+    pub(crate) words: &'call [u64],
+    /// The context that is current.
+    pub(crate) context: u64,
+}
+
+/// What is taken back if the driver refuses.
+#[derive(Clone, Copy)]
+pub(crate) enum Undo {
+    Ended(Place),
+    Shares(Place, u64),
+}
+
+impl Doing<'_> {
+    fn word(&self, number: usize) -> u64 {
+        self.words.get(number).copied().unwrap_or(0)
+    }
+
+    /// How much device memory the call asks for.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.function
+            .effects
+            .iter()
+            .map(|effect| self.size(effect))
+            .filter(|(_, counted)| *counted)
+            .map(|(bytes, _)| bytes)
+            .sum()
+    }
+
+    fn size(&self, effect: &Effect) -> (u64, bool) {
+        match effect {
+            Effect::Makes(_, _, Size::Counted(at)) => (self.word(*at), true),
+            Effect::Makes(_, _, Size::Rows(width, rows)) => {
+                (self.word(*width).saturating_mul(self.word(*rows)), true)
+            }
+            Effect::Makes(_, _, Size::Plain(at)) => (self.word(*at), false),
+            _ => (0, false),
+        }
+    }
+
+    fn shares(&self, shares: Shares) -> u64 {
+        match shares {
+            Shares::One => 1,
+            Shares::Argument(at) => self.word(at),
+            // CU_GRAPH_USER_OBJECT_MOVE
+            Shares::Moved(count, flags) => {
+                if self.word(flags) & 1 == 1 {
+                    self.word(count)
+                } else {
+                    0
+                }
+            }
+        }
+    }
+
+    fn problem(&self, objects: &Objects, place: Place, mistake: Mistake) -> Option<Problem> {
+        let object = objects.at(place)?;
+        let ended_by = object.ended_by.unwrap_or(0);
+        Some(Problem {
+            mistake,
+            object: object.name,
+            call: self.number,
+            function: self.function.name,
+            ended_by,
+        })
+    }
+
+    /// Ends what the call ends; what is wrong with it.
+    pub(crate) fn before(
+        &self,
+        objects: &mut Objects,
+        stream: Option<(u64, u64)>,
+    ) -> (Vec<Undo>, Vec<Problem>) {
+        let (mut undo, mut problems) = (Vec::new(), Vec::new());
+        problems.extend(self.dead(objects));
+        problems.extend(self.other_context(objects, stream));
+        for effect in &self.function.effects {
+            match *effect {
+                Effect::Ends(kind, at) => self.end(objects, kind, at, 1, &mut undo, &mut problems),
+                Effect::Unshares(kind, at, shares) => {
+                    let shares = self.shares(shares);
+                    self.end(objects, kind, at, shares, &mut undo, &mut problems);
+                }
+                Effect::EndsContext(at) => {
+                    self.end(objects, Kind::Context, at, 1, &mut undo, &mut problems);
+                    let of_it = |o: &crate::objects::Object| o.is_live() && o.context == self.word(at);
+                    self.end_all(objects, of_it, &mut undo);
+                }
+                Effect::EndsRange(kind, at, length) => {
+                    let range = self.word(at)..self.word(at).saturating_add(self.word(length));
+                    let inside = |o: &crate::objects::Object| {
+                        o.is_live() && o.name.kind() == kind && range.contains(&o.address)
+                    };
+                    self.end_all(objects, inside, &mut undo);
+                }
+                _ => {}
+            }
+        }
+        (undo, problems)
+    }
+
+    fn end_all(
+        &self,
+        objects: &mut Objects,
+        wanted: impl Fn(&crate::objects::Object) -> bool,
+        undo: &mut Vec<Undo>,
+    ) {
+        let places = objects.all().iter().enumerate().filter(|(_, object)| wanted(object));
+        let places: Vec<Place> = places.map(|(place, _)| place).collect();
+        for place in places {
+            objects.end(place, self.number);
+            undo.push(Undo::Ended(place));
+        }
+    }
+
+    fn end(
+        &self,
+        objects: &mut Objects,
+        kind: Kind,
+        at: usize,
+        shares: u64,
+        undo: &mut Vec<Undo>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let address = self.word(at);
+        // Giving nothing back is allowed; the first device is number 0.
+        if shares == 0 || (address == 0 && kind != Kind::PrimaryContext) {
+            return;
+        }
+        let Some(place) = objects.find(kind, address) else { return };
+        let Some(object) = objects.at_mut(place) else { return };
+        if !object.is_live() {
+            problems.extend(self.problem(objects, place, Mistake::DoubleFree));
+            return;
+        }
+        let left = object.shares.saturating_sub(shares);
+        if left > 0 {
+            object.shares = left;
+            undo.push(Undo::Shares(place, shares));
+        } else {
+            objects.end(place, self.number);
+            undo.push(Undo::Ended(place));
+        }
+    }
+
+    /// Handles and memory that have ended, in a call that does not end them itself.
+    fn dead(&self, objects: &Objects) -> Vec<Problem> {
+        let ends = |at: usize| {
+            self.function.effects.iter().any(|effect| match effect {
+                Effect::Ends(_, ended) | Effect::EndsContext(ended) | Effect::Unshares(_, ended, _) => {
+                    *ended == at
+                }
+                Effect::EndsRange(_, start, _) => *start == at,
+                _ => false,
+            })
+        };
+        // They may be asked what an address is.
+        let asks = self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
+        let parameters = self.function.parameters.iter().enumerate().filter(|(at, _)| !ends(*at));
+        let problem = |(at, parameter): (usize, &crate::functions::Parameter)| {
+            let word = self.word(at);
+            let (place, mistake) = match parameter.ty {
+                Type::Plain(Plain::Handle(kind)) => (objects.find(kind, word)?, Mistake::DeadHandle),
+                Type::Plain(Plain::Memory) if !asks => (objects.memory_at(word)?.0, Mistake::DeadMemory),
+                _ => return None,
+            };
+            let is_live = objects.at(place).is_none_or(|object| object.is_live());
+            if is_live { None } else { self.problem(objects, place, mistake) }
+        };
+        parameters.filter_map(problem).collect()
+    }
+
+    /// An event or kernel in a stream of another context. A launch says which kernel and stream.
+    fn other_context(&self, objects: &Objects, launch: Option<(u64, u64)>) -> Option<Problem> {
+        let (place, stream) = match self.function.name {
+            "cuEventRecord" | "cuEventRecordWithFlags" => {
+                (objects.find(Kind::Event, self.word(0))?, self.word(1))
+            }
+            _ => {
+                let (kernel, stream) = launch?;
+                (objects.find(Kind::Function, kernel)?, stream)
+            }
+        };
+        let of_stream = match common_stream(Kind::Stream, stream) {
+            Some(_) => self.context,
+            None => objects.at(objects.find(Kind::Stream, stream)?)?.context,
+        };
+        let object = objects.at(place).filter(|object| object.is_live())?;
+        let differ = object.context != of_stream && object.context != 0 && of_stream != 0;
+        if differ { self.problem(objects, place, Mistake::WrongContext) } else { None }
+    }
+
+    /// Takes back what the driver refused to end.
+    pub(crate) fn refused(&self, objects: &mut Objects, undo: Vec<Undo>) {
+        for undo in undo {
+            match undo {
+                Undo::Ended(place) => {
+                    // A capture is over even so.
+                    if objects.at(place).is_some_and(|object| object.name.kind() != Kind::Capture) {
+                        objects.revive(place, self.number);
+                    }
+                }
+                Undo::Shares(place, shares) => {
+                    if let Some(object) = objects.at_mut(place) {
+                        object.shares = object.shares.saturating_add(shares);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The driver did it: what there is now.
+    pub(crate) fn done(&self, objects: &mut Objects, results: &[(usize, u64)]) {
+        for effect in &self.function.effects {
+            match *effect {
+                Effect::Makes(kind, at, _) => {
+                    let (bytes, counted) = self.size(effect);
+                    let new = self.made(kind, at, results);
+                    if new.address != 0 {
+                        objects.make(New { bytes, counted, ..new });
+                    }
+                }
+                Effect::Finds(kind, at) => {
+                    let new = self.made(kind, at, results);
+                    if new.address != 0 && !is_live(objects, kind, new.address) {
+                        objects.make(new);
+                    }
+                }
+                Effect::Belongs(kind, at, owner) => {
+                    self.belongs(objects, self.made(kind, at, results), owner)
+                }
+                Effect::Shares(kind, at, shares) => {
+                    let new = self.made(kind, at, results);
+                    let (shares, found) = (self.shares(shares), objects.find(kind, new.address));
+                    match found
+                        .filter(|_| is_live(objects, kind, new.address))
+                        .and_then(|at| objects.at_mut(at))
+                    {
+                        Some(object) => object.shares = object.shares.saturating_add(shares),
+                        None => {
+                            objects.make(New { shares, ..new });
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn belongs(&self, objects: &mut Objects, new: New, owner: usize) {
+        let kind = self.function.parameters.get(owner).map(|parameter| parameter.ty);
+        let Some(Type::Plain(Plain::Handle(kind))) = kind else { return };
+        if new.address == 0 {
+            return;
+        }
+        let owner = objects.meet(kind, self.word(owner));
+        let known = objects.find(new.kind, new.address).and_then(|place| objects.at(place));
+        if known.is_some_and(|object| object.is_live() && object.owner == Some(owner)) {
+            return;
+        }
+        // What a module has is of the module's context; a kernel is of none, until it is asked for its function.
+        let context = match new.kind {
+            Kind::Kernel => 0,
+            Kind::Function if kind == Kind::Module => objects.at(owner).map_or(0, |object| object.context),
+            _ => new.context,
+        };
+        objects.make(New { owner: Some(owner), context, ..new });
+    }
+
+    /// An object with the handle that the argument is, or received.
+    fn made(&self, kind: Kind, at: usize, results: &[(usize, u64)]) -> New {
+        let received = results.iter().find(|(number, _)| *number == at).map(|(_, word)| *word);
+        let address = match self.function.parameters.get(at).map(|parameter| parameter.ty) {
+            Some(Type::Out(_)) => received.unwrap_or(0),
+            _ => self.word(at),
+        };
+        // A stream of a green context is not in the one that is current.
+        let context = if self.function.name == "cuGreenCtxStreamCreate" { 0 } else { self.context };
+        New { context, ..New::of(kind, address, Some((self.number, self.function.name))) }
+    }
+}
+
+fn is_live(objects: &Objects, kind: Kind, address: u64) -> bool {
+    objects.find(kind, address).and_then(|place| objects.at(place)).is_some_and(|object| object.is_live())
+}

@@ -1,0 +1,268 @@
+//! A spy as the environment asks for it: for programs in other languages, which load a driver library that has one.
+
+use crate::call::Call;
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::spy::{Spy, SpyOptions};
+use cuda_driver_sys::{CUresult, Driver};
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the variables `CUDA_LAUNCH_HARNESS_*` ask for. `docs/environment.md` lists them.
+///
+/// ```
+/// use cuda_driver_sys::CUresult;
+/// use cuda_harness::Environment;
+///
+/// let variables = [("CUDA_LAUNCH_HARNESS_FAIL", "cuMemAlloc@2=OUT_OF_MEMORY")];
+/// let asked = Environment::of(|name| {
+///     variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.to_string())
+/// })?;
+/// let spy = asked.expect("one is set").over(&cuda_emulator::driver())?;
+/// let (cuda, mut context, mut memory) = (spy.driver(), std::ptr::null_mut(), 0);
+/// unsafe {
+///     cuda.cuInit(0);
+///     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+///     cuda.cuCtxSetCurrent(context);
+///     assert_eq!(cuda.cuMemAlloc(&mut memory, 64), CUresult::SUCCESS);
+///     assert_eq!(cuda.cuMemAlloc(&mut 0, 64), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+/// }
+/// # unsafe { cuda.cuMemFree(memory); cuda.cuDevicePrimaryCtxRelease(0); }
+/// # Ok::<(), cuda_harness::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Environment {
+    options: SpyOptions,
+    faults: Vec<Fault>,
+    memory: Option<u64>,
+    log: Option<PathBuf>,
+    reports_leaks: bool,
+}
+
+impl Environment {
+    /// What the variables of this process ask for; none if none of them is set.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Variable`] if one cannot be understood.
+    pub fn read() -> Result<Option<Environment>, Error> {
+        Environment::of(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// The same for variables that come from elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Variable`] if one cannot be understood.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Environment>, Error> {
+        let mut is_any = false;
+        let mut get = |name: &'static str| {
+            let value = variable(name).filter(|value| !value.trim().is_empty());
+            is_any |= value.is_some();
+            value.map(|value| (name, value))
+        };
+        // Nobody asks for the calls of a whole program.
+        let mut options = SpyOptions::new().keep(0);
+        if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_VERSION") {
+            options =
+                options.as_of(version(&value).ok_or_else(|| wrong(name, &value, "a version, such as 12.4"))?);
+        }
+        for function in listed(get("CUDA_LAUNCH_HARNESS_HIDE")) {
+            options = options.hide(function);
+        }
+        let mut faults = Vec::new();
+        if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_FAIL") {
+            for text in listed(Some((name, value))) {
+                faults.push(fault(&text).ok_or_else(|| {
+                    wrong(
+                        name,
+                        &text,
+                        "a function, which of its calls, and a code, such as cuMemAlloc@2=OUT_OF_MEMORY",
+                    )
+                })?);
+            }
+        }
+        let mut memory = None;
+        if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_MEMORY") {
+            memory = Some(bytes(&value).ok_or_else(|| wrong(name, &value, "bytes, such as 512M"))?);
+        }
+        let log = get("CUDA_LAUNCH_HARNESS_LOG").map(|(_, value)| PathBuf::from(value));
+        let reports_leaks = get("CUDA_LAUNCH_HARNESS_LEAKS").is_some();
+        let asked = Environment { options, faults, memory, log, reports_leaks };
+        Ok(is_any.then_some(asked))
+    }
+
+    /// The spy, with its faults and its log.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SpyOptions::over`]; [`Error::NoSuchFunction`] if a fault names one; [`Error::Variable`] if the log cannot be written.
+    pub fn over(&self, driver: &Arc<Driver>) -> Result<Spy, Error> {
+        let mut options = self.options.clone();
+        if let Some(path) = &self.log {
+            let log = Log::open(path).map_err(|error| {
+                wrong(
+                    "CUDA_LAUNCH_HARNESS_LOG",
+                    &path.display().to_string(),
+                    &format!("a file that can be written: {error}"),
+                )
+            })?;
+            options = options.listen(move |call| log.write(call));
+        }
+        let spy = options.over(driver)?;
+        for fault in &self.faults {
+            spy.inject(fault.clone())?;
+        }
+        if let Some(bytes) = self.memory {
+            spy.limit_memory(bytes);
+        }
+        Ok(spy)
+    }
+
+    /// Whether the [ledger](Spy::ledger) is to be reported when the program ends.
+    pub fn reports_leaks(&self) -> bool {
+        self.reports_leaks
+    }
+}
+
+/// Where calls are written, each when it ends.
+enum Log {
+    File(Mutex<File>),
+    StandardError,
+}
+
+impl Log {
+    fn open(path: &PathBuf) -> std::io::Result<Log> {
+        if path.as_os_str() == "-" {
+            Ok(Log::StandardError)
+        } else {
+            Ok(Log::File(Mutex::new(File::create(path)?)))
+        }
+    }
+
+    /// An error here has nobody to go to; the program goes on.
+    fn write(&self, call: &Call) {
+        let line = format!("{call}\n");
+        let _ = match self {
+            Log::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes()),
+            Log::StandardError => std::io::stderr().write_all(line.as_bytes()),
+        };
+    }
+}
+
+#[cold]
+fn wrong(name: &'static str, value: &str, wanted: &str) -> Error {
+    Error::Variable { name, value: value.to_owned(), wanted: wanted.to_owned() }
+}
+
+/// The parts between commas.
+fn listed(value: Option<(&'static str, String)>) -> Vec<String> {
+    let text = value.map(|(_, text)| text).unwrap_or_default();
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// `12.4` as 12040.
+fn version(text: &str) -> Option<u32> {
+    let (major, minor) = text.trim().split_once('.')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    (major < 1000 && minor < 100).then_some(major * 1000 + minor * 10)
+}
+
+/// `512M` as a number.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, unit) = match text.bytes().last()?.to_ascii_uppercase() {
+        b'K' => (text.get(..text.len() - 1)?, 1 << 10),
+        b'M' => (text.get(..text.len() - 1)?, 1 << 20),
+        b'G' => (text.get(..text.len() - 1)?, 1 << 30),
+        _ => (text, 1),
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// `cuMemAlloc@2=OUT_OF_MEMORY`, `cuLaunchKernel@3..=700`, `*=UNKNOWN`, `launch@1!700`: the last is a kernel's fault.
+fn fault(text: &str) -> Option<Fault> {
+    let (calls, code, is_sticky) = match (text.split_once('='), text.split_once('!')) {
+        (Some((calls, code)), _) => (calls, code, false),
+        (None, Some((calls, code))) => (calls, code, true),
+        (None, None) => return None,
+    };
+    let (function, number) =
+        calls.split_once('@').map_or((calls, None), |(name, number)| (name, Some(number)));
+    let fault = match function.trim() {
+        "*" => Fault::any(),
+        "launch" => Fault::launches(),
+        name => Fault::on(name),
+    };
+    let fault = match number.map(str::trim) {
+        None => fault,
+        Some(number) => match number.strip_suffix("..") {
+            Some(first) => fault.from_nth(counted(first)?),
+            None => fault.nth(counted(number)?),
+        },
+    };
+    let code = result(code.trim())?;
+    Some(if is_sticky { fault.sticky(code) } else { fault.answer(code) })
+}
+
+/// Calls are counted from 1.
+fn counted(text: &str) -> Option<usize> {
+    text.trim().parse().ok().filter(|number| *number > 0)
+}
+
+/// A code other than success, by number or by name, with `CUDA_ERROR_` or without.
+fn result(text: &str) -> Option<CUresult> {
+    if let Ok(code) = text.parse::<u32>() {
+        return Some(CUresult(code)).filter(|code| *code != CUresult::SUCCESS);
+    }
+    let full = format!("CUDA_ERROR_{}", text.strip_prefix("CUDA_ERROR_").unwrap_or(text));
+    (1..1000).map(CUresult).find(|code| code.name() == Some(full.as_str()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn asked(variables: &[(&str, &str)]) -> Result<Option<Environment>, Error> {
+        Environment::of(|name| {
+            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_no_spy() {
+        assert!(asked(&[]).unwrap().is_none());
+        assert!(asked(&[("CUDA_LAUNCH_HARNESS_LOG", " ")]).unwrap().is_none());
+        assert!(asked(&[("CUDA_LAUNCH_HARNESS_LEAKS", "1")]).unwrap().unwrap().reports_leaks());
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_named() {
+        let wrong = [
+            ("CUDA_LAUNCH_HARNESS_VERSION", "new"),
+            ("CUDA_LAUNCH_HARNESS_VERSION", "12"),
+            ("CUDA_LAUNCH_HARNESS_MEMORY", "much"),
+            ("CUDA_LAUNCH_HARNESS_MEMORY", "99999999999G"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit@0=1"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit=0"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit=NO_SUCH_CODE"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit@x..=1"),
+        ];
+        for (name, value) in wrong {
+            let error = asked(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_names_are_read() {
+        assert_eq!(version("11.8"), Some(11_080));
+        assert_eq!((bytes("512M"), bytes("7"), bytes("2 k")), (Some(512 << 20), Some(7), Some(2048)));
+        assert_eq!(result("OUT_OF_MEMORY"), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert_eq!(result("CUDA_ERROR_OUT_OF_MEMORY"), result("2"));
+    }
+}

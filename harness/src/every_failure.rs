@@ -1,0 +1,361 @@
+//! Runs a program once for each driver call that it makes and each way in which that call can fail.
+
+use crate::call::Call;
+use crate::error::Error;
+use crate::fault::{Fault, message};
+use crate::report::{Finding, Report, Site, What};
+use crate::spy::{Spy, SpyOptions};
+use cuda_driver_sys::{CUresult, Driver};
+use std::cell::Cell;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What calls answer if nothing else is asked for. None is sticky: a driver goes on after it. The last is one that no header has.
+pub const CODES: [CUresult; 5] = [
+    CUresult::CUDA_ERROR_INVALID_VALUE,
+    CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+    CUresult::CUDA_ERROR_INVALID_HANDLE,
+    CUresult::CUDA_ERROR_UNKNOWN,
+    CUresult(12345),
+];
+
+/// Runs `program` again and again: each of its driver calls fails, once and from then on, with each of [`CODES`]. Whatever happens, a good
+/// program ends with an error or well, does not panic, and has given back what it made.
+///
+/// The program takes its driver from the argument, and runs on a thread of its own. The report says what was found;
+/// [`Report::assert_clean`] makes a test of it. [`EveryFailure`] has what can be changed.
+///
+/// ```
+/// use cuda_driver_sys::{CUresult, Driver};
+/// use cuda_harness::EveryFailure;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// /// Forgets the first buffer if there is no memory for the second.
+/// fn two_buffers(cuda: Arc<Driver>) -> Result<(), String> {
+///     let ok = |code| if code == CUresult::SUCCESS { Ok(()) } else { Err(format!("{code:?}")) };
+///     let (mut context, mut a, mut b) = (std::ptr::null_mut(), 0, 0);
+///     unsafe {
+///         ok(cuda.cuInit(0))?;
+///         ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0))?;
+///         let result = (|| {
+///             ok(cuda.cuCtxSetCurrent(context))?;
+///             ok(cuda.cuMemAlloc(&mut a, 1024))?;
+///             ok(cuda.cuMemAlloc(&mut b, 1024))?;
+///             ok(cuda.cuMemFree(a)).and(ok(cuda.cuMemFree(b)))
+///         })();
+///         cuda.cuDevicePrimaryCtxRelease(0);
+///         result
+///     }
+/// }
+///
+/// // No other thread gives anything back, so there is nothing to wait for.
+/// let how = EveryFailure::new().codes(&[CUresult::CUDA_ERROR_OUT_OF_MEMORY]).patience(Duration::ZERO);
+/// let report = how.run(&cuda_emulator::driver(), two_buffers)?;
+/// // Each of 8 calls, once and from then on.
+/// assert_eq!((report.calls(), report.sites(), report.findings().len()), (8, 16, 2));
+/// let first = &report.findings()[0];
+/// assert_eq!(first.site().map(|site| site.function()), Some("cuMemAlloc_v2"));
+/// assert!(first.to_string().contains("live: memory#"), "{first}");
+/// # Ok::<(), cuda_harness::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::NoSlot`] if there can be no spy.
+pub fn every_failure<E: Display + Send + 'static>(
+    base: &Arc<Driver>,
+    program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
+) -> Result<Report, Error> {
+    EveryFailure::new().run(base, program)
+}
+
+type Settle = dyn Fn(&Arc<Driver>) + Send + Sync;
+
+/// How [`every_failure`] goes about it.
+#[derive(Clone)]
+#[must_use = "`run` does it"]
+pub struct EveryFailure {
+    codes: Vec<CUresult>,
+    limit: Duration,
+    patience: Duration,
+    most: usize,
+    quiet_after_fault: bool,
+    settle: Option<Arc<Settle>>,
+    spy: SpyOptions,
+}
+
+impl Default for EveryFailure {
+    fn default() -> EveryFailure {
+        EveryFailure {
+            codes: CODES.to_vec(),
+            limit: Duration::from_secs(60),
+            patience: Duration::from_secs(20),
+            most: 10,
+            quiet_after_fault: false,
+            settle: None,
+            spy: SpyOptions::new(),
+        }
+    }
+}
+
+impl EveryFailure {
+    /// As [`every_failure`] does it.
+    pub fn new() -> EveryFailure {
+        EveryFailure::default()
+    }
+
+    /// What calls answer, instead of [`CODES`]. After a code that is [sticky](CUresult::is_sticky), all later calls answer it, too.
+    pub fn codes(mut self, codes: &[CUresult]) -> EveryFailure {
+        self.codes = codes.to_vec();
+        self
+    }
+
+    /// A run that lasts longer hangs; a minute without this. If such a run does not end either when its calls no longer fail, the
+    /// search ends there, and its thread is left behind.
+    pub fn limit(mut self, time: Duration) -> EveryFailure {
+        self.limit = time;
+        self
+    }
+
+    /// For how long it waits, after a run, for what other threads still give back; 20 seconds without this. After the first time that
+    /// this was in vain it waits for a twentieth.
+    pub fn patience(mut self, time: Duration) -> EveryFailure {
+        self.patience = time;
+        self
+    }
+
+    /// The search ends with that many findings; 10 without this.
+    pub fn most_findings(mut self, count: usize) -> EveryFailure {
+        self.most = count;
+        self
+    }
+
+    /// After a sticky code, a call that gives nothing back, waits for nothing and asks a context is a finding: it can only fail.
+    pub fn quiet_after_fault(mut self) -> EveryFailure {
+        self.quiet_after_fault = true;
+        self
+    }
+
+    /// Called after each run, on its thread, when nothing fails any more: for what a program puts off until a later call.
+    pub fn settle(mut self, settle: impl Fn(&Arc<Driver>) + Send + Sync + 'static) -> EveryFailure {
+        self.settle = Some(Arc::new(settle));
+        self
+    }
+
+    /// How the spy is made: a driver that lacks functions, or with backtraces.
+    pub fn spy(mut self, options: SpyOptions) -> EveryFailure {
+        self.spy = options;
+        self
+    }
+
+    /// Runs the program as [`every_failure`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSlot`] if there can be no spy; [`Error::NoSuchFunction`] if the spy is to hide one that does not exist.
+    pub fn run<E: Display + Send + 'static>(
+        &self,
+        base: &Arc<Driver>,
+        program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
+    ) -> Result<Report, Error> {
+        self.run_checked(base, program, |_, _| Ok(()))
+    }
+
+    /// As [`run`](Self::run); after each run in which a call failed, `check` sees where, and what the program returned. What it
+    /// objects to is a finding.
+    ///
+    /// ```
+    /// use cuda_driver_sys::{CUresult, Driver};
+    /// use cuda_harness::EveryFailure;
+    /// use std::sync::Arc;
+    ///
+    /// // It takes any failure for a driver that is too old.
+    /// let program = |cuda: Arc<Driver>| cuda.version().map(|_| ()).map_err(|_| "the driver is too old");
+    /// let report = EveryFailure::new()
+    ///     .codes(&[CUresult::CUDA_ERROR_UNKNOWN])
+    ///     .run_checked(&cuda_emulator::driver(), program, |_, result| match result {
+    ///         Err(text) if text.contains("too old") => Err("the error is about something else".into()),
+    ///         _ => Ok(()),
+    ///     })?;
+    /// assert_eq!(report.findings().len(), 2);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn run_checked<E: Display + Send + 'static>(
+        &self,
+        base: &Arc<Driver>,
+        program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
+        check: impl Fn(&Site, Result<(), &E>) -> Result<(), String>,
+    ) -> Result<Report, Error> {
+        let (spy, program) = (Arc::new(self.spy.over(base)?), Arc::new(program));
+        Ok(Search { how: self, spy, program, check, leaks: Cell::new(false) }.run())
+    }
+}
+
+struct Search<'how, P, C> {
+    how: &'how EveryFailure,
+    spy: Arc<Spy>,
+    program: Arc<P>,
+    check: C,
+    /// Something was left behind once.
+    leaks: Cell<bool>,
+}
+
+/// What became of one run.
+struct Run<E> {
+    findings: Vec<What>,
+    /// What the program returned; none where it panicked or did not end.
+    result: Option<Result<(), E>>,
+    /// How many calls it made.
+    calls: usize,
+    /// Its thread is still there.
+    is_lost: bool,
+}
+
+impl<E, P, C> Search<'_, P, C>
+where
+    E: Display + Send + 'static,
+    P: Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
+    C: Fn(&Site, Result<(), &E>) -> Result<(), String>,
+{
+    fn run(self) -> Report {
+        let mut report = Report::default();
+        // What a driver makes at first use is there after the first run.
+        for _ in 0..2 {
+            let run = self.once();
+            report.calls = run.calls;
+            let failed =
+                run.result.and_then(|result| result.err()).map(|error| What::FailsAnyway(error.to_string()));
+            let what: Vec<_> = run.findings.into_iter().chain(failed).collect();
+            if !what.is_empty() {
+                report.findings = what.into_iter().map(|what| Finding { site: None, what }).collect();
+                return report;
+            }
+        }
+        for number in 1..=report.calls {
+            for code in &self.how.codes {
+                // A sticky code has no other way.
+                let ways: &[bool] = if code.is_sticky() { &[true] } else { &[false, true] };
+                for is_lasting in ways {
+                    let goes_on = self.site(number, *code, *is_lasting, &mut report);
+                    if !goes_on || report.findings.len() >= self.how.most {
+                        return report;
+                    }
+                }
+            }
+        }
+        report
+    }
+
+    /// One run with a failure; whether the search goes on.
+    fn site(&self, number: usize, code: CUresult, is_lasting: bool, report: &mut Report) -> bool {
+        let fault = match (code.is_sticky(), is_lasting) {
+            (true, _) => Fault::any().nth(number).sticky(code),
+            (false, true) => Fault::any().from_nth(number),
+            (false, false) => Fault::any().nth(number),
+        };
+        // It names no function, so no name is wrong.
+        let Ok(injected) = self.spy.inject(fault.answer(code)) else { return false };
+        let mut run = self.once();
+        let calls = self.spy.calls();
+        let met = calls.iter().find(|call| call.is_injected());
+        let Some(met) = met.filter(|_| injected.hits() > 0) else {
+            // This run made fewer calls.
+            return !run.is_lost;
+        };
+        let site = Site { function: met.name(), number, code, is_lasting };
+        report.sites += 1;
+        report.functions.insert(met.name());
+        if let Some(result) = &run.result {
+            let objection = (self.check)(&site, result.as_ref().map(|_| ())).err();
+            run.findings.extend(objection.map(What::Objection));
+        }
+        if matches!(run.result, Some(Ok(()))) && run.findings.is_empty() {
+            *report.swallowed.entry(met.name()).or_default() += 1;
+        }
+        if code.is_sticky() && self.how.quiet_after_fault {
+            let late = calls.filter(|call| call.number() > met.number() && is_idle(call));
+            run.findings.extend((!late.is_empty()).then(|| What::CallsAfterFault(late.names())));
+        }
+        let findings = run.findings.into_iter().map(|what| Finding { site: Some(site.clone()), what });
+        report.findings.extend(findings);
+        !run.is_lost
+    }
+
+    /// Runs the program once, and takes the faults back.
+    fn once(&self) -> Run<E> {
+        self.spy.clear();
+        let before = self.spy.ledger();
+        let (sender, ended) = mpsc::channel();
+        let (spy, program, settle) = (self.spy.clone(), self.program.clone(), self.how.settle.clone());
+        let thread = thread::spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(|| program(spy.driver())));
+            let result = result.map_err(|panic| message(&*panic).to_owned());
+            // Nobody waits where the run was given up.
+            let _ = sender.send((result, spy.calls().len()));
+            spy.heal();
+            let settled = catch_unwind(AssertUnwindSafe(|| settle.inspect(|settle| settle(&spy.driver()))));
+            settled.err().map(|panic| message(&*panic).to_owned())
+        });
+        let mut findings = Vec::new();
+        let mut answer = ended.recv_timeout(self.how.limit);
+        if matches!(answer, Err(RecvTimeoutError::Timeout)) {
+            findings.push(What::Hangs(self.last_call()));
+            self.spy.heal();
+            answer = ended.recv_timeout(self.how.limit);
+        }
+        let (result, calls) = match answer {
+            Ok((Ok(result), calls)) => (Some(result), calls),
+            Ok((Err(panic), calls)) => {
+                findings.push(What::Panics(panic));
+                (None, calls)
+            }
+            Err(_) => return Run { findings, result: None, calls: 0, is_lost: true },
+        };
+        // `settle` is the caller's, and may last.
+        match thread.join() {
+            Ok(None) => {}
+            Ok(Some(panic)) => findings.push(What::Panics(panic)),
+            Err(panic) => findings.push(What::Panics(message(&*panic).to_owned())),
+        }
+        findings.extend(self.left(&before));
+        Run { findings, result, calls, is_lost: false }
+    }
+
+    /// What the run left behind, and what it used wrongly.
+    fn left(&self, before: &crate::ledger::Ledger) -> Option<What> {
+        let start = Instant::now();
+        loop {
+            let left = self.spy.ledger().since(before);
+            let patience = if self.leaks.get() { self.how.patience / 20 } else { self.how.patience };
+            if left.live().is_empty() || start.elapsed() >= patience {
+                self.leaks.set(self.leaks.get() || !left.live().is_empty());
+                return (!left.is_clean()).then_some(What::Leaves(left));
+            }
+            // Other threads give it back.
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The call that does not end, or the last one that did.
+    fn last_call(&self) -> Option<String> {
+        let calls = self.spy.calls();
+        let open = calls.iter().rev().find(|call| call.answer().is_none());
+        open.or(calls.last()).map(|call| call.to_string())
+    }
+}
+
+/// Whether a call after a fault is for nothing: it gives nothing back, waits for nothing, and needs the context.
+fn is_idle(call: &Call) -> bool {
+    let function = crate::functions::named(call.name());
+    let is_needed = function.is_none_or(|function| function.gives_back || function.survives);
+    !is_needed && !call.name().contains("Synchronize")
+}

@@ -1,0 +1,259 @@
+//! Faults: calls that answer something else than the driver would.
+
+use crate::call::Call;
+use crate::error::Error;
+use crate::functions;
+use cuda_driver_sys::CUresult;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Calls that are to fail, and how.
+///
+/// Which: those [of one function](Fault::on), [all](Fault::any) or [launches](Fault::launches); of these the
+/// [n-th](Fault::nth) or all [from the n-th](Fault::from_nth) on; and [what else](Fault::when) must be so. Nothing is done before
+/// [`Spy::inject`](crate::Spy::inject).
+///
+/// A call that fails is not passed on to the driver, with one exception: what gives something back (`cuMemFree`, `cuStreamDestroy`,
+/// `cuModuleUnload`, `cuStreamEndCapture`, ..) is done all the same, and answers the error. So does a driver whose earlier work failed.
+///
+/// ```
+/// use cuda_driver_sys::CUresult;
+/// use cuda_harness::{Fault, Spy};
+///
+/// let spy = Spy::over(&cuda_emulator::driver())?;
+/// let cuda = spy.driver();
+/// let no_memory = spy.inject(Fault::on("cuMemAlloc").nth(2).answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
+///
+/// let (mut context, mut a, mut b) = (std::ptr::null_mut(), 0, 0);
+/// unsafe {
+///     cuda.cuInit(0);
+///     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+///     cuda.cuCtxSetCurrent(context);
+///     assert_eq!(cuda.cuMemAlloc(&mut a, 1024), CUresult::SUCCESS);
+///     assert_eq!(cuda.cuMemAlloc(&mut b, 1024), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+///     cuda.cuMemFree(a);
+///     cuda.cuDevicePrimaryCtxRelease(0);
+/// }
+/// assert_eq!(no_memory.hits(), 1);
+/// # Ok::<(), cuda_harness::Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "nothing fails before `Spy::inject`"]
+pub struct Fault {
+    target: Target,
+    first: usize,
+    last: usize,
+    when: Option<Arc<Predicate>>,
+    answer: Option<CUresult>,
+    delay: Duration,
+    sticky: Option<CUresult>,
+    is_done: bool,
+}
+
+type Predicate = dyn Fn(&Call) -> bool + Send + Sync;
+
+#[derive(Clone, Debug)]
+enum Target {
+    Any,
+    Launches,
+    Function(String),
+}
+
+impl Fault {
+    fn of(target: Target) -> Fault {
+        Fault {
+            target,
+            first: 1,
+            last: usize::MAX,
+            when: None,
+            answer: None,
+            delay: Duration::ZERO,
+            sticky: None,
+            is_done: false,
+        }
+    }
+
+    /// All calls of a function, by symbol (`cuMemAlloc_v2`) or by the header's name (`cuMemAlloc`).
+    pub fn on(function: impl Into<String>) -> Fault {
+        Fault::of(Target::Function(function.into()))
+    }
+
+    /// All calls.
+    pub fn any() -> Fault {
+        Fault::of(Target::Any)
+    }
+
+    /// All calls that give a device a kernel or a graph.
+    pub fn launches() -> Fault {
+        Fault::of(Target::Launches)
+    }
+
+    /// Only the n-th of these calls since the fault was injected, counted from 1.
+    pub fn nth(self, n: usize) -> Fault {
+        Fault { first: n, last: n, ..self }
+    }
+
+    /// Only the n-th of these calls, counted from 1, and those after it.
+    pub fn from_nth(self, n: usize) -> Fault {
+        Fault { first: n, last: usize::MAX, ..self }
+    }
+
+    /// Only calls for which the predicate is true. It sees a call that has no answer yet; calls for which it is false are not counted.
+    ///
+    /// It may ask the spy and call the driver. Where it panics, the call goes on as if it were false, and
+    /// [`Spy::panics`](crate::Spy::panics) has the message: a panic cannot pass the C function that it would have to unwind.
+    pub fn when(self, predicate: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Fault {
+        Fault { when: Some(Arc::new(predicate)), ..self }
+    }
+
+    /// What the calls answer. Without this, [`delay`](Self::delay) and [`sticky`](Self::sticky) it is `CUDA_ERROR_UNKNOWN`.
+    pub fn answer(self, code: CUresult) -> Fault {
+        Fault { answer: Some(code), ..self }
+    }
+
+    /// The calls begin that much later.
+    pub fn delay(self, time: Duration) -> Fault {
+        Fault { delay: time, ..self }
+    }
+
+    /// The driver does what it is asked, and the answer is replaced afterwards: what the call made is lost.
+    pub fn done_all_the_same(self) -> Fault {
+        Fault { is_done: true, ..self }
+    }
+
+    /// The calls succeed, and every later call answers this code: the kernel that was launched has a fault. As with a driver, that
+    /// includes calls that free, which do their work, and calls that wait; only those that need no context (`cuDeviceGetAttribute`,
+    /// `cuCtxGetCurrent`, `cuGetErrorName`, ..) go on.
+    pub fn sticky(self, code: CUresult) -> Fault {
+        Fault { sticky: Some(code), ..self }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fault")
+            .field("target", &self.target)
+            .field("calls", &(self.first..=self.last))
+            .field("answer", &self.answer)
+            .field("sticky", &self.sticky)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A fault that a spy has.
+#[derive(Clone, Debug)]
+pub struct Injected(pub(crate) Arc<Active>);
+
+impl Injected {
+    /// How many calls it has met.
+    pub fn hits(&self) -> usize {
+        self.0.hits.load(Ordering::Acquire)
+    }
+
+    /// It meets no more calls. A sticky fault that has struck stays.
+    pub fn lift(&self) {
+        self.0.is_lifted.store(true, Ordering::Release);
+    }
+}
+
+/// A fault, and how often it was asked.
+#[derive(Debug)]
+pub(crate) struct Active {
+    fault: Fault,
+    seen: AtomicUsize,
+    hits: AtomicUsize,
+    is_lifted: AtomicBool,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// In place of the driver's.
+    pub(crate) answer: Option<CUresult>,
+    /// The driver is asked although there is an answer.
+    pub(crate) is_done: bool,
+    pub(crate) delay: Duration,
+    /// What all later calls answer.
+    pub(crate) sticky: Option<CUresult>,
+    /// Of predicates.
+    pub(crate) panics: Vec<String>,
+}
+
+impl Active {
+    pub(crate) fn new(mut fault: Fault) -> Result<Active, Error> {
+        if let Target::Function(name) = &mut fault.target {
+            match functions::named(name) {
+                Some(function) => *name = function.name.to_owned(),
+                None => return Err(Error::NoSuchFunction { name: name.clone() }),
+            }
+        }
+        let is_plain = fault.answer.is_none() && fault.delay.is_zero() && fault.sticky.is_none();
+        if is_plain {
+            fault.answer = Some(CUresult::CUDA_ERROR_UNKNOWN);
+        }
+        Ok(Active {
+            fault,
+            seen: AtomicUsize::new(0),
+            hits: AtomicUsize::new(0),
+            is_lifted: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it meets this call.
+    fn meets(&self, call: &Call, panics: &mut Vec<String>) -> bool {
+        let is_target = match &self.fault.target {
+            Target::Any => true,
+            Target::Launches => call.is_launch,
+            Target::Function(name) => call.name == name,
+        };
+        if !is_target || self.is_lifted.load(Ordering::Acquire) {
+            return false;
+        }
+        if let Some(when) = &self.fault.when {
+            match catch_unwind(AssertUnwindSafe(|| when(call))) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(panic) => {
+                    panics.push(format!("call {}, {}: {}", call.number, call.name, message(&*panic)));
+                    return false;
+                }
+            }
+        }
+        let number = self.seen.fetch_add(1, Ordering::AcqRel) + 1;
+        let meets = (self.fault.first..=self.fault.last).contains(&number);
+        if meets {
+            self.hits.fetch_add(1, Ordering::AcqRel);
+        }
+        meets
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "a panic without a text",
+    }
+}
+
+/// What the faults make of a call. The first that has an answer decides; all of them see the call.
+pub(crate) fn judge(faults: &[Arc<Active>], call: &Call) -> Verdict {
+    let mut verdict = Verdict::default();
+    for active in faults {
+        if !active.meets(call, &mut verdict.panics) {
+            continue;
+        }
+        let fault = &active.fault;
+        verdict.delay = verdict.delay.saturating_add(fault.delay);
+        verdict.sticky = verdict.sticky.or(fault.sticky);
+        if verdict.answer.is_none() {
+            verdict.answer = fault.answer;
+            verdict.is_done = fault.is_done;
+        }
+    }
+    verdict
+}

@@ -1,0 +1,324 @@
+//! What happens in a call that goes through a spy.
+//!
+//! No lock is held while the base driver or a predicate runs: both may call the driver again, on this thread or while another waits.
+//!
+//! Relies on: the caller keeps the contract of the function that it calls.
+#![allow(unsafe_code)]
+
+use crate::call::{Call, End};
+use crate::decode;
+use crate::effects::{Doing, Undo};
+use crate::fault::{Active, Verdict, judge, message};
+use crate::functions::{self, Function};
+use crate::kernel::Kernel;
+use crate::kind::Kind;
+use crate::launch::{Launch, Raw};
+use crate::ledger::Problem;
+use crate::objects::Objects;
+use crate::procs;
+use crate::slots;
+use cuda_driver_sys::{CUresult, Driver};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+/// What a spy is, for its shims.
+pub(crate) struct Inner {
+    pub(crate) base: Arc<Driver>,
+    pub(crate) slot: usize,
+    /// Which functions its table has, in the order of `FUNCTIONS`.
+    pub(crate) has: Vec<bool>,
+    /// The version that it claims to be.
+    pub(crate) version: Option<u32>,
+    pub(crate) start: Instant,
+    pub(crate) listener: Option<Listener>,
+    pub(crate) state: Mutex<State>,
+}
+
+/// What is told of each call when it ends.
+#[derive(Clone)]
+pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Call) + Send + Sync>);
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+/// What changes with each call.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) calls: VecDeque<Arc<Call>>,
+    /// How many calls are kept.
+    pub(crate) keep: usize,
+    /// How many calls there were.
+    pub(crate) count: usize,
+    pub(crate) objects: Objects,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) faults: Vec<Arc<Active>>,
+    pub(crate) sticky: Option<CUresult>,
+    pub(crate) panics: Vec<String>,
+    pub(crate) budget: Option<u64>,
+    /// Bytes of device memory that calls under way ask for.
+    asked: u64,
+    threads: Vec<ThreadId>,
+}
+
+/// A call between its begin and its end.
+struct Begun {
+    call: Arc<Call>,
+    faults: Vec<Arc<Active>>,
+    undo: Vec<Undo>,
+    sticky: Option<CUresult>,
+    /// It would allocate more than there may be.
+    is_too_much: bool,
+}
+
+/// What all shims call.
+///
+/// # Safety
+///
+/// 1. The words are the arguments of a call of the function at that place, whose contract the caller keeps.
+pub(crate) unsafe fn spied(
+    slot: usize,
+    place: usize,
+    words: &[u64],
+    base: &mut dyn FnMut(&Driver) -> CUresult,
+) -> CUresult {
+    // The table is gone, and somebody kept one of its pointers.
+    let Some(spy) = slots::spy(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
+    let Some(function) = functions::at(place) else { return CUresult::CUDA_ERROR_UNKNOWN };
+    // SAFETY: 1: duty 1.
+    unsafe { spy.call(function, words, base) }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Safety
+    ///
+    /// 1. As for [`spied`].
+    unsafe fn call(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        // SAFETY: 1: duty 1.
+        let raw = unsafe { Raw::of(function, words) };
+        let kernel = raw.as_ref().map(|raw| self.kernel(raw.function));
+        let is_about_context =
+            raw.is_some() || !function.effects.is_empty() || function.name.starts_with("cuEventRecord");
+        let context = if is_about_context { self.current() } else { 0 };
+        // SAFETY: 1, 2: duty 1; the kernel is the launch's.
+        let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
+        let verdict = judge(&begun.faults, &begun.call);
+        let answer = self.answer(function, &begun, &verdict);
+        if !verdict.delay.is_zero() {
+            thread::sleep(verdict.delay);
+        }
+        let start = Instant::now();
+        // What waits, waits also after a fault: what the work used is in use until then.
+        let is_done = function.gives_back
+            || verdict.is_done
+            || (begun.sticky.is_some() && function.name.contains("Synchronize"));
+        let real = if answer.is_none() || is_done { Some(base(&self.base)) } else { None };
+        if real == Some(CUresult::SUCCESS) {
+            // SAFETY: 1: duty 1, and it succeeded.
+            unsafe { procs::adjust(self, function, words) };
+        }
+        // SAFETY: 1, 2: duty 1; the answer is the driver's.
+        unsafe { self.end(function, words, context, begun, start, (real, answer), verdict) }
+    }
+
+    /// What the call answers in place of the driver.
+    fn answer(&self, function: &Function, begun: &Begun, verdict: &Verdict) -> Option<CUresult> {
+        let sticky = begun.sticky.filter(|_| !function.survives);
+        let memory = begun.is_too_much.then_some(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        sticky.or(verdict.answer).or(memory)
+    }
+
+    /// Writes the call down.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`spied`].
+    /// 2. The kernel is the launch's.
+    unsafe fn begin(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        context: u64,
+        launch: Option<(&Raw, &Kernel)>,
+    ) -> Begun {
+        // SAFETY: 1: duties 1 and 2. Outside the lock: it reads much.
+        let parameters = launch.and_then(|(raw, kernel)| unsafe { raw.parameters(kernel) });
+        let at = self.start.elapsed();
+        let mut state = self.lock();
+        state.count += 1;
+        let number = state.count;
+        // SAFETY: 1: duty 1.
+        let arguments = unsafe { decode::arguments(function, words, &mut state.objects) };
+        let launched = launch.map(|(raw, kernel)| Launch {
+            kernel: kernel.name.clone(),
+            grid: raw.grid,
+            block: raw.block,
+            shared: raw.shared,
+            stream: decode::handle(Kind::Stream, raw.stream, &mut state.objects),
+            attributes: raw.attributes.clone(),
+            parameters: parameters.map(|parameters| with_memory(parameters, &state.objects)),
+        });
+        let call = Arc::new(Call {
+            number,
+            name: function.name,
+            arguments,
+            launch: launched,
+            is_launch: function.launches,
+            thread: state.thread(),
+            at,
+            end: OnceLock::new(),
+        });
+        state.write(call.clone());
+        let doing = Doing { number, function, words, context };
+        let stream = launch.map(|(raw, _)| (raw.function, raw.stream));
+        let (undo, problems) = doing.before(&mut state.objects, stream);
+        state.problems.extend(problems);
+        let bytes = doing.bytes();
+        let used = state.objects.counted.saturating_add(state.asked);
+        let is_too_much = bytes > 0 && state.budget.is_some_and(|budget| used.saturating_add(bytes) > budget);
+        state.asked = state.asked.saturating_add(bytes);
+        Begun { call, faults: state.faults.clone(), undo, sticky: state.sticky, is_too_much }
+    }
+
+    /// Writes down what came of it.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`spied`].
+    /// 2. The first answer is the driver's to this call, if it was asked.
+    #[allow(clippy::too_many_arguments, reason = "all that was learned of one call")]
+    unsafe fn end(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        context: u64,
+        begun: Begun,
+        start: Instant,
+        (real, answer): (Option<CUresult>, Option<CUresult>),
+        verdict: Verdict,
+    ) -> CUresult {
+        let took = start.elapsed();
+        // SAFETY: 1: duties 1 and 2: it succeeded.
+        let results = real
+            .filter(|real| *real == CUresult::SUCCESS)
+            .map(|_| unsafe { decode::results(function, words) });
+        let number = begun.call.number;
+        let doing = Doing { number, function, words, context };
+        let mut state = self.lock();
+        state.asked = state.asked.saturating_sub(doing.bytes());
+        let mut arguments = Vec::new();
+        match (&results, real) {
+            (Some(results), _) => {
+                doing.done(&mut state.objects, results);
+                // SAFETY: 1: the results of this call.
+                arguments = unsafe { decode::received(function, results, &mut state.objects) };
+            }
+            // After a fault all is lost anyway.
+            (None, Some(real)) if !real.is_sticky() => doing.refused(&mut state.objects, begun.undo),
+            _ => {}
+        }
+        state.panics.extend(verdict.panics);
+        // The fault shows from the next call on.
+        state.sticky = state.sticky.or(verdict.sticky);
+        let shown = answer.or(real).unwrap_or(CUresult::CUDA_ERROR_UNKNOWN);
+        if answer.is_some() {
+            // The program does not see what the driver may have written.
+            arguments.clear();
+        }
+        // It is empty: this call ends once.
+        let _ = begun.call.end.set(End { answer: shown, is_injected: answer.is_some(), took, arguments });
+        drop(state);
+        if let Some(Listener(listener)) = &self.listener
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| listener(&begun.call)))
+        {
+            self.lock().panics.push(format!("call {number}, {}: {}", begun.call.name, message(&*panic)));
+        }
+        shown
+    }
+
+    /// What is known of a kernel.
+    fn kernel(&self, handle: u64) -> Arc<Kernel> {
+        let state = self.lock();
+        let place = state.objects.find(Kind::Function, handle);
+        let object = place.and_then(|place| state.objects.at(place));
+        let known = object.and_then(|object| object.kernel.clone());
+        // The driver need not know what has ended.
+        let is_dead = object.is_some_and(|object| !object.is_live());
+        let of_library = object.is_some_and(|object| object.name.kind() == Kind::Kernel);
+        drop(state);
+        if let Some(known) = known {
+            return known;
+        }
+        if is_dead || handle == 0 {
+            return Arc::new(Kernel { name: None, parameters: None });
+        }
+        let kernel = Arc::new(Kernel::ask(&self.base, handle, of_library));
+        let mut state = self.lock();
+        if let Some(object) = place.and_then(|place| state.objects.at_mut(place)) {
+            object.kernel = Some(kernel.clone());
+        }
+        drop(state);
+        kernel
+    }
+
+    /// The calling thread's context.
+    fn current(&self) -> u64 {
+        let mut context = null_mut();
+        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
+            CUresult::SUCCESS => context.expose_provenance() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// The parameters, with the memory that they are addresses in.
+fn with_memory(
+    parameters: Vec<crate::launch::Parameter>,
+    objects: &Objects,
+) -> Vec<crate::launch::Parameter> {
+    let named = |mut parameter: crate::launch::Parameter| {
+        let address = parameter.integer().filter(|_| parameter.bytes.len() == 8);
+        parameter.value = address.and_then(|address| decode::memory(address, objects));
+        parameter
+    };
+    parameters.into_iter().map(named).collect()
+}
+
+impl State {
+    pub(crate) fn new(keep: usize, backtraces: bool) -> State {
+        State { keep, objects: Objects::new(backtraces), ..State::default() }
+    }
+
+    fn write(&mut self, call: Arc<Call>) {
+        self.calls.push_back(call);
+        while self.calls.len() > self.keep {
+            self.calls.pop_front();
+        }
+    }
+
+    /// The number of the calling thread.
+    fn thread(&mut self) -> usize {
+        let id = thread::current().id();
+        let known = self.threads.iter().position(|thread| *thread == id);
+        known.unwrap_or_else(|| {
+            self.threads.push(id);
+            self.threads.len() - 1
+        }) + 1
+    }
+}

@@ -1,0 +1,74 @@
+//! What the base driver knows of a kernel: its name and its parameters.
+//!
+//! Relies on: the handle is one that the program gave to the driver as a function's.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::{CUfunction, CUkernel, CUresult, Driver};
+use std::ffi::CStr;
+use std::ptr::{null, with_exposed_provenance_mut};
+
+/// No kernel has more: parameters have 32,764 bytes at most.
+const MOST: usize = 32_764;
+
+/// What is known of a kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) name: Option<String>,
+    /// Offset and size of each parameter; none where the driver cannot say, which is so before CUDA 12.4.
+    pub(crate) parameters: Option<Vec<(usize, usize)>>,
+}
+
+impl Kernel {
+    /// Asks for what a function, or a kernel of a library, is.
+    pub(crate) fn ask(driver: &Driver, handle: u64, of_library: bool) -> Kernel {
+        Kernel { name: name(driver, handle, of_library), parameters: parameters(driver, handle, of_library) }
+    }
+}
+
+fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
+    let mut name = null();
+    // SAFETY: the handle is one that the program gives to the driver as this kind of handle itself; the pointer is good for one
+    // pointer.
+    let answer = unsafe {
+        match of_library {
+            true => driver.cuKernelGetName(&mut name, kernel(handle)),
+            false => driver.cuFuncGetName(&mut name, function(handle)),
+        }
+    };
+    if answer != CUresult::SUCCESS || name.is_null() {
+        return None;
+    }
+    // SAFETY: on success it is a C string that lives as long as the kernel, which is the program's duty.
+    Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usize, usize)>> {
+    let mut parameters = Vec::new();
+    while parameters.len() < MOST {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: as in `name`; the pointers are good for one number each.
+        let answer = unsafe {
+            match of_library {
+                true => driver.cuKernelGetParamInfo(kernel(handle), parameters.len(), &mut offset, &mut size),
+                false => {
+                    driver.cuFuncGetParamInfo(function(handle), parameters.len(), &mut offset, &mut size)
+                }
+            }
+        };
+        match answer {
+            CUresult::SUCCESS => parameters.push((offset, size)),
+            // There is no parameter of that number.
+            CUresult::CUDA_ERROR_INVALID_VALUE => return Some(parameters),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn function(handle: u64) -> CUfunction {
+    with_exposed_provenance_mut(handle as usize)
+}
+
+fn kernel(handle: u64) -> CUkernel {
+    with_exposed_provenance_mut(handle as usize)
+}

@@ -1,0 +1,316 @@
+//! A launch: configuration, attributes, and each argument by the kernel's own parameter list.
+//!
+//! Relies on: the program keeps the contract of the launch, so the spy may read what the driver reads: the configuration, and for each
+//! parameter of the kernel as many bytes as it has.
+#![allow(unsafe_code)]
+
+use crate::functions::Function;
+use crate::kernel::Kernel;
+use crate::read;
+use crate::value::Value;
+use cuda_driver_sys::{CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchConfig};
+use std::fmt;
+
+/// The arguments of a call that launches a kernel, as numbers.
+pub(crate) struct Raw {
+    pub(crate) function: u64,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: u64,
+    pub(crate) attributes: Vec<LaunchAttribute>,
+    arguments: u64,
+    extra: u64,
+}
+
+impl Raw {
+    /// Reads them; none for other functions, and for those that launch a graph or several kernels.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call whose contract holds.
+    pub(crate) unsafe fn of(function: &Function, words: &[u64]) -> Option<Raw> {
+        match (function.name, words) {
+            ("cuLaunchKernelEx", [config, kernel, arguments, extra]) => {
+                if *config == 0 {
+                    return None;
+                }
+                // SAFETY: 1: not null, so it is a configuration, by duty 1.
+                let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
+                Some(Raw {
+                    function: *kernel,
+                    grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+                    block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+                    shared: config.sharedMemBytes,
+                    stream: config.hStream.expose_provenance() as u64,
+                    // SAFETY: 1: the list of the configuration, by duty 1.
+                    attributes: unsafe { attributes(&config) },
+                    arguments: *arguments,
+                    extra: *extra,
+                })
+            }
+            (
+                "cuLaunchKernel" | "cuLaunchCooperativeKernel",
+                [kernel, gx, gy, gz, bx, by, bz, shared, stream, rest @ ..],
+            ) => Some(Raw {
+                function: *kernel,
+                grid: [*gx, *gy, *gz].map(|n| n as u32),
+                block: [*bx, *by, *bz].map(|n| n as u32),
+                shared: *shared as u32,
+                stream: *stream,
+                attributes: Vec::new(),
+                arguments: rest.first().copied().unwrap_or(0),
+                extra: rest.get(1).copied().unwrap_or(0),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The bytes of each argument; none where the driver cannot say which parameters there are, or the list is missing.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`of`](Self::of), and the kernel is the launch's.
+    pub(crate) unsafe fn parameters(&self, kernel: &Kernel) -> Option<Vec<Parameter>> {
+        let sizes = kernel.parameters.as_ref()?;
+        let packed = match self.arguments {
+            // SAFETY: 1: the list ends as the contract says, by duty 1.
+            0 => unsafe { packed(self.extra) },
+            _ => None,
+        };
+        let bytes = |number: usize, offset: usize, size: usize| match &packed {
+            Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
+            None if self.arguments == 0 => None,
+            // SAFETY: 1: one pointer for each parameter, each to as many bytes as it has, by duty 1.
+            None => Some(unsafe { read::block(read::pointer(self.arguments, number), size) }),
+        };
+        let parameters = sizes.iter().enumerate();
+        parameters
+            .map(|(number, (offset, size))| {
+                let bytes = bytes(number, *offset, *size)?;
+                Some(Parameter { offset: *offset, bytes, value: None })
+            })
+            .collect()
+    }
+}
+
+/// The buffer that an `extra` list names.
+///
+/// # Safety
+///
+/// 1. The address is null or that of such a list, as the driver takes it.
+unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
+    use cuda_driver_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT};
+    let (mut buffer, mut size) = (0, 0);
+    // Two pairs and an end.
+    for pair in (0..4).step_by(2) {
+        if extra == 0 {
+            return None;
+        }
+        // SAFETY: 1: a list has an end, and until then pairs, by duty 1.
+        let (key, value) = unsafe {
+            let key = read::pointer(extra, pair);
+            (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
+        };
+        match u32::try_from(key) {
+            Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
+            Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) => {
+                // SAFETY: 1: the entry points to a size, by duty 1.
+                size = unsafe { read::structure::<usize>(value) };
+            }
+            _ => break,
+        }
+    }
+    // SAFETY: 1: the buffer has that many bytes, by duty 1.
+    (buffer != 0).then(|| unsafe { read::block(buffer, size) })
+}
+
+/// # Safety
+///
+/// 1. The configuration has a list of as many attributes as it says, each with the value that its id asks for.
+unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
+    let list = config.attrs.expose_provenance() as u64;
+    let count = if list == 0 { 0 } else { config.numAttrs as u64 };
+    let one = |number: u64| {
+        let at = list + number * size_of::<CUlaunchAttribute>() as u64;
+        // SAFETY: 1: an attribute of the list, by duty 1. A union may be copied with bytes that nobody wrote.
+        let attribute = unsafe { read::structure::<CUlaunchAttribute>(at) };
+        // SAFETY: the id says which member there is, by duty 1.
+        let value = unsafe {
+            let value = attribute.value;
+            match attribute.id {
+                Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => value.cooperative.to_string(),
+                Id::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority.to_string(),
+                Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
+                    value.programmaticStreamSerializationAllowed.to_string()
+                }
+                Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                    let dim = value.clusterDim;
+                    format!("({}, {}, {})", dim.x, dim.y, dim.z)
+                }
+                Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
+                    let dim = value.preferredClusterDim;
+                    format!("({}, {}, {})", dim.x, dim.y, dim.z)
+                }
+                Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+                    value.sharedMemCarveout.to_string()
+                }
+                _ => "..".to_owned(),
+            }
+        };
+        LaunchAttribute { id: attribute.id, value }
+    };
+    (0..count).map(one).collect()
+}
+
+/// What a call launches.
+///
+/// Its [`Display`](fmt::Display) is one line; with `{:#}` the same in each run.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub(crate) kernel: Option<String>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: Value,
+    pub(crate) attributes: Vec<LaunchAttribute>,
+    pub(crate) parameters: Option<Vec<Parameter>>,
+}
+
+impl Launch {
+    /// The kernel's name; none on drivers before CUDA 12.3.
+    pub fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+
+    /// Blocks of the grid in x, y and z.
+    pub fn grid(&self) -> [u32; 3] {
+        self.grid
+    }
+
+    /// Threads of a block in x, y and z.
+    pub fn block(&self) -> [u32; 3] {
+        self.block
+    }
+
+    /// Bytes of dynamic shared memory.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared
+    }
+
+    /// Where it runs.
+    pub fn stream(&self) -> &Value {
+        &self.stream
+    }
+
+    /// Its attributes, in the order of the call.
+    pub fn attributes(&self) -> &[LaunchAttribute] {
+        &self.attributes
+    }
+
+    /// Its arguments, by the kernel's own parameters; none where the driver cannot list these, which is so before CUDA 12.4.
+    pub fn parameters(&self) -> Option<&[Parameter]> {
+        self.parameters.as_deref()
+    }
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
+        let kernel = self.kernel().unwrap_or("?");
+        write!(f, "{kernel}, grid: ({gx}, {gy}, {gz}), block: ({bx}, {by}, {bz})")?;
+        if self.shared != 0 {
+            write!(f, ", shared: {}", self.shared)?;
+        }
+        write!(f, ", stream: {}", self.stream)?;
+        for attribute in &self.attributes {
+            write!(f, ", {attribute}")?;
+        }
+        let Some(parameters) = &self.parameters else { return f.write_str(", arguments: ?") };
+        f.write_str(", arguments: [")?;
+        for (number, parameter) in parameters.iter().enumerate() {
+            f.write_str(if number == 0 { "" } else { ", " })?;
+            parameter.fmt(f)?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// An attribute of a launch.
+#[derive(Clone, Debug)]
+pub struct LaunchAttribute {
+    id: Id,
+    value: String,
+}
+
+impl LaunchAttribute {
+    /// Which one.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Its value as text; `..` for the kinds with a structure of their own.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+/// `PRIORITY: -1`
+impl fmt::Display for LaunchAttribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match crate::functions::enum_name("CUlaunchAttributeID", self.id.0) {
+            Some(name) => f.write_str(name.strip_prefix("CU_LAUNCH_ATTRIBUTE_").unwrap_or(name))?,
+            None => write!(f, "attribute {}", self.id.0)?,
+        }
+        write!(f, ": {}", self.value)
+    }
+}
+
+/// An argument of a kernel: the bytes of one of its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub(crate) offset: usize,
+    pub(crate) bytes: Vec<u8>,
+    /// The memory that it is an address in.
+    pub(crate) value: Option<Value>,
+}
+
+impl Parameter {
+    /// Where the parameter is in the kernel's list, in bytes.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What was passed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes as an unsigned number, for 1, 2, 4 or 8 of them.
+    pub fn integer(&self) -> Option<u64> {
+        let mut word = [0; 8];
+        word.iter_mut().zip(&self.bytes).for_each(|(word, byte)| *word = *byte);
+        matches!(self.bytes.len(), 1 | 2 | 4 | 8).then(|| u64::from_le_bytes(word))
+    }
+
+    /// The memory that it is an address in, if it is one of the spy's.
+    pub fn memory(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+
+    /// The bytes in hexadecimal, the lowest address first.
+    pub fn hex(&self) -> String {
+        self.bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The memory, the number, or the bytes in hexadecimal.
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.value, self.integer()) {
+            (Some(memory), _) => memory.fmt(f),
+            (None, Some(number)) => write!(f, "{number}"),
+            (None, None) => write!(f, "0x{}", self.hex()),
+        }
+    }
+}

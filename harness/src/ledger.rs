@@ -1,0 +1,208 @@
+//! What was made and not given back, and what was used after its end.
+
+use crate::kind::Kind;
+use crate::objects::Object;
+use crate::value::ObjectName;
+use std::backtrace::Backtrace;
+use std::fmt;
+use std::sync::Arc;
+
+/// What calls have made and not given back, and which calls used something that was no longer there.
+///
+/// Only calls through the spy count. What goes with something else (functions of a module, nodes of a graph) is never owed.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    pub(crate) live: Vec<Entry>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Ledger {
+    /// What was made and not given back, in the order in which it was made.
+    pub fn live(&self) -> &[Entry] {
+        &self.live
+    }
+
+    /// How many objects of a kind are live.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.live.iter().filter(|entry| entry.kind() == kind).count()
+    }
+
+    /// Mistakes that calls made, in their order.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Whether everything was given back, and nothing was used after its end.
+    pub fn is_clean(&self) -> bool {
+        self.live.is_empty() && self.problems.is_empty()
+    }
+
+    /// What is live here and was not before.
+    pub fn since(&self, before: &Ledger) -> Ledger {
+        let is_new = |entry: &&Entry| !before.live.iter().any(|old| old.name == entry.name);
+        Ledger {
+            live: self.live.iter().filter(is_new).cloned().collect(),
+            problems: self.problems.iter().skip(before.problems.len()).cloned().collect(),
+        }
+    }
+
+    /// Panics unless it [is clean](Self::is_clean), with the list.
+    ///
+    /// # Panics
+    ///
+    /// If something is live, or was used after its end.
+    #[track_caller]
+    #[allow(clippy::panic, reason = "it is an assertion")]
+    pub fn assert_clean(&self) {
+        assert!(self.is_clean(), "the ledger is not clean:\n{self}");
+    }
+}
+
+/// One line for each object and mistake; `nothing is live` where there is none.
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return f.write_str("nothing is live\n");
+        }
+        self.live.iter().try_for_each(|entry| writeln!(f, "live: {entry}"))?;
+        self.problems.iter().try_for_each(|problem| writeln!(f, "{problem}"))
+    }
+}
+
+/// An object that was made and not given back.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    name: ObjectName,
+    bytes: u64,
+    shares: u64,
+    made_by: usize,
+    function: &'static str,
+    backtrace: Option<Arc<Backtrace>>,
+}
+
+impl Entry {
+    /// The entry of an object.
+    pub(crate) fn of(object: &Object) -> Entry {
+        let (made_by, function) = object.made_by.unwrap_or((0, "nobody"));
+        Entry {
+            name: object.name,
+            bytes: object.bytes,
+            shares: object.shares,
+            made_by,
+            function,
+            backtrace: object.backtrace.clone(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> ObjectName {
+        self.name
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.name.kind()
+    }
+
+    /// Its size in bytes; 0 for what is no memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many shares are to be given back, of a primary context, a user object or physical memory; 1 for everything else.
+    pub fn shares(&self) -> u64 {
+        self.shares
+    }
+
+    /// The number of the call that made it.
+    pub fn made_by(&self) -> usize {
+        self.made_by
+    }
+
+    /// The function that made it.
+    pub fn function(&self) -> &'static str {
+        self.function
+    }
+
+    /// Where in the program it was made, with [`SpyOptions::backtraces`](crate::SpyOptions::backtraces).
+    pub fn backtrace(&self) -> Option<&Backtrace> {
+        self.backtrace.as_deref()
+    }
+}
+
+/// `stream#2, made by call 14, cuStreamCreate`
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        if self.bytes != 0 {
+            write!(f, " ({} bytes)", self.bytes)?;
+        }
+        if self.shares != 1 {
+            write!(f, " ({} shares)", self.shares)?;
+        }
+        write!(f, ", made by call {}, {}", self.made_by, self.function)?;
+        match &self.backtrace {
+            Some(backtrace) => write!(f, "\n{backtrace}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// It gives back what was given back before.
+    DoubleFree,
+    /// It uses a handle whose object has ended.
+    DeadHandle,
+    /// It uses memory that was freed.
+    DeadMemory,
+    /// It uses objects of two contexts where the driver asks for one.
+    WrongContext,
+}
+
+/// A call that used something wrongly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub(crate) mistake: Mistake,
+    pub(crate) object: ObjectName,
+    pub(crate) call: usize,
+    pub(crate) function: &'static str,
+    pub(crate) ended_by: usize,
+}
+
+impl Problem {
+    /// What is wrong.
+    pub fn mistake(&self) -> Mistake {
+        self.mistake
+    }
+
+    /// What was used.
+    pub fn object(&self) -> ObjectName {
+        self.object
+    }
+
+    /// The number of the call that used it.
+    pub fn call(&self) -> usize {
+        self.call
+    }
+
+    /// The function that was called.
+    pub fn function(&self) -> &'static str {
+        self.function
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { object, call, function, ended_by, .. } = self;
+        write!(f, "call {call}, {function}, ")?;
+        match self.mistake {
+            Mistake::DoubleFree => write!(f, "gives {object} back a second time; call {ended_by} did before"),
+            Mistake::DeadHandle => write!(f, "uses {object}, which call {ended_by} ended"),
+            Mistake::DeadMemory => write!(f, "uses {object}, which call {ended_by} freed"),
+            Mistake::WrongContext => write!(f, "uses {object}, which is of another context"),
+        }
+    }
+}

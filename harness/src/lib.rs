@@ -1,0 +1,70 @@
+//! Tests code that drives CUDA, in front of any driver: the system's, the emulator, or one of your own.
+//!
+//! [`Spy::over`] makes a driver in front of another. Code that takes an `Arc<cuda_driver_sys::Driver>` takes the spy's
+//! ([`Spy::driver`]), as does `CudaContext::with_driver` of `cuda-launch`. The spy
+//!
+//! - records [each call](Call), with its arguments by type and objects by names, and [launches](Launch) by the kernel's own parameter
+//!   list;
+//! - [makes calls fail](Fault), and [lacks functions](SpyOptions) as older drivers do;
+//! - keeps a [`Ledger`] of what was made and not given back, and of what was used after its end.
+//!
+//! Upon this,
+//!
+//! - [`assert_calls!`], [`assert_no_calls!`] and [`assert_at_most!`] say which calls are expected, and [`Calls::is_ordered`] whether one
+//!   piece of work is done before another begins;
+//! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
+//!   what was left behind.
+//!
+//! A spy hears the calls of all threads. Several spies in one process do not hear each other, so that tests run in parallel.
+//!
+//! # What it relies on
+//!
+//! A spy reads what the arguments of a call point to, as the driver does. A program that breaks the contract of a driver function
+//! (a dangling pointer, an argument list that is too short) has the same undefined behaviour with a spy as without.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// The example from the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+mod call;
+mod decode;
+mod effects;
+#[rustfmt::skip]
+mod enums;
+mod environment;
+mod error;
+mod every_failure;
+mod expect;
+mod fault;
+mod functions;
+mod intercept;
+mod kernel;
+mod kind;
+mod launch;
+mod ledger;
+mod objects;
+mod order;
+mod procs;
+mod read;
+mod report;
+mod rules;
+mod shims;
+mod slots;
+mod spy;
+mod value;
+mod word;
+
+pub use call::{Call, Calls};
+pub use environment::Environment;
+pub use error::Error;
+pub use every_failure::{CODES, EveryFailure, every_failure};
+pub use expect::{Recorded, compare};
+pub use fault::{Fault, Injected};
+pub use kind::Kind;
+pub use launch::{Launch, LaunchAttribute, Parameter};
+pub use ledger::{Entry, Ledger, Mistake, Problem};
+pub use report::{Finding, Report, Site, What};
+pub use spy::{Spy, SpyOptions};
+pub use value::{Argument, ObjectName, Value};

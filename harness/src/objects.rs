@@ -1,0 +1,219 @@
+//! Every object that calls made or mentioned: its name, and whether it is alive.
+
+use crate::kernel::Kernel;
+use crate::kind::Kind;
+use crate::value::ObjectName;
+use std::backtrace::Backtrace;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Where an object is in the list of all of them.
+pub(crate) type Place = usize;
+
+/// Something that the driver made, or that was there before.
+pub(crate) struct Object {
+    pub(crate) name: ObjectName,
+    /// The handle, or where it starts.
+    pub(crate) address: u64,
+    /// How long it is, for memory; 0 where that is not known.
+    pub(crate) bytes: u64,
+    /// Counts towards the budget of device memory.
+    pub(crate) counted: bool,
+    /// The call that made it, and its function; none where it was there before.
+    pub(crate) made_by: Option<(usize, &'static str)>,
+    pub(crate) ended_by: Option<usize>,
+    /// The context that was current, or its owner's; 0 where none is known.
+    pub(crate) context: u64,
+    /// It goes with that one.
+    pub(crate) owner: Option<Place>,
+    pub(crate) shares: u64,
+    pub(crate) backtrace: Option<Arc<Backtrace>>,
+    /// What is known of a function or kernel.
+    pub(crate) kernel: Option<Arc<Kernel>>,
+}
+
+impl Object {
+    pub(crate) fn is_live(&self) -> bool {
+        self.ended_by.is_none()
+    }
+
+    /// Whether the program has to give it back, and has not.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.is_live() && self.made_by.is_some() && self.owner.is_none() && self.name.kind().is_owned()
+    }
+}
+
+/// What a new object is.
+pub(crate) struct New {
+    pub(crate) kind: Kind,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) counted: bool,
+    pub(crate) made_by: Option<(usize, &'static str)>,
+    pub(crate) context: u64,
+    pub(crate) owner: Option<Place>,
+    pub(crate) shares: u64,
+}
+
+impl New {
+    pub(crate) fn of(kind: Kind, address: u64, made_by: Option<(usize, &'static str)>) -> New {
+        New { kind, address, bytes: 0, counted: false, made_by, context: 0, owner: None, shares: 1 }
+    }
+}
+
+/// All objects of a spy.
+#[derive(Default)]
+pub(crate) struct Objects {
+    all: Vec<Object>,
+    /// The newest of each family and address.
+    latest: HashMap<(Kind, u64), Place>,
+    /// Memory of the device and of the host, by where it starts. Each address is in one at most.
+    ranges: BTreeMap<u64, Place>,
+    numbers: HashMap<Kind, u32>,
+    /// Bytes of device memory that are allocated.
+    pub(crate) counted: u64,
+    backtraces: bool,
+}
+
+impl Objects {
+    pub(crate) fn new(backtraces: bool) -> Objects {
+        Objects { backtraces, ..Objects::default() }
+    }
+
+    pub(crate) fn all(&self) -> &[Object] {
+        &self.all
+    }
+
+    pub(crate) fn at(&self, place: Place) -> Option<&Object> {
+        self.all.get(place)
+    }
+
+    pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut Object> {
+        self.all.get_mut(place)
+    }
+
+    /// The newest object of the kind's family with that handle.
+    pub(crate) fn find(&self, kind: Kind, address: u64) -> Option<Place> {
+        let found = self.latest.get(&(kind.family(), address)).copied();
+        // The driver takes kernels of libraries for functions.
+        match kind {
+            Kind::Function => found.or_else(|| self.latest.get(&(Kind::Kernel, address)).copied()),
+            _ => found,
+        }
+    }
+
+    /// As [`find`](Self::find); one that was never seen gets a name.
+    pub(crate) fn meet(&mut self, kind: Kind, address: u64) -> Place {
+        match self.find(kind, address) {
+            Some(place) => place,
+            None => self.make(New::of(kind, address, None)),
+        }
+    }
+
+    /// The memory that an address is in, and how far.
+    pub(crate) fn memory_at(&self, address: u64) -> Option<(Place, u64)> {
+        let (start, place) = self.ranges.range(..=address).next_back()?;
+        let object = self.at(*place)?;
+        let offset = address - start;
+        (offset < object.bytes.max(1)).then_some((*place, offset))
+    }
+
+    pub(crate) fn make(&mut self, new: New) -> Place {
+        let place = self.all.len();
+        if let Some(before) = self.latest.insert((new.kind.family(), new.address), place) {
+            // It went without a call that was seen.
+            self.end(before, new.made_by.map_or(0, |(call, _)| call));
+        }
+        if matches!(
+            new.kind.family(),
+            Kind::Memory | Kind::HostMemory | Kind::Reservation | Kind::Registration
+        ) {
+            self.claim(new.address, new.bytes.max(1), place);
+        }
+        if new.counted {
+            self.counted = self.counted.saturating_add(new.bytes);
+        }
+        let number = self.numbers.entry(new.kind).or_default();
+        *number += 1;
+        let wants_backtrace = self.backtraces && new.made_by.is_some() && new.owner.is_none();
+        self.all.push(Object {
+            name: ObjectName::new(new.kind, *number),
+            address: new.address,
+            bytes: new.bytes,
+            counted: new.counted,
+            made_by: new.made_by,
+            ended_by: None,
+            context: new.context,
+            owner: new.owner,
+            shares: new.shares,
+            backtrace: wants_backtrace.then(|| Arc::new(Backtrace::force_capture())),
+            kernel: None,
+        });
+        place
+    }
+
+    /// The range is the new object's; what was there has gone, or is the same memory under another name.
+    fn claim(&mut self, start: u64, bytes: u64, place: Place) {
+        let end = start.saturating_add(bytes);
+        let before: Vec<u64> = self
+            .ranges
+            .range(..end)
+            .rev()
+            .take_while(|(_, old)| {
+                let object = self.all.get(**old);
+                object.is_some_and(|object| object.address.saturating_add(object.bytes.max(1)) > start)
+            })
+            .map(|(at, _)| *at)
+            .collect();
+        for at in before {
+            self.ranges.remove(&at);
+        }
+        self.ranges.insert(start, place);
+    }
+
+    /// Ends an object, and whatever belongs to it.
+    pub(crate) fn end(&mut self, place: Place, call: usize) {
+        let Some(object) = self.all.get_mut(place).filter(|object| object.is_live()) else { return };
+        object.ended_by = Some(call);
+        if object.counted {
+            self.counted = self.counted.saturating_sub(object.bytes);
+        }
+        let (kind, address) = (object.name.kind(), object.address);
+        if kind == Kind::Stream {
+            // A capture on it goes with it.
+            self.latest
+                .get(&(Kind::Capture, address))
+                .copied()
+                .into_iter()
+                .for_each(|capture| self.end(capture, call));
+        }
+        let may_own = matches!(
+            kind,
+            Kind::Module
+                | Kind::Library
+                | Kind::Kernel
+                | Kind::Graph
+                | Kind::GraphNode
+                | Kind::Array
+                | Kind::MipmappedArray
+        );
+        if may_own {
+            let owned: Vec<Place> = (0..self.all.len())
+                .filter(|at| self.all.get(*at).is_some_and(|o| o.owner == Some(place)))
+                .collect();
+            for owned in owned {
+                self.end(owned, call);
+            }
+        }
+    }
+
+    /// The call that was to end it did not.
+    pub(crate) fn revive(&mut self, place: Place, call: usize) {
+        if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
+            object.ended_by = None;
+            if object.counted {
+                self.counted = self.counted.saturating_add(object.bytes);
+            }
+        }
+    }
+}

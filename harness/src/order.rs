@@ -1,0 +1,161 @@
+//! Which work is done before which other begins, as far as calls say so.
+
+use crate::call::{Call, Calls};
+use crate::value::Value;
+use cuda_driver_sys::CUresult;
+use std::collections::HashMap;
+
+impl Calls {
+    /// Whether the work that call number `first` gave to the device is done before that of call number `second` begins, because the calls
+    /// in this list say so. Numbers are those of [`Call::number`].
+    ///
+    /// These order work: the same stream; an event that is recorded behind the first, and waited for before the second, over any number
+    /// of streams; the default stream of a context, which waits for blocking streams whose creation is in the list, and they for it; and a thread that waited
+    /// (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize`, a query that succeeded, a copy that is not asynchronous) before
+    /// it made the second call. What another thread learned from it is not known, nor is what graphs and captures do.
+    ///
+    /// ```
+    /// # use std::ptr::null_mut;
+    /// # let spy = cuda_harness::Spy::over(&cuda_emulator::driver())?;
+    /// # let cuda = spy.driver();
+    /// # let (mut context, mut a, mut b, mut event, mut x) = (null_mut(), null_mut(), null_mut(), null_mut(), 0);
+    /// # unsafe {
+    /// # cuda.cuInit(0); cuda.cuDevicePrimaryCtxRetain(&mut context, 0); cuda.cuCtxSetCurrent(context);
+    /// # cuda.cuStreamCreate(&mut a, 1); cuda.cuStreamCreate(&mut b, 1); cuda.cuEventCreate(&mut event, 0);
+    /// # cuda.cuMemAlloc(&mut x, 1024);
+    /// # spy.clear();
+    /// cuda.cuMemsetD8Async(x, 1, 512, a);
+    /// cuda.cuEventRecord(event, a);
+    /// cuda.cuMemsetD8Async(x + 512, 2, 512, a);
+    /// cuda.cuStreamWaitEvent(b, event, 0);
+    /// cuda.cuMemsetD8Async(x, 3, 1024, b);
+    /// # cuda.cuCtxSynchronize();
+    /// # cuda.cuMemFree(x); cuda.cuEventDestroy(event); cuda.cuStreamDestroy(a); cuda.cuStreamDestroy(b);
+    /// # cuda.cuDevicePrimaryCtxRelease(0);
+    /// # }
+    /// let calls = spy.calls();
+    /// let fills: Vec<_> = calls.of("cuMemsetD8Async").iter().map(|call| call.number()).collect();
+    /// assert!(calls.is_ordered(fills[0], fills[2]));
+    /// // The event was recorded before the second fill: nobody waits for that.
+    /// assert!(!calls.is_ordered(fills[1], fills[2]));
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn is_ordered(&self, first: usize, second: usize) -> bool {
+        let (mut seen, mut from) = (Order::default(), None);
+        for call in self.iter() {
+            if call.number() == second {
+                return from.is_some() && seen.knows(call);
+            }
+            if call.number() == first {
+                from = Some(());
+                seen.begin(call);
+            } else {
+                seen.call(call);
+            }
+        }
+        false
+    }
+}
+
+/// Where it is known that the first call's work is done: what comes later there comes after it.
+#[derive(Default)]
+struct Order {
+    /// Streams, by name.
+    streams: Vec<String>,
+    /// Events whose last record is behind it.
+    events: Vec<String>,
+    threads: Vec<usize>,
+    /// Streams that do not wait for the default one, nor it for them.
+    apart: HashMap<String, bool>,
+}
+
+impl Order {
+    fn begin(&mut self, call: &Call) {
+        match stream_of(call) {
+            Some(stream) => self.streams.push(stream),
+            // It was waited for in the call itself.
+            None => self.threads.push(call.thread()),
+        }
+        if is_waited_for(call) {
+            self.threads.push(call.thread());
+        }
+    }
+
+    /// Whether what this call gives to the device comes after it.
+    fn knows(&self, call: &Call) -> bool {
+        self.threads.contains(&call.thread()) || stream_of(call).is_some_and(|stream| self.reaches(&stream))
+    }
+
+    /// Whether what is given to this stream now comes after it.
+    fn reaches(&self, stream: &str) -> bool {
+        let joined = |one: &str, other: &str| is_default(one) && !self.is_apart(other);
+        self.streams.iter().any(|known| known == stream || joined(known, stream) || joined(stream, known))
+    }
+
+    /// Unless its creation says otherwise.
+    fn is_apart(&self, stream: &str) -> bool {
+        stream != "per-thread" && self.apart.get(stream).copied().unwrap_or(true)
+    }
+
+    fn call(&mut self, call: &Call) {
+        let stream = stream_of(call);
+        match call.name() {
+            "cuStreamCreate" | "cuStreamCreateWithPriority" => {
+                let flags =
+                    call.argument("Flags").or(call.argument("flags")).and_then(|flags| flags.integer());
+                // CU_STREAM_NON_BLOCKING
+                let is_apart = flags.is_some_and(|flags| flags & 1 == 1);
+                self.apart.extend(call.argument("phStream").map(|stream| (stream.to_string(), is_apart)));
+            }
+            "cuEventRecord" | "cuEventRecordWithFlags" => {
+                let Some(event) = argument(call, "hEvent") else { return };
+                self.events.retain(|known| *known != event);
+                if self.knows(call) {
+                    self.events.push(event);
+                }
+            }
+            "cuStreamWaitEvent" => {
+                let waits = argument(call, "hEvent").is_some_and(|event| self.events.contains(&event));
+                self.streams.extend(stream.filter(|_| waits));
+            }
+            "cuEventSynchronize" | "cuEventQuery" => {
+                let is_done = call.answer() == Some(CUresult::SUCCESS);
+                let is_it = argument(call, "hEvent").is_some_and(|event| self.events.contains(&event));
+                self.threads.extend((is_done && is_it).then_some(call.thread()));
+            }
+            "cuCtxSynchronize" | "cuCtxSynchronize_v2" => self.threads.push(call.thread()),
+            // What is given to a stream by a thread that knows comes after it, and so does what follows there.
+            _ if self.knows(call) => {
+                self.streams.extend(stream);
+                self.threads.extend(is_waited_for(call).then_some(call.thread()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The stream that a call gives its work to; none where it is done before the call returns.
+fn stream_of(call: &Call) -> Option<String> {
+    if let Some(launch) = call.launch() {
+        return Some(launch.stream().to_string());
+    }
+    let stream = call.argument("hStream").or(call.argument("stream")).map(|stream| stream.to_string());
+    // Copies and fills without a stream are the default one's.
+    let is_default = call.name().starts_with("cuMemcpy") || call.name().starts_with("cuMemset");
+    stream.or(is_default.then(|| "default".to_owned()))
+}
+
+/// Whether the call returns only when the stream's work is done.
+fn is_waited_for(call: &Call) -> bool {
+    let is_done = call.answer() == Some(CUresult::SUCCESS);
+    let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async");
+    is_done && (copies || matches!(call.name(), "cuStreamSynchronize" | "cuStreamQuery"))
+}
+
+fn is_default(stream: &str) -> bool {
+    matches!(stream, "default" | "legacy")
+}
+
+fn argument(call: &Call, name: &str) -> Option<String> {
+    call.argument(name).filter(|value| matches!(value, Value::Object(_))).map(|value| value.to_string())
+}

@@ -1,0 +1,89 @@
+//! The functions that a spy's table has: one of each per slot.
+//!
+//! A C function has no context, so the slot of the spy is part of the function. A shim is a few instructions: it passes its
+//! arguments and the number of its slot on to a body, of which there is one for each driver function.
+//!
+//! Relies on: the callers keep the contract of the driver's functions, which is that of the shims.
+#![allow(unsafe_code)]
+#![allow(non_camel_case_types, non_snake_case, reason = "C names")]
+#![allow(clippy::too_many_arguments, reason = "C functions")]
+
+use crate::intercept::spied;
+use crate::slots::SLOTS;
+use crate::word::Word;
+use cuda_driver_sys::{CUresult, FUNCTIONS, pfn};
+use std::ffi::c_void;
+
+/// The addresses of one slot's shims, in the order of [`FUNCTIONS`].
+struct Shims([*const c_void; FUNCTIONS.len()]);
+
+// SAFETY: addresses of functions, which never change.
+unsafe impl Sync for Shims {}
+
+macro_rules! shims {
+    ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
+        /// Where each function is in [`FUNCTIONS`].
+        #[derive(Clone, Copy)]
+        #[repr(u16)]
+        enum Place {
+            $($name,)*
+        }
+
+        /// What all shims of a function call.
+        mod bodies {
+            use super::{CUresult, Place, Word, spied};
+            $(
+                #[inline(never)]
+                pub(super) unsafe extern "C" fn $name($($argument: $type,)* slot: usize) -> CUresult {
+                    let words = [$($argument.word()),*];
+                    // SAFETY: 1: the caller's own arguments, of a function whose contract the caller keeps. The base has the
+                    // function's documented behaviour.
+                    unsafe { spied(slot, Place::$name as usize, &words, &mut |base| base.$name($($argument),*)) }
+                }
+            )*
+        }
+
+        mod shims {
+            use super::{CUresult, bodies};
+            $(
+                pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> CUresult {
+                    // SAFETY: the caller's own arguments.
+                    unsafe { bodies::$name($($argument,)* SLOT) }
+                }
+            )*
+        }
+
+        /// The shims of a slot; the compiler compares each with the function's type.
+        const fn of_slot<const SLOT: usize>() -> Shims {
+            Shims([$({
+                let function: pfn::$name = shims::$name::<SLOT>;
+                function as *const c_void
+            }),*])
+        }
+    };
+}
+cuda_driver_sys::for_each_function!(shims);
+
+static ALL: [Shims; SLOTS] = [
+    of_slot::<0>(),
+    of_slot::<1>(),
+    of_slot::<2>(),
+    of_slot::<3>(),
+    of_slot::<4>(),
+    of_slot::<5>(),
+    of_slot::<6>(),
+    of_slot::<7>(),
+    of_slot::<8>(),
+    of_slot::<9>(),
+    of_slot::<10>(),
+    of_slot::<11>(),
+    of_slot::<12>(),
+    of_slot::<13>(),
+    of_slot::<14>(),
+    of_slot::<15>(),
+];
+
+/// The shim of a slot for the function at `index` of [`FUNCTIONS`].
+pub(crate) fn address(slot: usize, index: usize) -> *const c_void {
+    ALL.get(slot).and_then(|shims| shims.0.get(index)).copied().unwrap_or(std::ptr::null())
+}

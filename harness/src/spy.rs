@@ -1,0 +1,326 @@
+//! [`Spy`]: a driver in front of another.
+//!
+//! Relies on: each shim is of the type that its name has, which the compiler compares; and a slot stays a spy's as long as any of its
+//! drivers exists, because they own the lease.
+#![allow(unsafe_code)]
+
+use crate::call::Call;
+use crate::call::Calls;
+use crate::error::Error;
+use crate::fault::{Active, Fault, Injected};
+use crate::functions;
+use crate::intercept::{Inner, Listener, State};
+use crate::ledger::{Entry, Ledger};
+use crate::shims;
+use crate::slots::Lease;
+use cuda_driver_sys::{CUresult, Driver, FUNCTIONS};
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+use std::fmt;
+use std::ptr::null;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A driver in front of another: it records each call, and can answer in the other's place.
+///
+/// [`driver`](Self::driver) is a table like any other: for `CudaContext::with_driver`, or for code over `cuda_driver_sys`. It sees the
+/// calls of all threads, and no other spy's. Up to 16 spies can be alive at a time; a spy is alive as long as it or one of its drivers
+/// is. Threads that use it need not be known to it.
+///
+/// ```
+/// use cuda_harness::Spy;
+///
+/// let spy = Spy::over(&cuda_emulator::driver())?;
+/// let cuda = spy.driver();
+/// let (mut context, mut memory) = (std::ptr::null_mut(), 0);
+/// unsafe {
+///     cuda.cuInit(0);
+///     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+///     cuda.cuCtxSetCurrent(context);
+///     cuda.cuMemAlloc(&mut memory, 4096);
+///     cuda.cuMemsetD8(memory + 16, 7, 1);
+/// }
+/// assert_eq!(spy.calls().count("cuMemAlloc"), 1);
+/// assert_eq!(
+///     spy.snapshot(),
+///     "cuInit(Flags: 0)
+/// cuDevicePrimaryCtxRetain(pctx -> context#1, dev: 0)
+/// cuCtxSetCurrent(ctx: context#1)
+/// cuMemAlloc_v2(dptr -> memory#1, bytesize: 4096)
+/// cuMemsetD8_v2(dstDevice: memory#1+16, uc: 7, N: 1)
+/// "
+/// );
+/// // The memory and the context were not given back.
+/// assert_eq!(spy.ledger().live().len(), 2);
+/// # unsafe { cuda.cuMemFree(memory); cuda.cuDevicePrimaryCtxRelease(0); }
+/// # Ok::<(), cuda_harness::Error>(())
+/// ```
+pub struct Spy {
+    inner: Arc<Inner>,
+    driver: Arc<Driver>,
+}
+
+impl Spy {
+    /// A spy over a driver, which has the same functions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSlot`] if 16 spies are alive, and none goes in a minute.
+    pub fn over(driver: &Arc<Driver>) -> Result<Spy, Error> {
+        SpyOptions::new().over(driver)
+    }
+
+    /// A spy over the emulator.
+    ///
+    /// # Errors
+    ///
+    /// As for [`over`](Self::over).
+    #[cfg(feature = "emulator")]
+    pub fn on_emulator() -> Result<Spy, Error> {
+        Spy::over(&cuda_emulator::driver())
+    }
+
+    /// The driver whose calls the spy sees; always the same one.
+    ///
+    /// Its functions are good as long as the driver, a clone of it or the spy exists. Whoever keeps the address of one for longer gets
+    /// `CUDA_ERROR_DEINITIALIZED` from it, or is heard by a later spy.
+    pub fn driver(&self) -> Arc<Driver> {
+        self.driver.clone()
+    }
+
+    /// The driver that does the work.
+    pub fn base(&self) -> &Arc<Driver> {
+        &self.inner.base
+    }
+
+    /// The calls since the spy was made or [cleared](Self::clear).
+    pub fn calls(&self) -> Calls {
+        Calls(self.inner.lock().calls.iter().cloned().collect())
+    }
+
+    /// How many calls of a function there are in the record, by symbol or by the header's name.
+    pub fn count(&self, name: &str) -> usize {
+        self.calls().count(name)
+    }
+
+    /// [`Calls::snapshot`] of the record.
+    pub fn snapshot(&self) -> String {
+        self.calls().snapshot()
+    }
+
+    /// Forgets the calls. Numbers and names go on, and the ledger stays.
+    pub fn clear(&self) {
+        self.inner.lock().calls.clear();
+    }
+
+    /// Runs `work`, and returns its result with the calls that were made meanwhile, also by other threads.
+    ///
+    /// ```
+    /// # let spy = cuda_harness::Spy::over(&cuda_emulator::driver())?;
+    /// # let cuda = spy.driver();
+    /// let (version, calls) = spy.during(|| cuda.version());
+    /// assert_eq!(calls.names(), ["cuDriverGetVersion"]);
+    /// assert!(version.is_ok());
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn during<R>(&self, work: impl FnOnce() -> R) -> (R, Calls) {
+        let before = self.inner.lock().count;
+        let result = work();
+        (result, self.calls().filter(|call| call.number() > before))
+    }
+
+    /// What was made and not given back, and what was used wrongly.
+    pub fn ledger(&self) -> Ledger {
+        let state = self.inner.lock();
+        let live = state.objects.all().iter().filter(|object| object.is_owed()).map(Entry::of).collect();
+        Ledger { live, problems: state.problems.clone() }
+    }
+
+    /// Makes calls fail from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchFunction`] if the fault names one that is not in the API.
+    pub fn inject(&self, fault: Fault) -> Result<Injected, Error> {
+        let active = Arc::new(Active::new(fault)?);
+        self.inner.lock().faults.push(active.clone());
+        Ok(Injected(active))
+    }
+
+    /// Takes all faults back, also a sticky one that has struck, and the budget of memory.
+    pub fn heal(&self) {
+        let mut state = self.inner.lock();
+        // Their predicates are dropped after the lock.
+        let faults = std::mem::take(&mut state.faults);
+        (state.sticky, state.budget) = (None, None);
+        drop(state);
+        drop(faults);
+    }
+
+    /// The code that all calls answer because a [sticky](Fault::sticky) fault has struck.
+    pub fn sticky(&self) -> Option<CUresult> {
+        self.inner.lock().sticky
+    }
+
+    /// Allocations of device memory that would bring the sum of those that are live over `bytes` answer `CUDA_ERROR_OUT_OF_MEMORY`.
+    ///
+    /// Device, pool, managed and physical memory count, as it was asked for; arrays do not.
+    pub fn limit_memory(&self, bytes: u64) {
+        self.inner.lock().budget = Some(bytes);
+    }
+
+    /// What [predicates](Fault::when) said when they panicked, each with the call that they were asked about.
+    pub fn panics(&self) -> Vec<String> {
+        self.inner.lock().panics.clone()
+    }
+}
+
+impl fmt::Debug for Spy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spy").field("calls", &self.inner.lock().count).finish_non_exhaustive()
+    }
+}
+
+/// How a spy is made.
+///
+/// ```
+/// use cuda_harness::SpyOptions;
+///
+/// // What a driver of CUDA 11.8 has, and no pools.
+/// let spy = SpyOptions::new().as_of(11_080).hide("cuMemPoolCreate").over(&cuda_emulator::driver())?;
+/// assert!(!spy.driver().has("cuFuncGetParamInfo"));
+/// assert!(!spy.driver().has("cuMemPoolCreate"));
+/// assert_eq!(spy.driver().version(), Ok(11_080));
+/// # Ok::<(), cuda_harness::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "`over` makes the spy"]
+pub struct SpyOptions {
+    hidden: BTreeSet<String>,
+    version: Option<u32>,
+    backtraces: bool,
+    keep: usize,
+    patience: Duration,
+    listener: Option<Listener>,
+}
+
+impl Default for SpyOptions {
+    fn default() -> SpyOptions {
+        SpyOptions {
+            hidden: BTreeSet::new(),
+            version: None,
+            backtraces: false,
+            keep: usize::MAX,
+            patience: Duration::from_secs(60),
+            listener: None,
+        }
+    }
+}
+
+impl SpyOptions {
+    /// A spy with all functions of its base.
+    pub fn new() -> SpyOptions {
+        SpyOptions::default()
+    }
+
+    /// The driver lacks this function, also for `cuGetProcAddress`; by symbol or by the header's name. A call of it answers
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
+    pub fn hide(mut self, function: impl Into<String>) -> SpyOptions {
+        self.hidden.insert(function.into());
+        self
+    }
+
+    /// The driver has only the symbols of this version (`11_080` is 11.8), by
+    /// [`FunctionInfo::since`](cuda_driver_sys::FunctionInfo::since), and says that it is not newer.
+    ///
+    /// What functions do is not changed: an enum's value that came later is still taken.
+    pub fn as_of(mut self, version: u32) -> SpyOptions {
+        self.version = Some(version);
+        self
+    }
+
+    /// Keeps where in the program each object was made, for the ledger. Costs some 10 microseconds for each.
+    pub fn backtraces(mut self) -> SpyOptions {
+        self.backtraces = true;
+        self
+    }
+
+    /// Keeps only the last calls, as many as this; without it, all of them.
+    pub fn keep(mut self, calls: usize) -> SpyOptions {
+        self.keep = calls;
+        self
+    }
+
+    /// Tells of each call when it ends, on the thread that made it.
+    ///
+    /// The listener may ask the spy, and call its base; a call of the spy's own driver would be told of in turn. Where it panics, the
+    /// call goes on, and [`Spy::panics`] has the message.
+    ///
+    /// ```
+    /// use cuda_harness::SpyOptions;
+    ///
+    /// let spy = SpyOptions::new().listen(|call| eprintln!("{call}")).over(&cuda_emulator::driver())?;
+    /// assert!(spy.driver().version().is_ok()); // #1 [thread 1, 0.012 ms] cuDriverGetVersion(driverVersion -> 13000)
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn listen(mut self, listener: impl Fn(&Call) + Send + Sync + 'static) -> SpyOptions {
+        self.listener = Some(Listener(Arc::new(listener)));
+        self
+    }
+
+    /// How long [`over`](Self::over) waits while all spies that there can be are in use; a minute without this.
+    pub fn patience(mut self, time: Duration) -> SpyOptions {
+        self.patience = time;
+        self
+    }
+
+    /// Makes the spy.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchFunction`] if a hidden one is not in the API; [`Error::NoSlot`] if all spies that there can be are in use for longer
+    /// than the [patience](Self::patience) lasts.
+    pub fn over(&self, driver: &Arc<Driver>) -> Result<Spy, Error> {
+        let mut hidden = BTreeSet::new();
+        for name in &self.hidden {
+            let function =
+                functions::named(name).ok_or_else(|| Error::NoSuchFunction { name: name.clone() })?;
+            hidden.insert(function.name);
+        }
+        let limit = self.version.unwrap_or(u32::MAX);
+        let has = FUNCTIONS.iter().map(|function| {
+            let name = function.name();
+            let is_there = function.since <= limit || has_older_name(name, limit);
+            is_there && !hidden.contains(name) && driver.has(name)
+        });
+        let lease = Lease::take(self.patience)?;
+        let state = State::new(self.keep, self.backtraces);
+        let inner = Arc::new(Inner {
+            base: driver.clone(),
+            slot: lease.slot(),
+            has: has.collect(),
+            version: self.version,
+            start: Instant::now(),
+            listener: self.listener.clone(),
+            state: Mutex::new(state),
+        });
+        lease.give(inner.clone());
+        let lookup = |symbol: &CStr| {
+            let place = symbol
+                .to_str()
+                .ok()
+                .and_then(|name| FUNCTIONS.binary_search_by_key(&name, |f| f.name()).ok());
+            let place = place.filter(|place| inner.has.get(*place) == Some(&true));
+            place.map_or(null(), |place| shims::address(inner.slot, place))
+        };
+        // SAFETY: 1: each name is given the shim of its type, which does what the base does, or answers an error. 2: functions of this
+        // program, callable for ever; the slot is this spy's as long as the driver owns the lease.
+        let driver = unsafe { Driver::from_lookup(lookup) }.with_owner(Arc::new(lease));
+        Ok(Spy { inner, driver: Arc::new(driver) })
+    }
+}
+
+/// Whether drivers of that version have the function under an older name, with which nothing else changed.
+fn has_older_name(symbol: &str, version: u32) -> bool {
+    symbol == "cuEventElapsedTime_v2" && version >= 2000
+}

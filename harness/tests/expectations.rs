@@ -1,0 +1,218 @@
+//! Expectations: which calls, how many, and what waits for what.
+
+#![allow(unsafe_code)] // Calls of C functions with what they ask for.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+mod support;
+
+use cuda_driver_sys::{CUevent, CUstream};
+use cuda_harness::{Spy, assert_at_most, assert_calls, assert_no_calls, compare};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use support::{Cuda, ok, spy};
+
+/// What a panic says.
+fn message(work: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(work)).unwrap_err();
+    panic.downcast_ref::<String>().unwrap().clone()
+}
+
+#[test]
+fn calls_are_named_by_symbol_by_the_headers_name_or_whole() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    spy.clear();
+    let memory = cuda.alloc(64).unwrap();
+    ok(unsafe { cuda.driver.cuMemFree(memory) }).unwrap();
+    assert_calls!(spy, ["cuMemAlloc", "cuMemFree_v2"]);
+    assert_calls!(
+        spy.calls(),
+        ["cuMemAlloc_v2(dptr -> memory#1, bytesize: 64)", "cuMemFree_v2(dptr: memory#1)"]
+    );
+    assert_calls!(&spy.calls().of("cuMemFree"), ["cuMemFree"]);
+}
+
+#[test]
+fn a_difference_shows_both_lists() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    spy.clear();
+    let memory = cuda.alloc(64).unwrap();
+    ok(unsafe { cuda.driver.cuMemsetD8(memory, 0, 64) }).unwrap();
+    ok(unsafe { cuda.driver.cuMemFree(memory) }).unwrap();
+    let text = message(|| {
+        assert_calls!(spy, ["cuMemAlloc", "cuMemsetD16", "cuMemFree_v2(dptr: memory#1)", "cuInit"])
+    });
+    assert_eq!(
+        text,
+        "other driver calls than expected (- is missing, + was not expected):
+  cuMemAlloc_v2(dptr -> memory#1, bytesize: 64)
++ cuMemsetD8_v2(dstDevice: memory#1, uc: 0, N: 64)
+- cuMemsetD16
+  cuMemFree_v2(dptr: memory#1)
+- cuInit
+"
+    );
+    // Another object is another call.
+    assert!(compare(&spy.calls().of("cuMemFree"), &["cuMemFree_v2(dptr: memory#2)"]).is_err());
+    assert!(compare(&spy.calls(), &[]).is_err());
+    assert_eq!(compare(&spy.calls().of("cuInit"), &[]), Ok(()));
+}
+
+#[test]
+fn a_block_makes_no_call_or_a_few() {
+    let spy = spy();
+    let version = || spy.driver().version().is_ok();
+    assert!(version());
+    assert_eq!(assert_no_calls!(spy, 1 + 1), 2);
+    assert!(assert_at_most!(spy, 2, version() && version()));
+    let text = message(|| {
+        assert_no_calls!(spy, version());
+    });
+    assert_eq!(
+        text,
+        "1 driver calls, and 0 at most were expected:\ncuDriverGetVersion(driverVersion -> 13000)\n"
+    );
+    assert!(
+        message(|| assert_at_most!(spy, 1, assert!(version() && version()))).starts_with("2 driver calls")
+    );
+}
+
+/// Streams and an event, and fills whose order is asked for.
+struct Fills {
+    spy: Spy,
+    cuda: Cuda,
+    memory: u64,
+    streams: Vec<CUstream>,
+    event: CUevent,
+}
+
+impl Fills {
+    fn new() -> Fills {
+        let spy = spy();
+        let cuda = Cuda::new(spy.driver());
+        let streams = vec![cuda.stream(), cuda.stream(), cuda.stream(), null_mut()];
+        let (memory, event) = (cuda.alloc(64).unwrap(), cuda.event());
+        Fills { spy, cuda, memory, streams, event }
+    }
+
+    fn fill(&self, stream: usize) -> usize {
+        ok(unsafe { self.cuda.driver.cuMemsetD8Async(self.memory, 1, 64, self.streams[stream]) }).unwrap();
+        self.spy.calls().last().unwrap().number()
+    }
+
+    fn record(&self, stream: usize) {
+        ok(unsafe { self.cuda.driver.cuEventRecord(self.event, self.streams[stream]) }).unwrap();
+    }
+
+    fn wait(&self, stream: usize) {
+        ok(unsafe { self.cuda.driver.cuStreamWaitEvent(self.streams[stream], self.event, 0) }).unwrap();
+    }
+
+    fn is_ordered(&self, first: usize, second: usize) -> bool {
+        self.spy.calls().is_ordered(first, second)
+    }
+}
+
+impl Drop for Fills {
+    fn drop(&mut self) {
+        unsafe {
+            let _ = self.cuda.driver.cuCtxSynchronize();
+            let _ = self.cuda.driver.cuMemFree(self.memory);
+            let _ = self.cuda.driver.cuEventDestroy(self.event);
+            self.streams.iter().filter(|stream| !stream.is_null()).for_each(|stream| {
+                let _ = self.cuda.driver.cuStreamDestroy(*stream);
+            });
+        }
+    }
+}
+
+#[test]
+fn one_stream_is_ordered_and_two_are_not() {
+    let fills = Fills::new();
+    let (a, b, c) = (fills.fill(0), fills.fill(1), fills.fill(0));
+    assert!(fills.is_ordered(a, c));
+    assert!(!fills.is_ordered(a, b) && !fills.is_ordered(b, c) && !fills.is_ordered(c, a));
+    assert!(!fills.is_ordered(a, 1000) && !fills.is_ordered(1000, a));
+}
+
+#[test]
+fn events_order_streams_over_several_steps() {
+    let fills = Fills::new();
+    let a = fills.fill(0);
+    fills.record(0);
+    let late = fills.fill(0);
+    fills.wait(1);
+    let b = fills.fill(1);
+    assert!(fills.is_ordered(a, b) && !fills.is_ordered(late, b));
+    // The same event again, on the second stream: the first knows nothing of it, the third all.
+    fills.record(1);
+    fills.wait(2);
+    let c = fills.fill(2);
+    assert!(fills.is_ordered(a, c) && fills.is_ordered(b, c) && !fills.is_ordered(late, c));
+    assert!(!fills.is_ordered(b, fills.fill(0)));
+}
+
+/// A wait takes the last record before it.
+#[test]
+fn an_event_that_is_recorded_elsewhere_is_of_that_work_only() {
+    let fills = Fills::new();
+    let a = fills.fill(0);
+    fills.record(0);
+    fills.record(2);
+    fills.wait(1);
+    assert!(!fills.is_ordered(a, fills.fill(1)));
+}
+
+#[test]
+fn a_thread_that_waited_knows() {
+    let fills = Fills::new();
+    let (a, b) = (fills.fill(0), fills.fill(1));
+    ok(unsafe { fills.cuda.driver.cuStreamSynchronize(fills.streams[0]) }).unwrap();
+    let c = fills.fill(2);
+    assert!(fills.is_ordered(a, c) && !fills.is_ordered(b, c));
+    fills.record(1);
+    ok(unsafe { fills.cuda.driver.cuEventSynchronize(fills.event) }).unwrap();
+    assert!(fills.is_ordered(b, fills.fill(2)));
+    ok(unsafe { fills.cuda.driver.cuCtxSynchronize() }).unwrap();
+    assert!(fills.is_ordered(c, fills.fill(0)));
+    // Another thread does not.
+    let d = std::thread::scope(|threads| {
+        let fill = || {
+            fills.cuda.make_current();
+            let stream = unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, null_mut()) };
+            ok(stream).unwrap();
+        };
+        threads.spawn(fill).join().unwrap();
+        fills.spy.calls().last().unwrap().number()
+    });
+    assert!(!fills.is_ordered(c, d));
+}
+
+#[test]
+fn the_default_stream_waits_for_blocking_streams_only() {
+    let mut fills = Fills::new();
+    let mut blocking = null_mut();
+    ok(unsafe { fills.cuda.driver.cuStreamCreate(&mut blocking, 0) }).unwrap();
+    fills.streams.push(blocking);
+    let (apart, joined) = (fills.fill(0), fills.fill(4));
+    let default = fills.fill(3);
+    assert!(fills.is_ordered(joined, default) && !fills.is_ordered(apart, default));
+    assert!(fills.is_ordered(default, fills.fill(4)) && !fills.is_ordered(default, fills.fill(0)));
+}
+
+/// Forty streams, each of which waits for the one before.
+#[test]
+fn a_chain_of_forty_streams_is_ordered() {
+    let mut fills = Fills::new();
+    while fills.streams.len() < 44 {
+        fills.streams.push(fills.cuda.stream());
+    }
+    let first = fills.fill(4);
+    for stream in 5..44 {
+        fills.record(stream - 1);
+        fills.wait(stream);
+    }
+    assert!(fills.is_ordered(first, fills.fill(43)));
+    assert!(!fills.is_ordered(first, fills.fill(0)));
+}

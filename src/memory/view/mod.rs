@@ -90,7 +90,8 @@ use crate::driver::CudaContext;
     message = "`{Self}` is not device memory",
     label = "no `DeviceBuffer`, and no view into one",
     note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
-            device pointer is an argument without `slice`; a `PitchedBuffer` is `pitched(x)` or `pitched_mut(x)`"
+            device pointer is an argument without `slice`; a `PitchedBuffer` is `pitched(x)` or `pitched_mut(x)`, and declared as \
+            `&PitchedBuffer<T>` or `&mut PitchedBuffer<T>` in a typed module"
 )]
 pub unsafe trait DeviceSlice {
     /// The element.
@@ -197,7 +198,8 @@ pub unsafe trait DeviceSlice {
     message = "`{Self}` is not device memory that can be written",
     label = "no `DeviceBuffer`, and no `DeviceViewMut` into one",
     note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; what is only read is an \
-            argument as `slice(x)`; a number, struct or device pointer is one as it is"
+            argument as `slice(x)`; a number, struct or device pointer is one as it is; a `PitchedBuffer` is `pitched_mut(x)`, declared as \
+            `&mut PitchedBuffer<T>` in a typed module, and `row_mut(y)` is one row of it"
 )]
 pub unsafe trait DeviceSliceMut: DeviceSlice {
     /// Like [`DeviceSlice::parts`], for whoever may write.

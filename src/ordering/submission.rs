@@ -36,7 +36,10 @@ impl<'s> Submission<'s> {
 
     /// An error where the thread does not have the turn of the capture.
     pub(crate) fn has_turn(&mut self) -> Result<(), Error> {
-        std::mem::replace(&mut self.turn, Ok(None)).map(|turn| self.turn = Ok(turn))
+        match &mut self.turn {
+            Ok(_) => Ok(()),
+            turn => std::mem::replace(turn, Ok(None)).map(|_| ()),
+        }
     }
 
     /// The stream.

@@ -77,9 +77,11 @@ impl CudaStream {
     /// # Errors
     /// For `call`: this thread is just doing so, and runs code that the driver or a subscriber to its spans has called; or those of
     /// [`capture_is_open`](Self::capture_is_open).
+    #[inline]
     pub(crate) fn turn(&self, call: &'static str) -> Result<Option<OwnGuard<'_, ()>>, Error> {
+        let Some(capture) = self.capture() else { return Ok(None) };
         self.capture_is_open(call)?;
-        self.capture().map(|capture| capture.turn(call)).transpose()
+        capture.turn(call).map(Some)
     }
 
     /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.

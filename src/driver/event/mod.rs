@@ -72,7 +72,7 @@ bitflags! {
     }
 }
 
-/// What every kind of event can do: [`CudaEvent`], [`TimingEvent`] and [`IpcEvent`] dereference to this.
+/// What every kind of event can do: [`CudaEvent`], [`TimingEvent`] and `IpcEvent` dereference to this.
 ///
 /// ```
 /// use cuda_launch::event::AnyEvent;

@@ -139,7 +139,7 @@ options! {
     wall_time() = CU_JIT_WALL_TIME 0;
     /// Optimisation level, 0 to 4; the default is 4.
     optimization_level(level: u32) = CU_JIT_OPTIMIZATION_LEVEL level as usize;
-    /// What to take from a fatbin that contains no exact match. Not for a [`Linker`](crate::module::Linker).
+    /// What to take from a fatbin that contains no exact match. Not for a `Linker`.
     fallback(strategy: JitFallback) = CU_JIT_FALLBACK_STRATEGY match strategy {
         JitFallback::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0 as usize,
         JitFallback::PreferBinary => CUjit_fallback::CU_PREFER_BINARY.0 as usize,

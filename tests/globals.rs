@@ -5,14 +5,19 @@
 
 mod references;
 
+use cuda_launch::context::ContextOptions;
 use cuda_launch::error::GlobalError;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{CopySource, Extent, PinnedFlags, RowLayout};
+use cuda_launch::module::CudaLibrary;
 use cuda_launch::{
     CaptureMode, CudaGraph, CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
     cuda_launch,
 };
 use references::{Gpu, each, line};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 
@@ -202,6 +207,29 @@ fn a_handle_that_is_dropped_in_a_capture_can_be_had_again_in_it() {
     graph.unwrap().instantiate(InstantiateFlags::empty()).unwrap().launch(&gpu.stream).unwrap();
     assert_eq!(counter.to_host_vec(&gpu.stream).unwrap(), [7]);
     counter.view_mut().fill(&gpu.stream, 8).unwrap();
+}
+
+/// To unload a module is to wait for work of its context alone.
+#[test]
+fn a_variable_goes_after_the_copies_of_other_contexts() {
+    let gpu = Gpu::new();
+    let far = gpu.ctx.device().create_context(&ContextOptions::default()).unwrap();
+    let stream = far.new_stream().unwrap();
+    let source = DeviceBuffer::from_host(&stream, &[3u32]).unwrap();
+    let library = CudaLibrary::load(gpu.ctx.driver(), GLOBALS).unwrap();
+    for module in [gpu.module(GLOBALS), library.module(&gpu.ctx).unwrap()] {
+        let done = Arc::new(AtomicBool::new(false));
+        let (release, held) = channel::<()>();
+        stream.call_host(move || held.recv().unwrap_or_default()).unwrap();
+        let mut counter = module.global::<u32>("counter").unwrap();
+        counter.view_mut().copy_from_peer(&stream, &source).unwrap();
+        let copied = done.clone();
+        stream.call_host(move || copied.store(true, Ordering::SeqCst)).unwrap();
+        let going_on = std::thread::spawn(move || drop(release));
+        drop((counter, module));
+        assert!(done.load(Ordering::SeqCst), "the copy was waited for");
+        going_on.join().unwrap();
+    }
 }
 
 #[test]

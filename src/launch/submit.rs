@@ -192,9 +192,7 @@ unsafe fn examined(
     if request.stream.capture().is_none() {
         launch.launches(kernel.number);
     }
-    let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
-    let recorded = events.map(|event| event.recording(request.stream, "cuLaunchKernelEx"));
-    let recorded: Vec<_> = recorded.collect::<Result<_, _>>()?;
+    let recorded = recordings(request)?;
     let code = trace::launch(kernel, &raw, || {
         // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were compared
         // by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
@@ -214,6 +212,15 @@ unsafe fn examined(
     memory.report(&mut report);
     // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
     unsafe { record(capture, request, &raw, params, types.sizes(), report) }
+}
+
+/// The events that attributes make the launch record.
+fn recordings<'a>(request: &Request<'a>) -> Result<Vec<Recording<'a>>, Error> {
+    let mut all = Vec::new();
+    for event in request.fields.iter().chain(request.attributes).filter_map(Attribute::event) {
+        all.push(event.recording(request.stream, "cuLaunchKernelEx")?);
+    }
+    Ok(all)
 }
 
 /// Every check, in the order in which errors are worth telling; then the stream waits for what the launch comes after.

@@ -136,7 +136,9 @@ impl Home {
 
     /// What is left of a variable where its module must not be unloaded now: the next handle goes on from there.
     fn leave(&mut self) {
-        if let Origin::Variable(module) = &self.origin {
+        if let Origin::Variable(module) = &self.origin
+            && !self.accesses.has_strangers(&self.context)
+        {
             module.symbols().leave(self.address, self.accesses.take());
             (*self.taken.get_mut(), *self.escaped.get_mut()) = (false, false);
             self.origin = Origin::Foreign(Box::new(module.clone()));
@@ -183,8 +185,9 @@ impl Home {
                 Ok(last)
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
-            Origin::Plain => {
-                // The call itself waits for all of the device; not for a stream of another context that copied from here or to it.
+            // The call itself, or that which unloads the module, waits for all of the device; not for a stream of another context that
+            // copied from here or to it.
+            Origin::Plain | Origin::Variable(_) => {
                 self.accesses.end_of_strangers(&self.context).map(|()| None)
             }
             _ => Ok(None),

@@ -35,6 +35,11 @@ impl StreamAccesses {
         context.end_of_work()
     }
 
+    /// Whether streams of other contexts use the memory.
+    pub(crate) fn has_strangers(&self, context: &CudaContext) -> bool {
+        self.queues().iter().any(|queue| !queue.context().is_same(context))
+    }
+
     /// Waits on the host for the streams of other contexts that use the memory; a fault ends their work, too.
     ///
     /// Driver call: `cuStreamSynchronize` for each.

@@ -87,16 +87,21 @@ impl CudaStream {
     /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.
     #[inline]
     pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
-        match self.capture() {
-            Some(capture) if capture.has_ended() => {
-                Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into())
-            }
-            Some(capture) if self.is_per_thread() && !capture.began_here() => {
-                let help = "the handle means another stream on each thread, and that of another one is captured: fork it there";
-                Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
-            }
-            _ => Ok(()),
+        self.capture().map_or(Ok(()), |capture| self.is_open_here(capture, call))
+    }
+
+    /// Not in every function that gives a stream work.
+    #[cold]
+    #[inline(never)]
+    fn is_open_here(&self, capture: &Capture, call: &'static str) -> Result<(), Error> {
+        if capture.has_ended() {
+            return Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into());
         }
+        if !self.is_per_thread() || capture.began_here() {
+            return Ok(());
+        }
+        let help = "the handle means another stream on each thread, and that of another one is captured: fork it there";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
     /// An error unless this stream may wait for `event`: both are part of one capture, or of none. So it is as long as the result

@@ -3,21 +3,44 @@
 //! A stream that waits for an event of a capture becomes part of that capture: its work is recorded, and does not run. So a stream
 //! waits only for events of its own capture, or of none, and what was compared stays so until the driver has taken the wait.
 
-use std::sync::atomic::Ordering;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::AnyEvent;
 use crate::driver::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 
-/// The number of the capture; 0 for none.
-pub(super) type CapturedBy = RwLock<u64>;
+/// The number of the capture, 0 for none; above it, how many rely on it, or [`CHANGING`] while one changes it. Nobody waits for it: who
+/// comes at the wrong time is refused. One word, because a launch returns two events.
+#[derive(Debug, Default)]
+pub(super) struct CapturedBy(AtomicU64);
 
-/// That number, which stays as it is while this lives.
-pub(in crate::driver) type Steady<'e> = RwLockReadGuard<'e, u64>;
+/// Captures are counted with so many bits.
+const NUMBER: u64 = (1 << 48) - 1;
+
+/// One who relies on the number.
+const USER: u64 = 1 << 48;
+
+const CHANGING: u64 = !NUMBER;
 
 /// Nobody knows: the call that recorded it has unwound.
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN: u64 = NUMBER;
+
+/// The capture of an event, which stays as it is while this lives.
+#[derive(Debug)]
+pub(in crate::driver) struct Steady<'e>(&'e CapturedBy);
+
+impl Steady<'_> {
+    pub(in crate::driver) fn capture(&self) -> u64 {
+        // It was read when this one was let in, and has not changed since.
+        self.0.0.load(Ordering::Relaxed) & NUMBER
+    }
+}
+
+impl Drop for Steady<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(USER, Ordering::Release);
+    }
+}
 
 /// A record that the driver is being told of.
 #[derive(Debug)]
@@ -30,18 +53,31 @@ pub(crate) struct Recording<'e> {
 #[derive(Debug)]
 enum Known<'e> {
     Same(#[allow(dead_code, reason = "held")] Steady<'e>),
+    Other(Changing<'e>),
+}
+
+/// The capture of an event is about to be another one.
+#[derive(Debug)]
+struct Changing<'e> {
+    of: &'e CapturedBy,
     /// What it will be when the driver has answered.
-    Other(RwLockWriteGuard<'e, u64>, u64),
+    then: u64,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        let then = if std::thread::panicking() { UNKNOWN } else { self.then };
+        self.of.0.store(then & NUMBER, Ordering::Release);
+    }
 }
 
 impl AnyEvent {
     /// The capture that it was last recorded in. An error for `call` while another thread changes that.
     pub(in crate::driver) fn captured_by(&self, call: &'static str) -> Result<Steady<'_>, Error> {
-        match self.captured_by.try_read() {
-            Ok(steady) => Ok(steady),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(in_use(call)),
-        }
+        // None where it changes already, or would seem to.
+        let one_more = |word: u64| word.checked_add(USER).filter(|word| word & CHANGING != CHANGING);
+        let entered = self.captured_by.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
+        entered.map(|_| Steady(&self.captured_by)).map_err(|_| in_use(call))
     }
 
     /// Call it before the driver records the event in `stream`, and [`done`](Recording::done) on the result after that.
@@ -54,17 +90,16 @@ impl AnyEvent {
 
     pub(super) fn recording_by(&self, capture: u64, call: &'static str) -> Result<Recording<'_>, Error> {
         let steady = self.captured_by(call)?;
-        if *steady == capture {
+        if steady.capture() == capture {
             return Ok(Recording { event: self, capture, known: Known::Same(steady) });
         }
+        let then = steady.capture();
         drop(steady);
-        let mut other = match self.captured_by.try_write() {
-            Ok(other) => other,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(in_use(call)),
-        };
-        let before = std::mem::replace(&mut *other, UNKNOWN);
-        Ok(Recording { event: self, capture, known: Known::Other(other, before) })
+        let of = &self.captured_by;
+        match of.0.compare_exchange(then, CHANGING | then, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Ok(Recording { event: self, capture, known: Known::Other(Changing { of, then }) }),
+            Err(_) => Err(in_use(call)),
+        }
     }
 }
 
@@ -72,18 +107,8 @@ impl Recording<'_> {
     /// The driver has recorded it.
     pub(crate) fn done(mut self) {
         self.event.recorded.store(true, Ordering::Relaxed);
-        if let Known::Other(_, then) = &mut self.known {
-            *then = self.capture;
-        }
-    }
-}
-
-impl Drop for Recording<'_> {
-    fn drop(&mut self) {
-        if let Known::Other(now, then) = &mut self.known
-            && !std::thread::panicking()
-        {
-            **now = *then;
+        if let Known::Other(changing) = &mut self.known {
+            changing.then = self.capture;
         }
     }
 }

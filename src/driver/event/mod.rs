@@ -331,7 +331,7 @@ impl AnyEvent {
     /// An error where the event marks work that is recorded, not run. It does so as long as the result lives.
     fn marks_work(&self, call: &'static str) -> Result<Steady<'_>, Error> {
         let steady = self.captured_by(call)?;
-        if *steady == 0 {
+        if steady.capture() == 0 {
             return Ok(steady);
         }
         let help =

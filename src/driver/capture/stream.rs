@@ -116,7 +116,7 @@ impl CudaStream {
             return Err(not_kept(call));
         }
         let steady = event.captured_by(call)?;
-        self.is_of_capture(*steady)?;
+        self.is_of_capture(steady.capture())?;
         Ok(steady)
     }
 

@@ -4,20 +4,34 @@
 //! waits only for events of its own capture, or of none, and what was compared stays so until the driver has taken the wait.
 
 use std::sync::atomic::Ordering;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use super::AnyEvent;
 use crate::driver::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 
-/// The number of the capture; 0 for none.
-pub(super) type CapturedBy = RwLock<u64>;
-
-/// That number, which stays as it is while this lives.
-pub(in crate::driver) type Steady<'e> = RwLockReadGuard<'e, u64>;
-
 /// Nobody knows: the call that recorded it has unwound.
 const UNKNOWN: u64 = u64::MAX;
+
+/// In place of the number of users: one who changes it.
+const CHANGES: u32 = u32::MAX;
+
+/// The number of the capture, 0 for none, which stays as it is while this lives. Not a lock of the standard library: results of launches
+/// hold events, and would be larger.
+#[derive(Debug)]
+pub(in crate::driver) struct Steady<'e>(&'e AnyEvent);
+
+impl Steady<'_> {
+    pub(in crate::driver) fn capture(&self) -> u64 {
+        // Relaxed: who changes it is alone, and is seen by Acquire and Release of `users`.
+        self.0.captured_by.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Steady<'_> {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Release);
+    }
+}
 
 /// A record that the driver is being told of.
 #[derive(Debug)]
@@ -31,16 +45,16 @@ pub(crate) struct Recording<'e> {
 enum Known<'e> {
     Same(#[allow(dead_code, reason = "held")] Steady<'e>),
     /// What it will be when the driver has answered.
-    Other(RwLockWriteGuard<'e, u64>, u64),
+    Other(u64),
 }
 
 impl AnyEvent {
     /// The capture that it was last recorded in. An error for `call` while another thread changes that.
     pub(in crate::driver) fn captured_by(&self, call: &'static str) -> Result<Steady<'_>, Error> {
-        match self.captured_by.try_read() {
-            Ok(steady) => Ok(steady),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(in_use(call)),
+        let one_more = |users: u32| users.checked_add(1).filter(|users| *users != CHANGES);
+        match self.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Steady(self)),
+            Err(_) => Err(in_use(call)),
         }
     }
 
@@ -54,17 +68,15 @@ impl AnyEvent {
 
     pub(super) fn recording_by(&self, capture: u64, call: &'static str) -> Result<Recording<'_>, Error> {
         let steady = self.captured_by(call)?;
-        if *steady == capture {
+        if steady.capture() == capture {
             return Ok(Recording { event: self, capture, known: Known::Same(steady) });
         }
         drop(steady);
-        let mut other = match self.captured_by.try_write() {
-            Ok(other) => other,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(in_use(call)),
-        };
-        let before = std::mem::replace(&mut *other, UNKNOWN);
-        Ok(Recording { event: self, capture, known: Known::Other(other, before) })
+        if self.users.compare_exchange(0, CHANGES, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return Err(in_use(call));
+        }
+        let before = self.captured_by.swap(UNKNOWN, Ordering::Relaxed);
+        Ok(Recording { event: self, capture, known: Known::Other(before) })
     }
 }
 
@@ -72,7 +84,7 @@ impl Recording<'_> {
     /// The driver has recorded it.
     pub(crate) fn done(mut self) {
         self.event.recorded.store(true, Ordering::Relaxed);
-        if let Known::Other(_, then) = &mut self.known {
+        if let Known::Other(then) = &mut self.known {
             *then = self.capture;
         }
     }
@@ -80,11 +92,11 @@ impl Recording<'_> {
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        if let Known::Other(now, then) = &mut self.known
-            && !std::thread::panicking()
-        {
-            **now = *then;
+        let Known::Other(then) = self.known else { return };
+        if !std::thread::panicking() {
+            self.event.captured_by.store(then, Ordering::Relaxed);
         }
+        self.event.users.store(0, Ordering::Release);
     }
 }
 

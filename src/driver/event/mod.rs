@@ -13,7 +13,7 @@ mod timing;
 use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult, Driver};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::open::despite_captures;
@@ -22,7 +22,6 @@ use super::host_call;
 use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
-use captured::CapturedBy;
 pub(crate) use captured::Recording;
 pub(in crate::driver) use captured::Steady;
 #[cfg(feature = "interop")]
@@ -95,13 +94,14 @@ pub struct AnyEvent {
     shared: OnceLock<Arc<AnyEvent>>,
     /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
     recorded: AtomicBool,
-    /// The capture that it was last recorded in.
-    captured_by: CapturedBy,
+    /// The capture that it was last recorded in, and how many rely on that: see `captured`.
+    captured_by: AtomicU64,
+    users: AtomicU32,
 }
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
 unsafe impl Send for AnyEvent {}
-// SAFETY: as above; what is changed through a shared reference is atomic, a `OnceLock`, or behind a lock.
+// SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
 unsafe impl Sync for AnyEvent {}
 
 /// A marker in a stream that others can wait for. It does not record time, which makes it cheap: see [`TimingEvent`].
@@ -267,7 +267,8 @@ impl AnyEvent {
             owned: AtomicBool::new(owned),
             shared: OnceLock::new(),
             recorded: AtomicBool::new(false),
-            captured_by: CapturedBy::default(),
+            captured_by: AtomicU64::new(0),
+            users: AtomicU32::new(0),
         }
     }
 
@@ -331,7 +332,7 @@ impl AnyEvent {
     /// An error where the event marks work that is recorded, not run. It does so as long as the result lives.
     fn marks_work(&self, call: &'static str) -> Result<Steady<'_>, Error> {
         let steady = self.captured_by(call)?;
-        if *steady == 0 {
+        if steady.capture() == 0 {
             return Ok(steady);
         }
         let help =

@@ -4,24 +4,21 @@
 #![allow(unsafe_code)] // Launches of vecadd, as in the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/failures.rs"]
+mod failures;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::{EveryFailure, assert_calls};
 use cuda_launch::event::EventFlags;
 use cuda_launch::memory::MemoryPool;
 use cuda_launch::sys::{CUresult, Driver};
 use cuda_launch::{Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use failures::alone;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 const N: usize = 1000;
-
-/// One test at a time: each watches what is allocated.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|e| e.into_inner())
-}
 
 /// A program that uses all of the wrapper once.
 fn program(driver: &Arc<Driver>) -> Result<(), Error> {
@@ -93,16 +90,18 @@ fn each_call_fails_once_and_from_then_on() {
     let was_active = is_active();
     // Held open, so that the primary context, and with it the module's own memory, stays.
     let context = device.context().unwrap();
-    let driver = inject::driver("");
-    inject::watch();
-    program(&driver).unwrap();
-    let total = inject::calls().len();
-    let (mut sites, mut names) = (0, BTreeSet::new());
+    let base = cuda_launch::default_driver().unwrap();
     // A driver takes memory for itself when it first needs it, so on a GPU more than one round may be needed; what leaks does so
     // in every round.
     let is_even = (0..4).any(|_| {
         let before = used();
-        (sites, names) = fail_everywhere(&driver, total);
+        let report = EveryFailure::new()
+            .settle(failures::settle)
+            .run_checked(&base, |driver| program(&driver), failures::is_about_it)
+            .unwrap();
+        report.assert_clean();
+        print!("{report}");
+        assert!(report.sites() >= 500 && report.functions().len() >= 25, "{report}");
         let after = used();
         assert_eq!(after.1, before.1, "a buffer was left behind");
         after.0 <= before.0
@@ -110,51 +109,16 @@ fn each_call_fails_once_and_from_then_on() {
     assert!(is_even, "something was left behind, in every round");
     drop(context);
     assert_eq!(is_active(), was_active, "the context was left behind");
-    println!("{sites} failures injected into {} functions, {total} calls", names.len());
-    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
-}
-
-/// Runs the program again and again: each of its calls fails with each code, once and from then on. How many runs that made,
-/// and the functions that failed.
-fn fail_everywhere(driver: &Arc<Driver>, total: usize) -> (usize, BTreeSet<&'static str>) {
-    let codes = [
-        CUresult::CUDA_ERROR_INVALID_VALUE,
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-        CUresult::CUDA_ERROR_INVALID_HANDLE,
-        CUresult::CUDA_ERROR_UNKNOWN,
-        CUresult(12345),
-    ];
-    let (mut sites, mut names) = (0, BTreeSet::new());
-    for number in 0..total {
-        for code in codes {
-            for last in [number + 1, usize::MAX] {
-                inject::plan(number, last, code);
-                let result = program(driver);
-                let failed = inject::failed();
-                // A failure that is still to come must not meet a later call.
-                inject::watch();
-                sites += 1;
-                // A context that is current already is not set again: the last run may be a call shorter.
-                let Some(failed) = failed else { continue };
-                names.insert(failed);
-                if let Err(error) = result {
-                    assert!(error.code().is_none_or(|c| c == code), "{failed} failed with {code:?}: {error}");
-                }
-            }
-        }
-    }
-    (sites, names)
 }
 
 #[test]
 fn a_driver_that_lacks_a_function_is_an_ordinary_error() {
     let _alone = alone();
-    let driver = inject::driver("");
-    inject::watch();
-    program(&driver).unwrap();
-    let names: BTreeSet<_> = inject::calls().into_iter().collect();
+    let spy = spies::spy();
+    program(&spy.driver()).unwrap();
+    let names: BTreeSet<_> = spy.calls().names().into_iter().collect();
     for name in names {
-        let lacking = inject::driver(name);
+        let lacking = spies::driver_without(name);
         assert!(!lacking.has(name));
         match program(&lacking) {
             // Calls whose failure `Drop` must swallow, or for which there is another way.
@@ -187,8 +151,7 @@ fn a_driver_that_lacks_a_function_is_an_ordinary_error() {
 #[test]
 fn the_calls_of_a_launch_are_what_its_documentation_says() {
     let _alone = alone();
-    let driver = inject::driver("");
-    let ctx = CudaContext::with_driver(&driver, 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
@@ -200,9 +163,9 @@ fn the_calls_of_a_launch_are_what_its_documentation_says() {
         }
     };
     launch().unwrap();
-    inject::watch();
+    spy.clear();
     launch().unwrap();
     launch().unwrap();
-    assert_eq!(inject::calls(), ["cuLaunchKernelEx"; 2]);
+    assert_calls!(spy, ["cuLaunchKernelEx"; 2]);
     assert_eq!(out.to_host_vec(&stream).unwrap(), [7; 64]);
 }

@@ -5,7 +5,10 @@
 
 #[path = "support/failures.rs"]
 mod failures;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::Kind;
 use cuda_launch::memory::{
     CopyBatch, GrowableBuffer, ManagedAttach, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
     PinnedFlags, PitchedBuffer, PoolOptions, RegionBatch, RegisterFlags,
@@ -16,7 +19,7 @@ use cuda_launch::texture::{
 };
 use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, ManagedBuffer, PinnedBuffer};
-use failures::{each_call_fails, inject};
+use failures::each_call_fails;
 
 const N: usize = 1000;
 
@@ -157,32 +160,32 @@ fn batches(ctx: &CudaContext) -> Result<(), Error> {
 
 #[test]
 fn pinned_memory() {
-    assert!(each_call_fails("pinned memory", pinned).names.len() >= 15);
+    assert!(each_call_fails("pinned memory", pinned).functions().len() >= 15);
 }
 
 #[test]
 fn memory_pools() {
-    assert!(each_call_fails("pools", pools).names.len() >= 15);
+    assert!(each_call_fails("pools", pools).functions().len() >= 15);
 }
 
 #[test]
 fn managed_memory() {
-    assert!(each_call_fails("managed memory", managed).names.len() >= 10);
+    assert!(each_call_fails("managed memory", managed).functions().len() >= 10);
 }
 
 #[test]
 fn virtual_memory() {
-    assert!(each_call_fails("virtual memory", mappings).names.len() >= 10);
+    assert!(each_call_fails("virtual memory", mappings).functions().len() >= 10);
 }
 
 #[test]
 fn arrays_textures_and_surfaces() {
-    assert!(each_call_fails("arrays and textures", arrays).names.len() >= 15);
+    assert!(each_call_fails("arrays and textures", arrays).functions().len() >= 15);
 }
 
 #[test]
 fn batches_and_fills() {
-    assert!(each_call_fails("batches", batches).names.len() >= 8);
+    assert!(each_call_fails("batches", batches).functions().len() >= 8);
 }
 
 /// A stream that cannot be waited for, in a context that must not be waited for until a capture of another thread is over.
@@ -191,8 +194,8 @@ fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     let _alone = failures::alone();
-    let context = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-    let (stream, before) = (context.new_stream().unwrap(), inject::live());
+    let (spy, context) = spies::spied();
+    let stream = context.new_stream().unwrap();
     let ones = DeviceBuffer::from_host(&stream, &[1u32; 4096]).unwrap();
     for panics in [false, true] {
         let mut data = vec![0u32; 4096];
@@ -217,19 +220,19 @@ fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
                     stream.call_host(move || released.recv().unwrap_or_default())?;
                     ones.view().copy_to_pinned(&stream, pinned.view_mut())?;
                     // The wait for the stream fails, and nothing else.
-                    inject::fail_calls_of("cuStreamSynchronize", CUresult::CUDA_ERROR_UNKNOWN);
+                    spies::fail_calls_of(&spy, "cuStreamSynchronize", CUresult::CUDA_ERROR_UNKNOWN);
                     assert!(!panics, "on purpose");
                     Ok(())
                 })
             }));
             assert!(done.load(Ordering::SeqCst), "the borrow ended before the copy");
-            inject::watch();
+            spies::watch(&spy);
             capture.join().unwrap().unwrap();
             result
         });
         assert_eq!(result.is_err(), panics);
         assert!(result.is_err() || result.unwrap().is_ok(), "the context was waited for");
         assert_eq!(data, [1; 4096]);
-        assert_eq!(inject::live().get("registered memory"), before.get("registered memory"));
+        assert_eq!(spy.ledger().count(Kind::Registration), 0);
     }
 }

@@ -6,7 +6,7 @@
 use crate::functions::{Function, Plain, Type};
 use crate::kind::Kind;
 use crate::ledger::{Mistake, Problem};
-use crate::objects::{New, Objects, Place};
+use crate::objects::{New, Object, Objects, Place};
 use crate::read::common_stream;
 use crate::rules::{Effect, Shares, Size};
 
@@ -99,14 +99,12 @@ impl Doing<'_> {
                 }
                 Effect::EndsContext(at) => {
                     self.end(objects, Kind::Context, at, 1, &mut undo, &mut problems);
-                    let of_it = |o: &crate::objects::Object| o.is_live() && o.context == self.word(at);
+                    let of_it = |o: &Object| o.context == self.word(at);
                     self.end_all(objects, of_it, &mut undo);
                 }
                 Effect::EndsRange(kind, at, length) => {
                     let range = self.word(at)..self.word(at).saturating_add(self.word(length));
-                    let inside = |o: &crate::objects::Object| {
-                        o.is_live() && o.name.kind() == kind && range.contains(&o.address)
-                    };
+                    let inside = |o: &Object| o.name.kind() == kind && range.contains(&o.address);
                     self.end_all(objects, inside, &mut undo);
                 }
                 _ => {}
@@ -115,13 +113,8 @@ impl Doing<'_> {
         (undo, problems)
     }
 
-    fn end_all(
-        &self,
-        objects: &mut Objects,
-        wanted: impl Fn(&crate::objects::Object) -> bool,
-        undo: &mut Vec<Undo>,
-    ) {
-        let places = objects.all().iter().enumerate().filter(|(_, object)| wanted(object));
+    fn end_all(&self, objects: &mut Objects, wanted: impl Fn(&Object) -> bool, undo: &mut Vec<Undo>) {
+        let places = objects.live().filter(|(_, object)| wanted(object));
         let places: Vec<Place> = places.map(|(place, _)| place).collect();
         for place in places {
             objects.end(place, self.number);

@@ -4,7 +4,7 @@ use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::value::ObjectName;
 use std::backtrace::Backtrace;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Where an object is in the list of all of them.
@@ -65,6 +65,10 @@ impl New {
 #[derive(Default)]
 pub(crate) struct Objects {
     all: Vec<Object>,
+    /// Those that have not ended: few, where `all` only grows.
+    live: BTreeSet<Place>,
+    /// What belongs to each of those that own something.
+    owned: HashMap<Place, Vec<Place>>,
     /// The newest of each family and address.
     latest: HashMap<(Kind, u64), Place>,
     /// Memory of the device and of the host, by where it starts. Each address is in one at most.
@@ -80,8 +84,9 @@ impl Objects {
         Objects { backtraces, ..Objects::default() }
     }
 
-    pub(crate) fn all(&self) -> &[Object] {
-        &self.all
+    /// Those that are live, in the order in which they were made.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (Place, &Object)> {
+        self.live.iter().filter_map(|place| Some((*place, self.all.get(*place)?)))
     }
 
     pub(crate) fn at(&self, place: Place) -> Option<&Object> {
@@ -149,6 +154,10 @@ impl Objects {
             backtrace: wants_backtrace.then(|| Arc::new(Backtrace::force_capture())),
             kernel: None,
         });
+        self.live.insert(place);
+        if let Some(owner) = new.owner {
+            self.owned.entry(owner).or_default().push(place);
+        }
         place
     }
 
@@ -175,6 +184,7 @@ impl Objects {
     pub(crate) fn end(&mut self, place: Place, call: usize) {
         let Some(object) = self.all.get_mut(place).filter(|object| object.is_live()) else { return };
         object.ended_by = Some(call);
+        self.live.remove(&place);
         if object.counted {
             self.counted = self.counted.saturating_sub(object.bytes);
         }
@@ -187,23 +197,8 @@ impl Objects {
                 .into_iter()
                 .for_each(|capture| self.end(capture, call));
         }
-        let may_own = matches!(
-            kind,
-            Kind::Module
-                | Kind::Library
-                | Kind::Kernel
-                | Kind::Graph
-                | Kind::GraphNode
-                | Kind::Array
-                | Kind::MipmappedArray
-        );
-        if may_own {
-            let owned: Vec<Place> = (0..self.all.len())
-                .filter(|at| self.all.get(*at).is_some_and(|o| o.owner == Some(place)))
-                .collect();
-            for owned in owned {
-                self.end(owned, call);
-            }
+        for owned in self.owned.remove(&place).unwrap_or_default() {
+            self.end(owned, call);
         }
     }
 
@@ -211,6 +206,7 @@ impl Objects {
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
         if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
+            self.live.insert(place);
             if object.counted {
                 self.counted = self.counted.saturating_add(object.bytes);
             }

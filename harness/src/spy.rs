@@ -132,7 +132,8 @@ impl Spy {
     /// What was made and not given back, and what was used wrongly.
     pub fn ledger(&self) -> Ledger {
         let state = self.inner.lock();
-        let live = state.objects.all().iter().filter(|object| object.is_owed()).map(Entry::of).collect();
+        let live = state.objects.live().map(|(_, object)| object).filter(|object| object.is_owed());
+        let live = live.map(Entry::of).collect();
         Ledger { live, problems: state.problems.clone() }
     }
 

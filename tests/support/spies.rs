@@ -1,0 +1,50 @@
+//! Spies over the driver that the tests run on.
+
+#![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
+#![allow(clippy::unwrap_used)]
+
+use cuda_harness::{Fault, Injected, Spy, SpyOptions};
+use cuda_launch::CudaContext;
+use cuda_launch::sys::{CUresult, Driver};
+use std::sync::Arc;
+
+/// A spy over the default driver.
+pub fn spy() -> Spy {
+    Spy::over(&cuda_launch::default_driver().unwrap()).unwrap()
+}
+
+/// A spy over the default driver, and a context that it hears.
+pub fn spied() -> (Spy, CudaContext) {
+    let spy = spy();
+    let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
+    (spy, context)
+}
+
+/// The default driver without a function; with all of them if the name is empty.
+pub fn driver_without(name: &str) -> Arc<Driver> {
+    let options = if name.is_empty() { SpyOptions::new() } else { SpyOptions::new().hide(name) };
+    options.over(&cuda_launch::default_driver().unwrap()).unwrap().driver()
+}
+
+/// From now on, the n-th call fails, counted from 1, with this code.
+pub fn fail_nth(spy: &Spy, n: usize, code: CUresult) -> Injected {
+    spy.clear();
+    spy.inject(Fault::any().nth(n).answer(code)).unwrap()
+}
+
+/// From now on, all calls of this function fail with this code.
+pub fn fail_calls_of(spy: &Spy, name: &str, code: CUresult) -> Injected {
+    spy.clear();
+    spy.inject(Fault::on(name).answer(code)).unwrap()
+}
+
+/// The first call that was made to fail.
+pub fn failed(spy: &Spy) -> Option<&'static str> {
+    spy.calls().iter().find(|call| call.is_injected()).map(|call| call.name())
+}
+
+/// Nothing fails from now on, and the record is empty.
+pub fn watch(spy: &Spy) {
+    spy.heal();
+    spy.clear();
+}

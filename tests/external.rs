@@ -4,11 +4,14 @@
 #![allow(unsafe_code)] // Handles that are none, which the driver refuses, and memory that nobody else uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/inject.rs"]
 mod inject;
 #[path = "support/skip.rs"]
 mod skip;
 
+use alone::alone;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
@@ -137,6 +140,7 @@ fn a_semaphore_goes_after_the_work_that_uses_it() {
 /// `cuMemFree` waits for the work of its own device.
 #[test]
 fn plain_memory_goes_after_the_copies_of_other_contexts() {
+    let _alone = alone();
     let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
@@ -155,6 +159,7 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
 /// Where only waits will do: nobody knows who else has the address, or a stream cannot be waited for.
 #[test]
 fn memory_of_pools_goes_after_the_copies_of_other_contexts() {
+    let _alone = alone();
     let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
@@ -191,6 +196,7 @@ unsafe extern "C" fn synchronize(stream: CUstream) -> CUresult {
 /// The call that frees it waits for the device, which breaks captures.
 #[test]
 fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {
+    let _alone = alone();
     let driver = inject::driver_with(|name| match name {
         "cuStreamSynchronize" => synchronize as *const c_void,
         _ => std::ptr::null(),
@@ -200,6 +206,10 @@ fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {
     let other = far.new_stream().unwrap();
     let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
     let mut copy = DeviceBuffer::<u32>::uninit(&other, 16).unwrap();
+    // What a driver loads for such a copy it loads now, and not while the stream is kept waiting.
+    copy.view_mut().copy_from_peer(&other, &source).unwrap();
+    other.synchronize().unwrap();
+    WAITS.store(false, Ordering::SeqCst);
     let (release, held) = channel::<()>();
     other.call_host(move || held.recv().unwrap_or_default()).unwrap();
     copy.view_mut().copy_from_peer(&other, &source).unwrap();

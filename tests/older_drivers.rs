@@ -2,7 +2,7 @@
 //! ABIs in their place.
 
 #![allow(unsafe_code)] // Kernels of this crate's examples, with what they take.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::context::ContextOptions;
 use cuda_launch::diagnostics::Profiler;
@@ -263,8 +263,10 @@ fn recording_into(on: &On) -> Result<(), Error> {
     Ok(())
 }
 
+type Program = fn(&On) -> Result<(), Error>;
+
 /// What is tried, and the first driver that has it.
-const ALL: &[(&str, u32, fn(&On) -> Result<(), Error>)] = &[
+const ALL: &[(&str, u32, Program)] = &[
     ("launches", 11_080, launches),
     ("times", 11_080, times),
     ("plans", 11_080, plans),

@@ -411,7 +411,7 @@ fn streams_and_events_of_two_contexts_are_told_apart() {
 /// The default streams are those of the context that is current, and to wait for a stream of another one makes that current.
 #[test]
 fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
-    let ctx = CudaContext::new(0).unwrap();
+    let (_alone, ctx) = context();
     let far = ctx.device().create_context(&ContextOptions::default()).unwrap();
     let fill =
         ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap();

@@ -26,15 +26,21 @@ pub fn driver_without(name: &str) -> Arc<Driver> {
     options.over(&cuda_launch::default_driver().unwrap()).unwrap().driver()
 }
 
-/// From now on, the n-th call fails, counted from 1, with this code.
+/// From now on, only the n-th call fails, counted from 1, with this code.
 pub fn fail_nth(spy: &Spy, n: usize, code: CUresult) -> Injected {
-    spy.clear();
+    watch(spy);
     spy.inject(Fault::any().nth(n).answer(code)).unwrap()
 }
 
-/// From now on, all calls of this function fail with this code.
+/// From now on, every call fails from the n-th on, counted from 1, with this code.
+pub fn fail_from(spy: &Spy, n: usize, code: CUresult) -> Injected {
+    watch(spy);
+    spy.inject(Fault::any().from_nth(n).answer(code)).unwrap()
+}
+
+/// From now on, only the calls of this function fail with this code.
 pub fn fail_calls_of(spy: &Spy, name: &str, code: CUresult) -> Injected {
-    spy.clear();
+    watch(spy);
     spy.inject(Fault::on(name).answer(code)).unwrap()
 }
 

@@ -4,11 +4,12 @@
 #![allow(unsafe_code)] // Handles that are none, which the driver refuses, and memory that nobody else uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
 #[path = "support/skip.rs"]
 mod skip;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::Spy;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
@@ -79,7 +80,6 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
         _: c_uint,
         _: sys::CUstream,
     ) -> CUresult {
-        inject::count("cuSignalExternalSemaphoresAsync");
         CUresult::SUCCESS
     }
     unsafe extern "C" fn wait(
@@ -88,11 +88,9 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
         _: c_uint,
         _: sys::CUstream,
     ) -> CUresult {
-        inject::count("cuWaitExternalSemaphoresAsync");
         CUresult::SUCCESS
     }
     unsafe extern "C" fn destroy(_: sys::CUexternalSemaphore) -> CUresult {
-        inject::count("cuDestroyExternalSemaphore");
         CUresult::SUCCESS
     }
     match name {
@@ -107,7 +105,8 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
 /// "Any outstanding signals or waits must have completed before the semaphore is destroyed."
 #[test]
 fn a_semaphore_goes_after_the_work_that_uses_it() {
-    let context = CudaContext::with_driver(&inject::driver_with(driver_with_semaphores), 0).unwrap();
+    let spy = Spy::over(&spies::driver_with(driver_with_semaphores)).unwrap();
+    let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
     let (first, second) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     let file = OwnedFd::from(File::open("/dev/null").unwrap());
     let handle = ExternalSemaphoreHandle::TimelineFileDescriptor(file);
@@ -118,14 +117,14 @@ fn a_semaphore_goes_after_the_work_that_uses_it() {
         semaphore.signal(stream, 1)
     });
     assert!(recorded.unwrap_err().is_capture_error());
-    inject::watch();
+    spy.clear();
     semaphore.wait(&second, 1).unwrap();
     // Not behind the wait that it ends.
     semaphore.signal(&first, 1).unwrap();
-    assert!(!inject::calls().contains(&"cuStreamWaitEvent"), "{:?}", inject::calls());
-    inject::watch();
+    assert!(!spy.calls().names().contains(&"cuStreamWaitEvent"), "{:?}", spy.calls().names());
+    spy.clear();
     drop(semaphore);
-    let calls = inject::calls();
+    let calls = spy.calls().names();
     let ends =
         calls.into_iter().filter(|name| ["cuStreamSynchronize", "cuDestroyExternalSemaphore"].contains(name));
     let ends: Vec<_> = ends.collect();
@@ -135,16 +134,16 @@ fn a_semaphore_goes_after_the_work_that_uses_it() {
 /// `cuMemFree` waits for the work of its own device.
 #[test]
 fn plain_memory_goes_after_the_copies_of_other_contexts() {
-    let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, near) = spies::spied();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
     for foreign in [false, true] {
         let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
         let mut copy = DeviceBuffer::<u32>::zeroed(if foreign { &other } else { &stream }, 16).unwrap();
         copy.view_mut().copy_from_peer(if foreign { &other } else { &stream }, &source).unwrap();
-        inject::watch();
+        spy.clear();
         source.close().unwrap();
-        let calls = inject::calls();
+        let calls = spy.calls().names();
         assert_eq!(calls.contains(&"cuStreamSynchronize"), foreign, "{calls:?}");
         assert!(calls.contains(&"cuMemFree_v2"), "{calls:?}");
     }

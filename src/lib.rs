@@ -20,6 +20,8 @@ mod pages {
     mod migration_cust {}
     #[doc = include_str!("../docs/migration/cutile.md")]
     mod migration_cutile {}
+    #[doc = include_str!("../docs/testing.md")]
+    mod testing {}
 }
 
 #[doc(hidden)]

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::memory::{
     GrowableBuffer, ManagedAttach, MemoryAccess, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions,
@@ -119,12 +119,12 @@ fn memory_is_aligned_for_its_elements_or_an_error() {
 
 #[test]
 fn what_is_refused_is_given_back() {
-    let context = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, context) = spies::spied();
     let stream = context.new_stream().unwrap();
     let mut refused = 0;
     let mut kept: Vec<Box<dyn std::any::Any>> = Vec::new();
     for _ in 0..16 {
-        let live = inject::live();
+        let live = spy.ledger();
         let made: [Result<Box<dyn std::any::Any>, Error>; 4] = [
             PinnedBuffer::<Pages256>::zeroed(&context, 1, PinnedFlags::empty())
                 .map(|buffer| Box::new(buffer) as _),
@@ -136,8 +136,7 @@ fn what_is_refused_is_given_back() {
         let (given, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
         assert!(errors.iter().all(|error| matches!(error, Err(error) if error.is_misaligned())));
         refused += errors.len();
-        let more = |live: &std::collections::BTreeMap<&str, i64>| live.values().sum::<i64>();
-        assert_eq!(more(&inject::live()) - more(&live), given.len() as i64);
+        assert_eq!(spy.ledger().live().len() - live.live().len(), given.len());
         kept.extend(given.into_iter().flatten());
     }
     // No driver aligns to 256 pages each time.

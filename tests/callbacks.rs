@@ -6,8 +6,8 @@
 #[path = "references/child.rs"]
 mod child;
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::error::HostPanic;
@@ -242,14 +242,14 @@ fn the_last_handles_may_go_before_and_in_the_function() {
 #[test]
 fn a_function_that_the_driver_does_not_take_is_dropped() {
     let (_ctx, _shared) = context();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let owned = Arc::new(());
     let inside = owned.clone();
-    inject::plan(1, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    spies::fail_nth(&spy, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     let error = stream.call_host(move || drop(inside)).unwrap_err();
-    assert_eq!(inject::failed(), Some("cuLaunchHostFunc"));
-    inject::watch();
+    assert_eq!(spies::failed(&spy), Some("cuLaunchHostFunc"));
+    spies::watch(&spy);
     assert_eq!(
         (error.call(), error.code()),
         (Some("cuLaunchHostFunc"), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY))

@@ -4,29 +4,29 @@
 #![allow(unsafe_code)] // A function in the driver's place.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_harness::Spy;
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
-use cuda_launch::sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream};
+use cuda_launch::sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream, Driver};
 use cuda_launch::tensor::TensorMap;
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
 
-use std::ffi::c_void;
-use std::sync::Mutex;
+use std::ffi::{CStr, c_void};
+use std::sync::{Arc, Mutex};
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use alone::alone;
 
 /// The calls that `work` makes, but for those that make a context current.
-fn calls(work: impl FnOnce()) -> Vec<&'static str> {
-    inject::watch();
-    work();
-    inject::calls().into_iter().filter(|name| !name.starts_with("cuCtx")).collect()
+fn calls(spy: &Spy, work: impl FnOnce()) -> Vec<&'static str> {
+    let ((), calls) = spy.during(work);
+    calls.filter(|call| !call.name().starts_with("cuCtx")).names()
 }
 
 fn image(stream: &CudaStream) -> PitchedBuffer<u32> {
@@ -38,12 +38,12 @@ fn image(stream: &CudaStream) -> PitchedBuffer<u32> {
 #[test]
 fn a_region_is_one_call_and_a_crossing_two_more() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let (from, mut to) = (image(&first), image(&first));
     let extent = from.extent();
     let mut copy = |stream: &CudaStream| {
-        calls(|| stream.copy_region(&from.as_source(), &mut to.as_target(), extent).unwrap())
+        calls(&spy, || stream.copy_region(&from.as_source(), &mut to.as_target(), extent).unwrap())
     };
     assert_eq!(copy(&first), ["cuMemcpy2DAsync_v2"]);
     let crossing = copy(&second);
@@ -52,18 +52,18 @@ fn a_region_is_one_call_and_a_crossing_two_more() {
     assert!(count("cuEventRecord") <= 2 && count("cuStreamWaitEvent") <= 2, "{crossing:?}");
     assert_eq!(crossing.last(), Some(&"cuMemcpy2DAsync_v2"));
     assert_eq!(copy(&second), ["cuMemcpy2DAsync_v2"], "once crossed, nothing more");
-    assert_eq!(calls(|| first.synchronize().unwrap()), ["cuStreamSynchronize"]);
+    assert_eq!(calls(&spy, || first.synchronize().unwrap()), ["cuStreamSynchronize"]);
 }
 
 #[test]
 fn a_refused_region_is_told_with_its_extent() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let (from, mut to) = (image(&stream), image(&stream));
-    inject::fail_calls_of("cuMemcpy2DAsync_v2", CUresult::CUDA_ERROR_INVALID_VALUE);
+    spies::fail_calls_of(&spy, "cuMemcpy2DAsync_v2", CUresult::CUDA_ERROR_INVALID_VALUE);
     let refused = stream.copy_region(&from.as_source(), &mut to.as_target(), from.extent());
-    inject::watch();
+    spies::watch(&spy);
     assert!(refused.unwrap_err().to_string().contains("64 x 4 x 1 elements of 4 bytes"));
 }
 
@@ -91,11 +91,14 @@ unsafe extern "C" fn note_runs(
 #[test]
 fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream() {
     let _alone = alone();
-    let driver = inject::driver_with(|name| match name {
-        "cuMemcpyBatchAsync_v2" => note_runs as *const c_void,
-        _ => std::ptr::null(),
-    });
-    let ctx = CudaContext::with_driver(&driver, 0).unwrap();
+    let base = cuda_launch::default_driver().unwrap();
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuMemcpyBatchAsync_v2" if base.has("cuMemcpyBatchAsync_v2") => note_runs as *const c_void,
+        name => base.address(name),
+    };
+    // SAFETY: the base's own functions, and one of the same type that calls it.
+    let driver = unsafe { Driver::from_lookup(lookup) };
+    let ctx = CudaContext::with_driver(&Arc::new(driver), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let source = DeviceBuffer::from_host(&stream, &[1u32, 2, 3, 4]).unwrap();
     let mut targets: [_; 5] = std::array::from_fn(|_| DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap());
@@ -118,14 +121,14 @@ fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream
 #[test]
 fn a_region_of_host_memory_is_waited_for() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let (mut image, mut host) = (image(&stream), vec![7; 256]);
     let (layout, extent) = (RowLayout::packed::<u32>(64, 4), image.extent());
-    let there = calls(|| {
+    let there = calls(&spy, || {
         stream.copy_region(&CopySource::host(&host, layout), &mut image.as_target(), extent).unwrap();
     });
-    let back = calls(|| {
+    let back = calls(&spy, || {
         stream.copy_region(&image.as_source(), &mut CopyTarget::host(&mut host, layout), extent).unwrap();
     });
     for made in [there, back] {
@@ -150,12 +153,12 @@ fn a_region_of_host_memory_is_waited_for() {
 #[test]
 fn nothing_to_copy_is_no_call() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let (from, mut to) = (image(&stream), image(&stream));
     let mut empty = DeviceBuffer::<u8>::uninit(&stream, 0).unwrap();
     let flat = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
-    let made = calls(|| {
+    let made = calls(&spy, || {
         for empty in [Extent::rows(0, 4), Extent::rows(4, 0), Extent::planes(4, 4, 0)] {
             stream.copy_region(&from.as_source(), &mut to.as_target(), empty).unwrap();
             // Linear memory is checked by its last byte, which an empty region has not.
@@ -173,7 +176,8 @@ fn nothing_to_copy_is_no_call() {
 #[test]
 fn an_older_driver_says_that_it_is() {
     let _alone = alone();
-    let open = |hidden| CudaContext::with_driver(&inject::driver(hidden), 0).unwrap().new_stream().unwrap();
+    let open =
+        |hidden| CudaContext::with_driver(&spies::driver_without(hidden), 0).unwrap().new_stream().unwrap();
     let stream = open("cuTensorMapEncodeTiled");
     let memory = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
     let map = TensorMap::tiled([16, 4], [16, 4]).encode(stream.context(), &memory);
@@ -201,17 +205,16 @@ fn round(ctx: &CudaContext) -> Result<(), Error> {
 #[test]
 fn every_call_may_fail() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-    inject::watch();
-    round(&ctx).unwrap();
-    let total = inject::calls().len();
-    for number in 0..total {
-        inject::plan(number, number + 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let (spy, ctx) = spies::spied();
+    let (result, calls) = spy.during(|| round(&ctx));
+    result.unwrap();
+    for number in 1..=calls.len() {
+        spies::fail_nth(&spy, number, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         // It answers or goes on; it neither panics nor keeps what it made: the same round works afterwards.
         if let Err(error) = round(&ctx) {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY), "{error}");
         }
-        inject::watch();
+        spies::watch(&spy);
         round(&ctx).unwrap();
     }
 }

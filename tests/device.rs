@@ -3,8 +3,8 @@
 #![allow(unsafe_code)] // Raw handles in and out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::context::{ContextFlags, ContextLimit, ContextOptions, ContextSchedule};
 use cuda_launch::device::{DeviceAttribute, DeviceUuid};
@@ -214,17 +214,19 @@ fn a_context_of_ones_own_is_apart_from_the_primary_one() {
 #[test]
 fn nothing_is_asked_of_a_context_after_its_end() {
     let _alone = alone();
-    let device = CudaContext::with_driver(&inject::driver(""), 0).unwrap().device();
+    let (spy, context) = spies::spied();
+    let device = context.device();
+    drop(context);
     for closed in [true, false] {
         let own = device.create_context(&ContextOptions::default()).unwrap();
         works(&own);
-        inject::watch();
+        spy.clear();
         if closed {
             own.close().unwrap()
         } else {
             drop(own)
         };
-        assert_eq!(inject::calls().last(), Some(&"cuCtxDestroy_v2"), "closed: {closed}");
+        assert_eq!(spy.calls().names().last(), Some(&"cuCtxDestroy_v2"), "closed: {closed}");
     }
 }
 

@@ -5,8 +5,8 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::dlpack_abi::{
@@ -217,7 +217,7 @@ fn back(tensor: DlTensor, form: usize, context: &CudaContext) -> Result<DeviceBu
 #[test]
 fn a_round_trip_keeps_the_order() {
     let _alone = alone::alone();
-    let context = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, context) = spies::spied();
     let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     for form in 0..4 {
         let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 1 << 10).unwrap();
@@ -227,9 +227,9 @@ fn a_round_trip_keeps_the_order() {
         buffer.fill(&stream, 7.0).unwrap();
         let tensor = buffer.into_dlpack(&stream, &[1 << 10]).unwrap();
         let buffer = back(tensor, form, &context).unwrap();
-        inject::watch();
+        spy.clear();
         copy.view_mut().copy_from_device(&other, &buffer).unwrap();
-        let calls = inject::calls();
+        let calls = spy.calls().names();
         assert!(calls.contains(&"cuStreamWaitEvent"), "form {form}: nobody waits for the fill: {calls:?}");
         drop(held);
         assert_eq!(copy.to_host_vec(&other).unwrap(), [7.0; 1 << 10], "form {form}");
@@ -244,8 +244,7 @@ fn a_round_trip_keeps_the_order() {
 #[test]
 fn memory_of_another_context_or_driver_is_refused() {
     let _alone = alone::alone();
-    let ours = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-    let driver = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let ((_, ours), (_, driver)) = (spies::spied(), spies::spied());
     let context = ours.device().create_context(&ContextOptions::default()).unwrap();
     let stream = ours.new_stream().unwrap();
     for other in [&driver, &context] {

@@ -3,13 +3,15 @@
 #![allow(unsafe_code)] // Raw handles.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::error::EventError;
 use cuda_launch::event::{AnyEvent, EventFlags, EventRecordFlags, EventWaitFlags, TimingEvent};
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{CUresult, Driver};
 use cuda_launch::{CudaContext, CudaEvent, DeviceBuffer, Error, ErrorKind};
+use std::ffi::CStr;
+use std::sync::Arc;
 
 fn context() -> CudaContext {
     CudaContext::new(0).unwrap()
@@ -186,12 +188,19 @@ fn no_call_needs_a_context_that_is_current() {
 /// Drivers before 12.8 have the function under its older name only.
 #[test]
 fn elapsed_time_works_on_a_driver_that_has_only_the_older_name() {
-    let older = inject::driver_with_older_elapsed_time();
+    let base = cuda_launch::default_driver().unwrap();
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuEventElapsedTime_v2" => std::ptr::null(),
+        "cuEventElapsedTime" => base.address("cuEventElapsedTime_v2"),
+        name => base.address(name),
+    };
+    // SAFETY: the base's own functions; the renamed one has the same signature.
+    let older = Arc::new(unsafe { Driver::from_lookup(lookup) });
     let ctx = CudaContext::with_driver(&older, 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let ((), time) = stream.time(|_| Ok(())).unwrap();
     assert!(time.as_secs() < 10);
-    let without = inject::driver("cuEventElapsedTime_v2");
+    let without = spies::driver_without("cuEventElapsedTime_v2");
     let ctx = CudaContext::with_driver(&without, 0).unwrap();
     assert!(ctx.new_stream().unwrap().time(|_| Ok(())).unwrap_err().is_unsupported());
 }

@@ -6,18 +6,19 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/inject.rs"]
-mod inject;
 #[path = "support/skip.rs"]
 mod skip;
+#[path = "support/spies.rs"]
+mod spies;
 
 use alone::alone;
+use cuda_harness::Spy;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
 use cuda_launch::memory::MemoryAccess;
-use cuda_launch::sys::{self, CUresult, CUstream, pfn};
+use cuda_launch::sys::{self, CUresult, pfn};
 use cuda_launch::virtual_memory::{
     Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
 };
@@ -26,7 +27,6 @@ use skip::skipped;
 use std::ffi::{c_uint, c_void};
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 fn stream() -> CudaStream {
@@ -84,7 +84,6 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
         _: c_uint,
         _: sys::CUstream,
     ) -> CUresult {
-        inject::count("cuSignalExternalSemaphoresAsync");
         CUresult::SUCCESS
     }
     unsafe extern "C" fn wait(
@@ -93,11 +92,9 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
         _: c_uint,
         _: sys::CUstream,
     ) -> CUresult {
-        inject::count("cuWaitExternalSemaphoresAsync");
         CUresult::SUCCESS
     }
     unsafe extern "C" fn destroy(_: sys::CUexternalSemaphore) -> CUresult {
-        inject::count("cuDestroyExternalSemaphore");
         CUresult::SUCCESS
     }
     match name {
@@ -112,7 +109,8 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
 /// "Any outstanding signals or waits must have completed before the semaphore is destroyed."
 #[test]
 fn a_semaphore_goes_after_the_work_that_uses_it() {
-    let context = CudaContext::with_driver(&inject::driver_with(driver_with_semaphores), 0).unwrap();
+    let spy = Spy::over(&spies::driver_with(driver_with_semaphores)).unwrap();
+    let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
     let (first, second) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     let file = OwnedFd::from(File::open("/dev/null").unwrap());
     let handle = ExternalSemaphoreHandle::TimelineFileDescriptor(file);
@@ -123,14 +121,14 @@ fn a_semaphore_goes_after_the_work_that_uses_it() {
         semaphore.signal(stream, 1)
     });
     assert!(recorded.unwrap_err().is_capture_error());
-    inject::watch();
+    spy.clear();
     semaphore.wait(&second, 1).unwrap();
     // Not behind the wait that it ends.
     semaphore.signal(&first, 1).unwrap();
-    assert!(!inject::calls().contains(&"cuStreamWaitEvent"), "{:?}", inject::calls());
-    inject::watch();
+    assert!(!spy.calls().names().contains(&"cuStreamWaitEvent"), "{:?}", spy.calls().names());
+    spy.clear();
     drop(semaphore);
-    let calls = inject::calls();
+    let calls = spy.calls().names();
     let ends =
         calls.into_iter().filter(|name| ["cuStreamSynchronize", "cuDestroyExternalSemaphore"].contains(name));
     let ends: Vec<_> = ends.collect();
@@ -141,16 +139,16 @@ fn a_semaphore_goes_after_the_work_that_uses_it() {
 #[test]
 fn plain_memory_goes_after_the_copies_of_other_contexts() {
     let _alone = alone();
-    let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, near) = spies::spied();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
     for foreign in [false, true] {
         let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
         let mut copy = DeviceBuffer::<u32>::zeroed(if foreign { &other } else { &stream }, 16).unwrap();
         copy.view_mut().copy_from_peer(if foreign { &other } else { &stream }, &source).unwrap();
-        inject::watch();
+        spy.clear();
         source.close().unwrap();
-        let calls = inject::calls();
+        let calls = spy.calls().names();
         assert_eq!(calls.contains(&"cuStreamSynchronize"), foreign, "{calls:?}");
         assert!(calls.contains(&"cuMemFree_v2"), "{calls:?}");
     }
@@ -160,48 +158,37 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
 #[test]
 fn memory_of_pools_goes_after_the_copies_of_other_contexts() {
     let _alone = alone();
-    let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, near) = spies::spied();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
     let mut copy = DeviceBuffer::<u32>::zeroed(&other, 16).unwrap();
     let source = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
     assert_ne!(source.cu_deviceptr(), 0);
     copy.view_mut().copy_from_peer(&other, &source).unwrap();
-    inject::watch();
+    spy.clear();
     source.close().unwrap();
-    let calls = inject::calls();
+    let calls = spy.calls().names();
     assert!(calls.contains(&"cuStreamSynchronize") && calls.contains(&"cuMemFreeAsync"), "{calls:?}");
 
     let source = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| copy.view_mut().copy_from_peer(&far.per_thread_stream(), &source).unwrap());
     });
-    inject::watch();
+    spy.clear();
     let capture = CudaGraph::capture(&far, CaptureMode::Relaxed, |_| {
         drop(source);
-        assert!(!inject::calls().contains(&"cuMemFreeAsync"), "the other thread's stream was not waited for");
+        assert_eq!(spy.count("cuMemFreeAsync"), 0, "the other thread's stream was not waited for");
         Ok(())
     });
     capture.unwrap();
-    assert!(inject::calls().contains(&"cuMemFreeAsync"), "put off until the capture is over");
-}
-
-static WAITS: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C" fn synchronize(stream: CUstream) -> CUresult {
-    WAITS.store(true, Ordering::SeqCst);
-    unsafe { cuda_launch::default_driver().unwrap().cuStreamSynchronize(stream) }
+    assert_eq!(spy.count("cuMemFreeAsync"), 1, "put off until the capture is over");
 }
 
 /// The call that frees it waits for the device, which breaks captures.
 #[test]
 fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {
     let _alone = alone();
-    let driver = inject::driver_with(|name| match name {
-        "cuStreamSynchronize" => synchronize as *const c_void,
-        _ => std::ptr::null(),
-    });
-    let near = CudaContext::with_driver(&driver, 0).unwrap();
+    let (spy, near) = spies::spied();
     let far = near.device().create_context(&ContextOptions::default()).unwrap();
     let other = far.new_stream().unwrap();
     let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
@@ -209,27 +196,23 @@ fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {
     // What a driver loads for such a copy it loads now, and not while the stream is kept waiting.
     copy.view_mut().copy_from_peer(&other, &source).unwrap();
     other.synchronize().unwrap();
-    WAITS.store(false, Ordering::SeqCst);
     let (release, held) = channel::<()>();
     other.call_host(move || held.recv().unwrap_or_default()).unwrap();
     copy.view_mut().copy_from_peer(&other, &source).unwrap();
     std::thread::scope(|scope| {
-        let freeing = scope.spawn(|| {
-            inject::watch();
-            drop(source);
-            inject::calls().contains(&"cuMemFree_v2")
-        });
-        while !WAITS.load(Ordering::SeqCst) {
+        spy.clear();
+        let freeing = scope.spawn(|| drop(source));
+        while spy.count("cuStreamSynchronize") == 0 {
             std::thread::yield_now();
         }
-        inject::watch();
         let capture = CudaGraph::capture(&near, CaptureMode::Relaxed, |_| {
             drop(release);
-            assert!(!freeing.join().unwrap(), "freed beside the capture");
+            freeing.join().unwrap();
+            assert_eq!(spy.count("cuMemFree"), 0, "freed beside the capture");
             Ok(())
         });
         capture.unwrap();
-        assert!(inject::calls().contains(&"cuMemFree_v2"), "freed after the capture");
+        assert_eq!(spy.count("cuMemFree"), 1, "freed after the capture");
     });
 }
 

@@ -4,9 +4,10 @@
 #![allow(unsafe_code)] // Kernel nodes of fill: an address and its length; a driver with functions of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::{Kind, Spy};
 use cuda_launch::graph::{InstantiateFlags, KernelNode};
 use cuda_launch::launch::DeviceNode;
 use cuda_launch::sys::{
@@ -24,7 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 const N: usize = 64;
 const UPDATABLE: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
 
-static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
+/// What the driver of all tests here stands on.
+static SPY: OnceLock<Spy> = OnceLock::new();
 
 thread_local! {
     /// Whether the handle of a node comes from `cuGraphKernelNodeSetAttribute`, else when it is asked for.
@@ -68,9 +70,9 @@ fn takes_all_attributes() -> Arc<Driver> {
             }
         }
         config.numAttrs = 0;
-        unsafe { BASE.get().unwrap().cuLaunchKernelEx(&config, function, params, extra) }
+        unsafe { SPY.get().unwrap().driver().cuLaunchKernelEx(&config, function, params, extra) }
     }
-    let base = BASE.get_or_init(|| inject::driver(""));
+    let base = SPY.get_or_init(spies::spy).driver();
     let lookup = |name: &CStr| match name.to_str().unwrap() {
         "cuGraphKernelNodeSetAttribute" => set as pfn::cuGraphKernelNodeSetAttribute as *const c_void,
         "cuGraphKernelNodeGetAttribute" => get as pfn::cuGraphKernelNodeGetAttribute as *const c_void,
@@ -86,8 +88,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn events() -> i64 {
-    inject::live().get("event").copied().unwrap_or(0)
+fn events() -> usize {
+    SPY.get().map_or(0, |spy| spy.ledger().count(Kind::Event))
 }
 
 struct Gpu {

@@ -6,8 +6,8 @@
 
 #[path = "references/child.rs"]
 mod child;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::{GraphExec, InstantiateFlags};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(120), "{what}, {:?}", inject::live());
+        assert!(start.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -59,7 +59,7 @@ fn in_a_child(name: &str, test: impl FnOnce()) {
 
 #[test]
 fn what_a_host_function_of_a_graph_drops_is_given_back() {
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let own = (
         DeviceBuffer::<u8>::zeroed(&stream, 1000).unwrap(),
@@ -74,7 +74,7 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
     exec.synchronize().unwrap();
     // With the context: it keeps an event that it lent.
     drop((exec, stream, ctx));
-    eventually("all is given back", || inject::live().is_empty());
+    eventually("all is given back", || spy.ledger().is_clean());
 }
 
 #[test]
@@ -242,14 +242,21 @@ fn what_a_listener_panics_with_and_what_it_owns_end_there() {
 #[test]
 fn what_a_listener_drops_is_given_back_on_another_thread() {
     in_a_child("what_a_listener_drops_is_given_back_on_another_thread", || {
-        let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-        let before = inject::live();
+        let (spy, ctx) = spies::spied();
+        let before = spy.ledger();
         let event = Mutex::new(Some(ctx.new_event().unwrap()));
         let listener = LogListener::new(&logging_driver(), move |_, _| drop(event.lock().unwrap().take()));
-        inject::watch();
+        spy.clear();
         log("a line");
-        assert!(!inject::calls().contains(&"cuEventDestroy_v2"), "the driver was called from its own call");
-        eventually("it is given back", || inject::live() == before);
+        // This thread is the first that the spy heard.
+        assert_eq!(
+            spy.calls().of_thread(1).count("cuEventDestroy"),
+            0,
+            "the driver was called from its own call"
+        );
+        eventually("it is given back", || {
+            spy.ledger().since(&before).is_clean() && spy.ledger().live().len() == before.live().len()
+        });
         drop(listener);
     });
 }

@@ -3,17 +3,17 @@
 #![allow(unsafe_code)] // A kernel that stops itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::error::Suspect;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
+use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
 
 #[test]
 fn the_kernels_of_a_graph_that_was_launched_are_suspects_and_everything_is_dropped_in_peace() {
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     let mut words = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
@@ -30,9 +30,9 @@ fn the_kernels_of_a_graph_that_was_launched_are_suspects_and_everything_is_dropp
     .unwrap();
     let mut refused = harmless.instantiate(InstantiateFlags::empty()).unwrap();
     let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
-    inject::fail_calls_of("cuGraphLaunch", CUresult::CUDA_ERROR_UNKNOWN);
+    spies::fail_calls_of(&spy, "cuGraphLaunch", CUresult::CUDA_ERROR_UNKNOWN);
     assert_eq!(refused.launch(&stream).unwrap_err().call(), Some("cuGraphLaunch"));
-    inject::watch();
+    spies::watch(&spy);
     exec.launch(&stream).unwrap();
     let error = exec.synchronize().unwrap_err();
     assert!(error.is_sticky(), "{error}");

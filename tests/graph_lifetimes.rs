@@ -7,8 +7,8 @@
 #[path = "support/alone.rs"]
 mod alone;
 mod graph_support;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use alone::{alone, hold};
 use cuda_launch::error::GraphError;
@@ -74,7 +74,7 @@ fn a_panic_in_a_capture_into_a_graph_leaves_no_node() {
 #[test]
 fn nodes_that_are_not_removed_keep_what_they_use() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let record = |graph: &mut CudaGraph, buffer: &mut DeviceBuffer<u32>, panics: bool| {
         let recorded = catch_unwind(AssertUnwindSafe(|| {
@@ -88,19 +88,19 @@ fn nodes_that_are_not_removed_keep_what_they_use() {
     };
     for panics in [false, true] {
         for lasting in [false, true] {
-            for number in 0.. {
+            for number in 1.. {
                 let mut graph = CudaGraph::new(&ctx).unwrap();
                 let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
                 stream.synchronize().unwrap();
-                let to = if lasting { usize::MAX } else { number + 1 };
-                inject::plan(number, to, CUresult::CUDA_ERROR_UNKNOWN);
+                let fail = if lasting { spies::fail_from } else { spies::fail_nth };
+                fail(&spy, number, CUresult::CUDA_ERROR_UNKNOWN);
                 let recorded = record(&mut graph, &mut buffer, panics);
-                let failed = inject::failed();
-                inject::watch();
+                let failed = spies::failed(&spy);
+                spies::watch(&spy);
                 drop(buffer);
                 // Memory that was freed would be given out again.
                 let other = DeviceBuffer::from_host(&stream, &[1u32; N]).unwrap();
-                let site = format!("{failed:?} failed until {to}, panics: {panics}");
+                let site = format!("{failed:?} failed, lasting: {lasting}, panics: {panics}");
                 // A driver that was not told to end refuses to make it executable.
                 if let Ok(mut exec) = graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()) {
                     exec.launch(&stream).unwrap();

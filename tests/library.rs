@@ -3,9 +3,9 @@
 #![allow(unsafe_code)] // Launches: the comment at each tells its arguments.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
 mod references;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::error::GlobalError;
 use cuda_launch::graph::InstantiateFlags;
@@ -142,7 +142,7 @@ unsafe extern "C" fn managed(
 
 #[test]
 fn a_variable_of_all_contexts_has_one_handle() {
-    let driver = inject::driver_with(|name| match name {
+    let driver = spies::driver_with(|name| match name {
         "cuModuleGetGlobal_v2" => managed as *const c_void,
         _ => std::ptr::null(),
     });
@@ -175,7 +175,7 @@ unsafe extern "C" fn nameless(_: *mut *const c_char, _: *mut c_void) -> CUresult
 
 #[test]
 fn a_driver_that_names_nothing_is_no_crash() {
-    let driver = inject::driver_with(|name| match name {
+    let driver = spies::driver_with(|name| match name {
         "cuFuncGetName" | "cuKernelGetName" => nameless as *const c_void,
         _ => std::ptr::null(),
     });

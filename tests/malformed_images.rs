@@ -13,11 +13,12 @@
 
 #[path = "references/child.rs"]
 mod child;
-#[path = "support/inject.rs"]
-mod inject;
 mod kernel_files;
 mod malformed;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::Spy;
 use cuda_launch::{CudaContext, CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch};
 use cuda_ptx::image::{Image, ImageError, ImageErrorKind};
 use malformed::Malformed;
@@ -61,19 +62,19 @@ impl Counts {
     }
 
     /// Sends one image to the driver.
-    fn send(&mut self, ctx: &CudaContext, image: &Malformed) {
+    fn send(&mut self, spy: &Spy, ctx: &CudaContext, image: &Malformed) {
         let name = &image.name;
         let readable = Image::read(&image.bytes);
         if readable.as_ref().is_ok_and(is_opaque) && !ctx.device_name().unwrap().contains("emulator") {
             self.not_sent += 1;
             return;
         }
-        inject::watch();
+        spy.clear();
         let loaded = ctx.load_module(&image.bytes);
         let asked =
-            inject::calls().iter().any(|call| call.starts_with("cuModule") || call.starts_with("cuLink"));
+            spy.calls().names().iter().any(|call| call.starts_with("cuModule") || call.starts_with("cuLink"));
         // Whatever the reader refuses, it refuses before the driver sees a byte.
-        assert_eq!(asked, readable.is_ok(), "{name}: {:?}", inject::calls());
+        assert_eq!(asked, readable.is_ok(), "{name}: {:?}", spy.calls().names());
         match loaded {
             Ok(module) => {
                 self.loaded += 1;
@@ -139,12 +140,12 @@ fn adds(ctx: &CudaContext) {
 /// In the child: sends a part of the list, and says before each image which it is, and after it what became of all so far.
 fn send(list: &[Malformed]) {
     let bound = |name| std::env::var(name).unwrap().parse::<usize>().unwrap();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let mut counts = Counts::default();
     for (number, image) in list.iter().enumerate().take(bound(END)).skip(bound(FIRST)) {
         println!("\nimage {number}");
         std::io::stdout().flush().unwrap();
-        counts.send(&ctx, image);
+        counts.send(&spy, &ctx, image);
         println!("counts {:?}", counts.fields());
     }
     adds(&ctx);

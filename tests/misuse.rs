@@ -40,8 +40,8 @@
 mod alone;
 #[path = "references/child.rs"]
 mod child;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::context::ContextOptions;
 use cuda_launch::event::EventFlags;
@@ -527,9 +527,9 @@ fn every_row_is_somewhere() {
 #[test]
 fn nothing_is_no_mistake() {
     let _alone = alone::alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
-    inject::watch();
+    spies::watch(&spy);
     let mut empty = DeviceBuffer::<u32>::uninit(&stream, 0).unwrap();
     let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, 0, PinnedFlags::empty()).unwrap();
     let other = DeviceBuffer::from_host(&stream, &[0u32; 0]).unwrap();
@@ -541,7 +541,7 @@ fn nothing_is_no_mistake() {
     empty.view_mut().fill(&stream, 3).unwrap();
     assert!(empty.to_host_vec(&stream).unwrap().is_empty());
     drop((empty, other, pinned));
-    let work: Vec<_> = inject::calls().into_iter().filter(|name| name.starts_with("cuMem")).collect();
+    let work: Vec<_> = spy.calls().names().into_iter().filter(|name| name.starts_with("cuMem")).collect();
     assert!(work.is_empty(), "{work:?}");
 }
 
@@ -626,10 +626,10 @@ fn a_fork_is_told() {
 #[test]
 fn answers_that_nobody_knows_are_passed_on() {
     let _alone = alone::alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-    inject::plan(0, usize::MAX, CUresult(12_345));
+    let (spy, ctx) = spies::spied();
+    spies::fail_from(&spy, 1, CUresult(12_345));
     let error = ctx.memory_info().unwrap_err();
-    inject::watch();
+    spies::watch(&spy);
     assert_eq!(error.code(), Some(CUresult(12_345)));
     assert!(error.to_string().contains("12345"), "{error}");
     let status = CaptureStatus::from(cuda_launch::sys::CUstreamCaptureStatus(77));
@@ -643,13 +643,13 @@ fn answers_that_nobody_knows_are_passed_on() {
 #[test]
 fn an_error_stays_with_the_call_that_has_it() {
     let _alone = alone::alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
-    inject::plan(0, usize::MAX, CUresult::CUDA_ERROR_UNKNOWN);
+    spies::fail_from(&spy, 1, CUresult::CUDA_ERROR_UNKNOWN);
     drop(buffer);
     assert!(ctx.memory_info().is_err());
-    inject::watch();
+    spies::watch(&spy);
     ctx.memory_info().unwrap();
     assert_eq!(DeviceBuffer::from_host(&stream, &[7u32]).unwrap().to_host_vec(&stream).unwrap(), [7]);
 }

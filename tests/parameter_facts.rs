@@ -4,9 +4,10 @@
 #![allow(unsafe_code)] // Launches of `fill(out, n, value)`, right ones, and wrong ones that are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
+use cuda_harness::Spy;
 use cuda_launch::module::{CudaLibrary, ParameterSource, Parameters};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, LaunchConfig, cuda_launch};
@@ -15,20 +16,16 @@ const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
 const NONE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry none() { ret; }";
 
-fn context() -> CudaContext {
-    CudaContext::with_driver(&inject::driver(""), 0).unwrap()
-}
-
-/// What `make` returns where the question number `index` for a parameter, and `more` after it, are answered with code 1.
-fn with_failing<T>(call: &str, index: usize, more: usize, make: impl Fn() -> T) -> T {
-    inject::watch();
+/// What `make` returns where the question number `index` for a parameter, is answered with code 1.
+fn with_failing<T>(spy: &Spy, call: &str, index: usize, make: impl Fn() -> T) -> T {
+    spies::watch(spy);
     drop(make());
-    let calls = inject::calls();
+    let calls = spy.calls().names();
     let number = calls.iter().enumerate().filter(|(_, name)| **name == call).nth(index).unwrap().0;
-    inject::plan(number, number + 1 + more, INVALID);
+    spies::fail_nth(spy, number + 1, INVALID);
     let made = make();
-    assert_eq!(inject::failed(), Some(call));
-    inject::watch();
+    assert_eq!(spies::failed(spy), Some(call));
+    spies::watch(spy);
     made
 }
 
@@ -50,10 +47,10 @@ fn fills(ctx: &CudaContext, f: &CudaFunction) {
 
 #[test]
 fn an_image_that_lists_them_wins() {
-    let ctx = context();
+    let (spy, ctx) = spies::spied();
     for index in 0..3 {
         // A module each: functions are looked up once.
-        let f = with_failing("cuFuncGetParamInfo", index, 0, || {
+        let f = with_failing(&spy, "cuFuncGetParamInfo", index, || {
             ctx.load_module(FILL).unwrap().load_function("fill").unwrap()
         });
         assert_eq!(sizes(&f), Some(vec![8, 4, 4]), "failed at {index}");
@@ -73,26 +70,26 @@ fn an_image_that_lists_them_wins() {
 
 #[test]
 fn the_sizes_of_a_librarys_kernel_are_the_images_then() {
-    let ctx = context();
+    let (spy, ctx) = spies::spied();
     let library = CudaLibrary::load(ctx.driver(), FILL).unwrap();
     let kernel = library.kernel("fill").unwrap();
     // A driver wants to know of which device.
     ctx.bind().unwrap();
     for index in 0..3 {
-        let sizes = with_failing("cuKernelGetParamInfo", index, 0, || kernel.parameter_sizes().unwrap());
+        let sizes = with_failing(&spy, "cuKernelGetParamInfo", index, || kernel.parameter_sizes().unwrap());
         assert_eq!(sizes, [8, 4, 4], "failed at {index}");
     }
 }
 
 #[test]
 fn where_no_image_lists_them_none_are_not_known() {
-    let ctx = context();
+    let (spy, ctx) = spies::spied();
     let module = ctx.load_module(FILL).unwrap();
     let raw = module.load_function("fill").unwrap().raw();
     // The driver's own list, with its end, is as good as ever.
     let foreign = || unsafe { CudaFunction::from_raw(&ctx, raw).unwrap() };
     assert_eq!(sizes(&foreign()), Some(vec![8, 4, 4]));
-    let f = with_failing("cuFuncGetParamInfo", 0, 0, foreign);
+    let f = with_failing(&spy, "cuFuncGetParamInfo", 0, foreign);
     let Parameters::Unknown(why) = f.parameters() else { panic!("{:?}", f.parameters()) };
     assert!(
         why.contains("cuFuncGetParamInfo") && why.contains("INVALID_VALUE") && why.contains("fill"),
@@ -103,7 +100,7 @@ fn where_no_image_lists_them_none_are_not_known() {
 
 #[test]
 fn a_kernel_without_parameters_launches_whoever_knows() {
-    let ctx = context();
+    let (_, ctx) = spies::spied();
     let (stream, module) = (ctx.new_stream().unwrap(), ctx.load_module(NONE).unwrap());
     let listed = module.load_function("none").unwrap();
     assert_eq!(sizes(&listed), Some(vec![]));

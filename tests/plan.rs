@@ -6,8 +6,8 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use alone::alone;
 use cuda_launch::error::PlanError;
@@ -245,7 +245,7 @@ fn a_named_argument_is_launched_like_any_other() {
 fn what_the_driver_refuses_a_graph_is_told() {
     let _alone = alone();
     let exec = |hidden| {
-        let ctx = CudaContext::with_driver(&inject::driver(hidden), 0).unwrap();
+        let ctx = CudaContext::with_driver(&spies::driver_without(hidden), 0).unwrap();
         let mut graph = cuda_launch::CudaGraph::new(&ctx).unwrap();
         graph.add_empty(&[]).unwrap();
         (graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()).unwrap(), ctx.new_stream().unwrap())
@@ -279,7 +279,8 @@ fn whoever_waits_for_a_plan_waits_for_its_replay() {
 #[test]
 fn a_replay_makes_one_driver_call_and_one_for_each_change() {
     let _alone = alone();
-    let gpu = Gpu::new(CudaContext::with_driver(&inject::driver(""), 0).unwrap());
+    let (spy, context) = spies::spied();
+    let gpu = Gpu::new(context);
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan = LaunchPlan::record(&gpu.ctx, |stream| {
         (0..99).try_for_each(|_| unsafe {
@@ -291,9 +292,9 @@ fn a_replay_makes_one_driver_call_and_one_for_each_change() {
     .unwrap();
     plan.launch(&gpu.stream).unwrap();
     let calls = |plan: &mut LaunchPlan| {
-        inject::watch();
+        spy.clear();
         plan.launch(&gpu.stream).unwrap();
-        inject::calls().into_iter().filter(|call| *call != "cuCtxGetCurrent").collect::<Vec<_>>()
+        spy.calls().names().into_iter().filter(|call| *call != "cuCtxGetCurrent").collect::<Vec<_>>()
     };
     assert_eq!(calls(&mut plan), ["cuGraphLaunch"]);
     unsafe { plan.set("alpha", 5.0f32) }.unwrap();

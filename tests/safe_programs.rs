@@ -18,8 +18,6 @@
 mod change;
 #[path = "safe_programs/graphs.rs"]
 mod graphs;
-#[path = "support/inject.rs"]
-mod inject;
 #[path = "safe_programs/memory.rs"]
 mod memory;
 #[path = "safe_programs/operations.rs"]
@@ -30,11 +28,13 @@ mod pause;
 mod pictures;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "support/spies.rs"]
+mod spies;
 #[path = "safe_programs/streams.rs"]
 mod streams;
 
+use cuda_harness::{Ledger, Spy};
 use cuda_launch::operation::in_flight;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,12 +42,12 @@ use std::time::{Duration, Instant};
 const PROGRAMS: u64 = 500;
 
 /// What is there once the work that nobody waits for has ended.
-fn left() -> BTreeMap<&'static str, i64> {
+fn left(spy: &Spy) -> Ledger {
     let start = Instant::now();
-    while (in_flight() > 0 || !inject::live().is_empty()) && start.elapsed() < Duration::from_secs(20) {
+    while (in_flight() > 0 || !spy.ledger().live().is_empty()) && start.elapsed() < Duration::from_secs(20) {
         thread::yield_now();
     }
-    inject::live()
+    spy.ledger()
 }
 
 /// A binary with this test alone: it counts what the process has.
@@ -61,11 +61,12 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
     let seeds = first.unwrap_or(0)..first.unwrap_or(0) + programs;
     let only = std::env::var("CUDA_LAUNCH_STEPS").unwrap_or_default();
     let only: Vec<_> = only.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let driver = pause::driver(inject::driver(""));
+    let spy = spies::spy();
+    let driver = pause::driver(spy.driver());
     let mut steps = 0;
     for seed in seeds {
-        // The names of its calls are not needed.
-        inject::watch();
+        // The calls of the one before are not needed.
+        spy.clear();
         // Panics are part of the programs.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
@@ -77,7 +78,8 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
             panic!("program {seed}: {text}\n  {again}")
         });
-        assert_eq!(left(), BTreeMap::new(), "program {seed} left these behind\n  {again}");
+        let left = left(&spy);
+        assert!(left.is_clean(), "program {seed} left these behind\n{left}\n  {again}");
     }
     println!("{steps} steps");
 }

@@ -5,10 +5,10 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/inject.rs"]
-mod inject;
 #[path = "support/skip.rs"]
 mod skip;
+#[path = "support/spies.rs"]
+mod spies;
 
 use alone::{Alone, alone, hold};
 use cuda_launch::context::ContextOptions;
@@ -60,15 +60,18 @@ fn streams_have_flags_and_priorities() {
 #[test]
 fn a_stream_that_cannot_be_made_leaves_nothing_behind() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     ctx.bind().unwrap();
-    inject::plan(1, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    spies::fail_nth(&spy, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     let error = ctx.new_stream().unwrap_err();
-    assert_eq!((error.call(), inject::failed()), (Some("cuStreamCreateWithPriority"), error.call()));
+    assert_eq!((error.call(), spies::failed(&spy)), (Some("cuStreamCreateWithPriority"), error.call()));
     assert!(error.is_out_of_memory(), "{error}");
-    inject::watch();
+    spies::watch(&spy);
     ctx.new_stream().unwrap().close().unwrap();
-    assert!(!inject::calls().contains(&"cuCtxSynchronize"), "nor does the first stream wait for the context");
+    assert!(
+        !spy.calls().names().contains(&"cuCtxSynchronize"),
+        "nor does the first stream wait for the context"
+    );
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn what_an_older_driver_lacks_is_a_typed_error() {
         ("cuCtxRecordEvent", |s| s.context().new_event()?.record_context()),
         ("cuCtxWaitEvent", |s| s.context().wait(&*s.context().new_event()?)),
     ] {
-        let ctx = CudaContext::with_driver(&inject::driver(missing), 0).unwrap();
+        let ctx = CudaContext::with_driver(&spies::driver_without(missing), 0).unwrap();
         let error = ask(&ctx.new_stream().unwrap()).unwrap_err();
         assert!(error.is_unsupported() && error.call() == Some(missing), "{error}");
         assert!(error.to_string().contains("update the driver"), "{error}");
@@ -200,17 +203,17 @@ fn forks_and_joins_keep_the_order() {
 #[test]
 fn a_join_costs_one_record_and_one_wait() {
     let _alone = alone();
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (spy, ctx) = spies::spied();
     let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     stream.join(&other).unwrap();
-    inject::watch();
+    spies::watch(&spy);
     stream.join(&other).unwrap();
-    let calls = inject::calls();
+    let calls = spy.calls().names();
     let calls: Vec<_> = calls.into_iter().filter(|call| *call != "cuCtxGetCurrent").collect();
     assert_eq!(calls, ["cuEventRecord", "cuStreamWaitEvent"]);
-    inject::watch();
+    spies::watch(&spy);
     stream.join(&stream).unwrap();
-    assert_eq!(inject::calls(), [""; 0]);
+    assert_eq!(spy.calls().names(), [""; 0]);
 }
 
 #[test]
@@ -396,7 +399,7 @@ fn threads_share_a_stream() {
 #[test]
 fn streams_and_events_of_two_contexts_are_told_apart() {
     let (_alone, ctx) = context();
-    let other = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (_, other) = spies::spied();
     let (stream, foreign) = (ctx.new_stream().unwrap(), other.new_stream().unwrap());
     let errors = [
         other.new_event().unwrap().record(&stream).unwrap_err(),

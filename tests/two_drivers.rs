@@ -4,12 +4,12 @@
 #![allow(unsafe_code)] // A table of functions; unsafe functions that refuse before their duties matter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/inject.rs"]
-mod inject;
 #[path = "two_drivers/objects.rs"]
 mod objects;
 #[path = "two_drivers/public.rs"]
 mod public;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::context::ContextOptions;
 use cuda_launch::device::GreenContext;
@@ -159,7 +159,7 @@ entries! {
     "DeviceBuffer::into_dlpack": |a, b| a.spare()?.into_dlpack(&b.stream, &[N]);
     "DlTensor::into_buffer": |a, b| {
         let tensor = a.spare()?.into_dlpack(&a.stream, &[N])?;
-        inject::watch();
+        a.spy.clear();
         tensor.into_buffer::<u32>(&b.context)
     };
     "DeviceView::to_host_vec": |a, b| a.buffer.view().to_host_vec(&b.stream);
@@ -283,10 +283,11 @@ fn objects_of_two_drivers_do_not_meet() {
     let mut wrong = Vec::new();
     for Entry { name, call } in ENTRIES {
         for swapped in [false, true] {
-            inject::watch();
+            ours.spy.clear();
+            theirs.spy.clear();
             let answer = if swapped { call(&mut theirs, &mut ours) } else { call(&mut ours, &mut theirs) };
-            let asked: Vec<_> =
-                inject::calls().into_iter().filter(|call| !objects::is_harmless(call)).collect();
+            let calls = [ours.spy.calls().names(), theirs.spy.calls().names()].concat();
+            let asked: Vec<_> = calls.into_iter().filter(|call| !objects::is_harmless(call)).collect();
             match answer {
                 Ok(()) => wrong.push(format!("{name} takes them")),
                 Err(error) if !is_refusal(&error) => wrong.push(format!("{name}: {error}")),
@@ -317,7 +318,7 @@ fn some_are_refused_of_another_context_too() {
     let other = objects.context.device().create_context(&ContextOptions::default()).unwrap();
     let (graph, event) = (CudaGraph::new(&other).unwrap(), other.new_event().unwrap());
     let attributes = [Attribute::programmatic_event(&event, false)];
-    inject::watch();
+    objects.spy.clear();
     let refused = [
         objects.exec.update(&graph),
         KernelNode::new(&objects.function, CONFIG, &attributes, kernel_args![0u64, N as u32, 1u32]).map(drop),
@@ -331,7 +332,8 @@ fn some_are_refused_of_another_context_too() {
         assert!(error.is_context_mismatch() && !error.is_wrong_device(), "{error}");
         assert!(error.to_string().contains("another context of device 0"), "{error}");
     }
-    let asked: Vec<_> = inject::calls().into_iter().filter(|call| !objects::is_harmless(call)).collect();
+    let asked: Vec<_> =
+        objects.spy.calls().names().into_iter().filter(|call| !objects::is_harmless(call)).collect();
     assert!(asked.is_empty(), "{asked:?}");
 }
 

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)] // Launches of kernels whose every argument is checked against the host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/inject.rs"]
-mod inject;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::GlobalError;
@@ -438,10 +438,10 @@ fn the_best_image_is_loaded() {
 #[test]
 fn only_what_is_wrong_with_an_image_is_a_reason_to_try_the_next() {
     const CALL: &str = "cuModuleLoadDataEx";
-    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
-    let calls = || inject::calls().into_iter().filter(|call| *call == CALL).count();
+    let (spy, ctx) = spies::spied();
+    let calls = || spy.count(CALL);
     for code in [CUresult::CUDA_ERROR_OUT_OF_MEMORY, CUresult::CUDA_ERROR_OPERATING_SYSTEM] {
-        inject::fail_calls_of(CALL, code);
+        spies::fail_calls_of(&spy, CALL, code);
         let error = several::load(&ctx).unwrap_err();
         assert_eq!((error.code(), calls()), (Some(code), 1), "{error}");
     }
@@ -455,13 +455,13 @@ fn only_what_is_wrong_with_an_image_is_a_reason_to_try_the_next() {
         CUresult::CUDA_ERROR_NOT_SUPPORTED,
         CUresult::CUDA_ERROR_INVALID_SOURCE,
     ] {
-        inject::fail_calls_of(CALL, code);
+        spies::fail_calls_of(&spy, CALL, code);
         let error = several::load(&ctx).unwrap_err();
         let ErrorKind::Artifacts(none) = error.kind() else { panic!("{error}") };
         let answers = none.artifacts.iter().filter(|artifact| artifact.answer.is_some()).count();
         assert!(answers > 1 && calls() == answers, "{error}");
     }
-    inject::watch();
+    spies::watch(&spy);
     several::load(&ctx).unwrap();
 }
 

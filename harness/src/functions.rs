@@ -193,7 +193,8 @@ fn plain(name: &str) -> Option<Plain> {
 /// Whether a pointer that looks like one to a result is none that can be read after the call: an array, or a place that the function
 /// does not always write.
 fn is_no_result(function: &str, argument: &str) -> bool {
-    let batch = function.contains("Batch") || function.ends_with("Attributes");
+    let batch =
+        (function.contains("Batch") && !function.starts_with("cuGraph")) || function.ends_with("Attributes");
     let options = argument == "options" || argument.ends_with("Options");
     let list = matches!(
         argument,
@@ -236,6 +237,14 @@ mod tests {
             ("cuLaunchKernel", "kernelParams", Type::Pointer),
             ("cuGraphGetNodes", "nodes", Type::Pointer),
             ("cuGraphGetNodes", "numNodes", Type::Out(Plain::Unsigned(8))),
+            ("cuGraphNodeGetDependentNodes", "dependentNodes", Type::Pointer),
+            ("cuModuleEnumerateFunctions", "functions", Type::Pointer),
+            ("cuStreamGetCaptureInfo", "graph_out", Type::Pointer),
+            ("cuMemcpyBatchAsync", "sizes", Type::Pointer),
+            ("cuLinkCreate", "options", Type::Pointer),
+            ("cuLibraryLoadData", "jitOptions", Type::Pointer),
+            ("cuPointerGetAttributes", "attributes", Type::Pointer),
+            ("cuGraphAddBatchMemOpNode", "phGraphNode", Type::Out(Plain::Handle(Kind::GraphNode))),
         ];
         for (function, argument, expected) in rows {
             assert_eq!(type_of(function, argument), Some(expected), "{function} {argument}");

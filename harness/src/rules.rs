@@ -186,6 +186,22 @@ mod tests {
         }
     }
 
+    /// Otherwise the address of the caller's variable would be taken for the handle.
+    #[test]
+    fn what_is_made_is_received_or_is_the_argument_itself() {
+        use crate::functions::{Type, named};
+        for (name, effect) in RULES {
+            let (kind, at) = match effect {
+                Makes(kind, at, _) | Finds(kind, at) | Belongs(kind, at, _) => (*kind, *at),
+                _ => continue,
+            };
+            let parameter = named(name).and_then(|function| function.parameters.get(at));
+            let is_result = parameter.is_some_and(|parameter| matches!(parameter.ty, Type::Out(_)));
+            let is_argument = matches!(kind, Kind::Registration | Kind::Mapping | Kind::Capture);
+            assert!(is_result != is_argument, "{name}");
+        }
+    }
+
     #[test]
     fn what_is_made_can_be_given_back() {
         let makes = |effect: &Effect| match effect {

@@ -7,8 +7,8 @@ mod support;
 
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 use cuda_harness::{Error, Fault, Spy, SpyOptions, Value};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use support::{Cuda, FILL, ok, spy};
 
@@ -216,6 +216,31 @@ fn memory_ends_at_its_limit_for_all_threads_together() {
     for memory in made {
         ok(unsafe { cuda.driver.cuMemFree(memory) }).unwrap();
     }
+}
+
+/// Both calls have begun before either ends.
+#[test]
+fn what_other_threads_ask_for_counts_before_they_have_it() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let meet = Barrier::new(2);
+    let together = move |_: &cuda_harness::Call| {
+        meet.wait();
+        false
+    };
+    spy.inject(Fault::on("cuMemAlloc").when(together)).unwrap();
+    spy.limit_memory(100);
+    let made = thread::scope(|threads| {
+        let alloc = || {
+            cuda.make_current();
+            cuda.alloc(64).ok()
+        };
+        let threads = [threads.spawn(alloc), threads.spawn(alloc)];
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let made: Vec<u64> = made.into_iter().flatten().collect();
+    assert_eq!(made.len(), 1);
+    ok(unsafe { cuda.driver.cuMemFree(made[0]) }).unwrap();
 }
 
 /// A fault that is injected in the middle, while other threads drop and make things.

@@ -302,7 +302,7 @@ fn a_capture_ends_with_an_end_that_fails_and_with_its_stream() {
     let spy = spy();
     let cuda = Cuda::new(spy.driver());
     let stream = cuda.stream();
-    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     let begin = || {
         ok(unsafe { cuda.driver.cuStreamBeginCapture(stream, mode) }).unwrap();
         assert_eq!(spy.ledger().count(Kind::Capture), 1);

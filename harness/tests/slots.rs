@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 use cuda_driver_sys::{CUresult, pfn};
-use cuda_harness::{Error, Spy, SpyOptions};
+use cuda_harness::{Error, SpyOptions};
 use std::thread;
 use std::time::Duration;
 
@@ -43,8 +43,11 @@ fn a_slot_is_free_again_when_the_last_driver_goes() {
     std::mem::forget(at_once.over(&base).unwrap());
     assert!(at_once.over(&base).is_err());
 
-    // Who waits is served by whoever goes.
-    let waiting = thread::spawn(move || Spy::over(&base).map(|spy| spy.driver().version()));
+    // Who waits, for ever if need be, is served by whoever goes.
+    let forever = SpyOptions::new().patience(Duration::MAX);
+    let waiting = thread::spawn(move || forever.over(&base).map(|spy| spy.driver().version()));
+    // So that it does wait, mostly; it is served either way.
+    thread::sleep(Duration::from_millis(100));
     drop(spies.pop());
     assert!(waiting.join().unwrap().unwrap().is_ok());
     for spy in spies {

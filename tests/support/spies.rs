@@ -1,11 +1,13 @@
 //! Spies over the driver that the tests run on.
 
+#![allow(unsafe_code)] // Functions in the driver's place.
 #![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used)]
 
 use cuda_harness::{Fault, Injected, Spy, SpyOptions};
 use cuda_launch::CudaContext;
 use cuda_launch::sys::{CUresult, Driver};
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 /// A spy over the default driver.
@@ -26,15 +28,35 @@ pub fn driver_without(name: &str) -> Arc<Driver> {
     options.over(&cuda_launch::default_driver().unwrap()).unwrap().driver()
 }
 
-/// From now on, the n-th call fails, counted from 1, with this code.
+/// The default driver; where `replace` has a function for a name, that takes its place.
+///
+/// What `replace` returns is null or a function of the type that the name has.
+pub fn driver_with(replace: impl Fn(&str) -> *const c_void) -> Arc<Driver> {
+    let base = cuda_launch::default_driver().unwrap();
+    let lookup = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        let replaced = replace(name);
+        if replaced.is_null() { base.address(name) } else { replaced }
+    };
+    // SAFETY: the base's own functions, and those of the callers, who see to the types.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// From now on, only the n-th call fails, counted from 1, with this code.
 pub fn fail_nth(spy: &Spy, n: usize, code: CUresult) -> Injected {
-    spy.clear();
+    watch(spy);
     spy.inject(Fault::any().nth(n).answer(code)).unwrap()
 }
 
-/// From now on, all calls of this function fail with this code.
+/// From now on, every call fails from the n-th on, counted from 1, with this code.
+pub fn fail_from(spy: &Spy, n: usize, code: CUresult) -> Injected {
+    watch(spy);
+    spy.inject(Fault::any().from_nth(n).answer(code)).unwrap()
+}
+
+/// From now on, only the calls of this function fail with this code.
 pub fn fail_calls_of(spy: &Spy, name: &str, code: CUresult) -> Injected {
-    spy.clear();
+    watch(spy);
     spy.inject(Fault::on(name).answer(code)).unwrap()
 }
 

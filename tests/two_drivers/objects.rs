@@ -3,7 +3,8 @@
 
 #![allow(unreachable_pub, non_snake_case)] // For one test program; functions of the driver's names.
 
-use crate::inject;
+use crate::spies;
+use cuda_harness::Spy;
 use cuda_launch::device::SmResource;
 use cuda_launch::event::TimingEvent;
 use cuda_launch::graph::{
@@ -45,6 +46,8 @@ pub struct Nodes {
 }
 
 pub struct Objects {
+    /// Hears the calls of its driver.
+    pub spy: Spy,
     pub context: CudaContext,
     pub stream: CudaStream,
     pub event: Arc<CudaEvent>,
@@ -84,7 +87,8 @@ pub struct Objects {
 impl Objects {
     /// On another driver than all that were made before.
     pub fn new() -> Self {
-        let context = CudaContext::with_driver(&inject::driver_with(replaced), 0).unwrap();
+        let spy = Spy::over(&spies::driver_with(replaced)).unwrap();
+        let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
         let stream = context.new_stream().unwrap();
         let module = context.load_module(FILL).unwrap();
         let function = module.load_function("fill").unwrap();
@@ -106,6 +110,7 @@ impl Objects {
         let granularity = PhysicalOptions::default().granularity(&context, false).unwrap();
         let mut spare = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
         let objects = Self {
+            spy,
             timing: context.new_timing_event().unwrap(),
             multiprocessors: context.device().multiprocessors().unwrap(),
             kernel: library.kernel("fill_table").unwrap(),
@@ -148,7 +153,7 @@ impl Objects {
     /// A buffer to be given away.
     pub fn spare(&self) -> Result<DeviceBuffer<u32>, Error> {
         let buffer = DeviceBuffer::zeroed(&self.stream, N)?;
-        inject::watch();
+        self.spy.clear();
         Ok(buffer)
     }
 
@@ -224,7 +229,6 @@ fn replaced(name: &str) -> *const c_void {
             match name {
                 $(stringify!($name) => {
                     unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-                        inject::count(stringify!($name));
                         $does
                         #[allow(unreachable_code)] // Some end with the answer of another call.
                         CUresult::SUCCESS

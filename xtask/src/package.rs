@@ -25,6 +25,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "CHANGELOG.md"),
     ("cuda-launch", "docs/foundation.md"),
     ("cuda-launch", "docs/migration/"),
+    ("cuda-launch", "docs/testing.md"),
     ("cuda-emulator", "EXACTNESS.md"),
 ];
 

@@ -26,6 +26,7 @@ pub(crate) const LIBRARIES: &[(&str, &str)] = &[
     ("cuda-launch-macros", "cuda_launch_macros"),
     ("cuda-ptx", "cuda_ptx"),
     ("cuda-emulator", "cuda_emulator"),
+    ("cuda-harness", "cuda_harness"),
 ];
 
 /// How many lines of a difference are printed.

@@ -109,7 +109,7 @@ impl EveryFailure {
         EveryFailure::default()
     }
 
-    /// What calls answer, instead of [`CODES`]. After a code that is [sticky](CUresult::is_sticky), all later calls answer it, too.
+    /// What calls answer, instead of [`CODES`]. After a code that is sticky (`CUresult::is_sticky`), all later calls answer it, too.
     pub fn codes(mut self, codes: &[CUresult]) -> EveryFailure {
         self.codes = codes.to_vec();
         self

@@ -232,7 +232,7 @@ impl SpyOptions {
     }
 
     /// The driver has only the symbols of this version (`11_080` is 11.8), by
-    /// [`FunctionInfo::since`](cuda_driver_sys::FunctionInfo::since), and says that it is not newer.
+    /// `FunctionInfo::since`, and says that it is not newer.
     ///
     /// What functions do is not changed: an enum's value that came later is still taken.
     pub fn as_of(mut self, version: u32) -> SpyOptions {

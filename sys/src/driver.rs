@@ -103,7 +103,7 @@ impl Driver {
     }
 
     /// A driver whose functions come from `lookup`: it is called once for each exact symbol, and returns the function's
-    /// address or null. The symbols requested are those of [`FUNCTIONS`](crate::FUNCTIONS); if there is no
+    /// address or null. The symbols requested are those of `FUNCTIONS`; if there is no
     /// `cuEventElapsedTime_v2`, which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type. The first ABI of
     /// a name that has newer ones is requested as `cuMemAdvise_v1`: a library exports it as `cuMemAdvise`, by which name
     /// [`address`](Self::address) and [`has`](Self::has) mean the newest.
@@ -132,7 +132,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// 1. What `lookup` returns for a symbol is null, or a function of the type that [`pfn`](crate::pfn) has under that
+    /// 1. What `lookup` returns for a symbol is null, or a function of the type that `pfn` has under that
     ///    name, with the function's documented behaviour.
     /// 2. It stays callable, from any thread, as long as this `Driver` or a clone lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {

@@ -90,7 +90,7 @@ impl CudaStream {
     ///
     /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
     ///
-    /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
+    /// Driver calls: those of [`CudaContext::new_stream`](crate::CudaContext::new_stream) and [`CudaStream::join`].
     ///
     /// ```
     /// use cuda_launch::CudaContext;

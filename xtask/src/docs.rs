@@ -25,7 +25,8 @@ pub(crate) fn check() -> Result<()> {
     let pages = target.join("doc");
     // Pages of items that are gone would have dead links.
     let _ = fs::remove_dir_all(&pages);
-    let mut doc = on("nightly", &["doc", "--no-deps", "--all-features"])?;
+    // One after the other: rustdoc links to another crate where its pages are there.
+    let mut doc = on("nightly", &["doc", "--no-deps", "--all-features", "--jobs=1"])?;
     doc.args(LIBRARIES.iter().flat_map(|(package, _)| ["--package", package]));
     run(doc.env("RUSTDOCFLAGS", "--cfg docsrs --deny warnings").env("CARGO_TARGET_DIR", &target))?;
     let site = Site::read(&pages)?;

@@ -178,6 +178,10 @@ pub(crate) fn work(
         relaxed(|| write_oldest(&mut state, context));
     } else {
         state.spare.entry(context).or_default().extend([start, end]);
+        if code == CUresult::SUCCESS {
+            // It has a fault already: its end cannot be recorded any more.
+            told(row, &name, category, arguments, called, None);
+        }
     }
     code
 }
@@ -301,7 +305,7 @@ fn write_oldest(state: &mut State, context: Handle) {
 }
 
 fn write(state: &mut State, one: Pending) {
-    let Pending { context, stream, name, category, mut arguments, start, end, called } = one;
+    let Pending { context, stream, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
         // SAFETY: the place lives, and so do the events.
@@ -310,16 +314,26 @@ fn write(state: &mut State, one: Pending) {
     };
     let base = state.bases.get(&context).copied();
     let began = base.and_then(|(event, at)| Some(at + between(event, start)?));
+    let took = began.zip(between(start, end));
     state.spare.entry(context).or_default().extend([start, end]);
+    told(stream, &name, category, arguments, called, took);
+}
+
+/// Writes a piece of work: when it began and how long it took; none after a fault, of which nobody knows when it was.
+fn told(
+    stream: usize,
+    name: &str,
+    category: &'static str,
+    mut arguments: Value,
+    called: f64,
+    took: Option<(f64, f64)>,
+) {
     arguments["called_us"] = called.into();
-    match (began, between(start, end)) {
-        (Some(began), Some(took)) => {
-            line(&json!({
-                "ph": "X", "pid": 2, "tid": stream, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
-            }));
-        }
-        // A fault: when it ended, nobody knows.
-        _ => line(&json!({
+    match took {
+        Some((began, took)) => line(&json!({
+            "ph": "X", "pid": 2, "tid": stream, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
+        })),
+        None => line(&json!({
             "ph": "i", "s": "p", "pid": 2, "tid": stream, "ts": called, "name": format!("{name}: not finished"), "cat": category,
             "args": arguments,
         })),

@@ -240,6 +240,7 @@ struct Endless {
 
 #[cfg(unix)]
 impl Endless {
+    #[allow(unsafe_code)]
     fn start(recorder: &Path, name: &str) -> Self {
         use std::os::unix::process::CommandExt;
         let folder = scratch(name);
@@ -250,6 +251,14 @@ impl Endless {
         let words = std::fs::File::create(folder.join("words")).unwrap();
         command.env("TMPDIR", &folder).process_group(0).stderr(words);
         let program = format!("echo $$ > process; exec {TOOL} run spin.ptx spin --arg u32:1");
+        // A shell starts what it leaves in the background with ^C ignored, and so would be what that starts.
+        let heard = || {
+            // SAFETY: takes two numbers, and may be called between fork and exec.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: the closure makes one call, of a function that is safe after a fork.
+        unsafe { command.pre_exec(heard) };
         let mut tool = command.args(["--", "sh", "-c", &program]).spawn().unwrap();
         // Until the kernel is launched.
         let launched = || {

@@ -173,6 +173,15 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
     assert_eq!(allocations.len(), 3, "{calls}");
     assert!(allocations[1].ends_with("= CUDA_ERROR_OUT_OF_MEMORY (injected)"), "{calls}");
 
+    // Where the report cannot be written, the program ends as it would have.
+    #[cfg(target_os = "linux")]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+        program.args(["--exact", name]).envs([asked[0], asked[1], asked[2]]).stderr(full);
+        assert!(program.stdout(std::process::Stdio::null()).status().unwrap().success());
+    }
+
     // What cannot be understood leaves no driver: a test that believes to be watched must not pass.
     let output = child(name, &[asked[0], ("CUDA_LAUNCH_HARNESS_FAIL", "cuMemAlloc@second=2")]);
     let text = String::from_utf8(output.stderr).unwrap();

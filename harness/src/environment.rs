@@ -63,7 +63,7 @@ impl Environment {
             is_any |= value.is_some();
             value.map(|value| (name, value))
         };
-        // Nobody asks for the calls of a whole program.
+        // Nobody reads the record, which would grow as long as the program runs.
         let mut options = SpyOptions::new().keep(0);
         if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_VERSION") {
             options =

@@ -3,6 +3,8 @@
 use cuda_driver_sys::Driver;
 use cuda_harness::{Environment, Error, Spy};
 use std::ffi::c_int;
+use std::fmt::Arguments;
+use std::io::Write;
 use std::ptr::null;
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +20,7 @@ unsafe extern "C" {
 /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
 pub(crate) fn driver() -> Arc<Driver> {
     watched().unwrap_or_else(|error| {
-        eprintln!("cuda-harness: {error}\n  this process has no CUDA driver until that is put right");
+        say(format_args!("{error}\n  this process has no CUDA driver until that is put right\n"));
         // SAFETY: it hands out nothing.
         Arc::new(unsafe { Driver::from_lookup(|_| null()) })
     })
@@ -40,6 +42,11 @@ fn watched() -> Result<Arc<Driver>, Error> {
 extern "C" fn report() {
     if let Some(spy) = REPORTED.get() {
         let ledger = spy.ledger();
-        eprint!("cuda-harness: {} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len());
+        say(format_args!("{} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len()));
     }
+}
+
+/// Not by `eprint`, whose panic where nothing can be written would end a program that called a C function.
+fn say(text: Arguments<'_>) {
+    let _ = std::io::stderr().write_all(format!("cuda-harness: {text}").as_bytes());
 }

@@ -101,7 +101,7 @@ pub struct AnyEvent {
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
 unsafe impl Send for AnyEvent {}
-// SAFETY: as above; what is changed through a shared reference is atomic, a `OnceLock`, or behind a lock.
+// SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
 unsafe impl Sync for AnyEvent {}
 
 /// A marker in a stream that others can wait for. It does not record time, which makes it cheap: see [`TimingEvent`].

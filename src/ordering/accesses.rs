@@ -127,8 +127,8 @@ impl<Q: Queue> Accesses<Q> {
         let mut after_all = true;
         for entry in list.entries.iter_mut().filter(|entry| entry.wrote && !entry.queue.is(queue)) {
             entry.lose_writing();
-            let submitted = entry.has_finished(entry.lost_writing);
-            after_all &= waits.wait(queue, &entry.queue, submitted)? && submitted;
+            after_all &= entry.has_finished(entry.lost_writing);
+            waits.wait(queue, &entry.queue)?;
         }
         if list.entries.len() >= list.limit && !list.entries.iter().any(|entry| entry.queue.is(queue)) {
             self.prune(&mut list);
@@ -152,8 +152,8 @@ impl<Q: Queue> Accesses<Q> {
                 return true;
             }
             let submitted = entry.has_lost_all();
-            match waits.wait(queue, &entry.queue, submitted) {
-                Ok(waited) => !(waited && submitted),
+            match waits.wait(queue, &entry.queue) {
+                Ok(()) => !submitted,
                 Err(error) => {
                     result = Err(error);
                     true

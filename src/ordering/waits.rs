@@ -21,20 +21,16 @@ impl<Q> Default for Waits<Q> {
 }
 
 impl<Q: Queue> Waits<Q> {
-    /// Makes `later` wait for what `earlier` was given so far; whether the wait comes after this call began, or covers as much.
+    /// Makes `later` wait for what `earlier` was given so far, unless an earlier wait covers as much.
     ///
-    /// `again`: a wait from before this call will not do, unless nothing has been announced since.
-    pub(super) fn wait(&mut self, later: &Q, earlier: &Q, again: bool) -> Result<bool, Q::Error> {
+    /// One from before something was announced to `earlier` does not, even where that something is not submitted yet: it may already
+    /// come after other streams, and have taken their place in a list.
+    pub(super) fn wait(&mut self, later: &Q, earlier: &Q) -> Result<(), Q::Error> {
         // Counted before the wait: what is announced after that is not covered.
         let announced = earlier.submissions().announced();
         let known = self.0.iter().position(|wait| wait.earlier.is(earlier));
-        if let Some(wait) = known.and_then(|at| self.0.get(at)) {
-            if wait.covers == Some(announced) {
-                return Ok(true);
-            }
-            if !again {
-                return Ok(false);
-            }
+        if known.and_then(|at| self.0.get(at)).is_some_and(|wait| wait.covers == Some(announced)) {
+            return Ok(());
         }
         let covers = earlier.submissions().have_finished(announced).then_some(announced);
         later.wait_for(earlier)?;
@@ -42,6 +38,6 @@ impl<Q: Queue> Waits<Q> {
             Some(wait) => wait.covers = covers,
             None => self.0.push(Wait { earlier: earlier.clone(), covers }),
         }
-        Ok(true)
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! waits only for events of its own capture, or of none, and what was compared stays so until the driver has taken the wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::panicking;
 
 use super::AnyEvent;
 use crate::driver::stream::CudaStream;
@@ -62,11 +63,14 @@ struct Changing<'e> {
     of: &'e CapturedBy,
     /// What it will be when the driver has answered.
     then: u64,
+    /// Whether this thread was unwinding already: what is recorded in a destructor is recorded all the same.
+    unwinding: bool,
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        let then = if std::thread::panicking() { UNKNOWN } else { self.then };
+        let interrupted = panicking() && !self.unwinding;
+        let then = if interrupted { UNKNOWN } else { self.then };
         self.of.0.store(then & NUMBER, Ordering::Release);
     }
 }
@@ -97,7 +101,10 @@ impl AnyEvent {
         drop(steady);
         let of = &self.captured_by;
         match of.0.compare_exchange(then, CHANGING | then, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Ok(Recording { event: self, capture, known: Known::Other(Changing { of, then }) }),
+            Ok(_) => {
+                let changing = Changing { of, then, unwinding: panicking() };
+                Ok(Recording { event: self, capture, known: Known::Other(changing) })
+            }
             Err(_) => Err(in_use(call)),
         }
     }

@@ -118,6 +118,10 @@ fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
         Ok(())
     };
     capture.end(outcome.is_ok());
+    if capture.into_graph && outcome == Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
+        // So does driver 580, though the graph is the program's: its handle is gone.
+        capture.graph.discard();
+    }
     if outcome.is_ok() {
         place.set(to_c(capture.graph.handle));
     }

@@ -265,6 +265,41 @@ fn sixteen_threads_do_everything_at_once() {
     ok(unsafe { cuda.cuCtxSynchronize() });
 }
 
+/// Whoever records an event and has a stream wait for it waits for what it gave before, whatever other threads record meanwhile.
+#[test]
+fn threads_that_record_one_event_wait_for_their_own_work() {
+    const THREADS: usize = 8;
+    let (cuda, context) = with_own_context();
+    let (context, shared, event) = (context.addr(), stream(&cuda, 1).addr(), event(&cuda, 2).addr());
+    let given: Arc<[AtomicU32; THREADS]> = Arc::default();
+    let early = Arc::new(AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (cuda, given, early) = (&cuda, given.clone(), early.clone());
+            scope.spawn(move || {
+                ok(unsafe { cuda.cuCtxSetCurrent(std::ptr::without_provenance_mut(context)) });
+                let (shared, event) =
+                    (std::ptr::without_provenance_mut(shared), std::ptr::without_provenance_mut(event));
+                let own = stream(cuda, 1);
+                for round in 1..=8000_u32 {
+                    let set = given.clone();
+                    ok(host_function(cuda, shared, move || set[thread].store(round, Ordering::Relaxed)));
+                    ok(unsafe { cuda.cuEventRecord(event, shared) });
+                    ok(unsafe { cuda.cuStreamWaitEvent(own, event, 0) });
+                    let (seen, early) = (given.clone(), early.clone());
+                    let check = move || {
+                        let is_early = seen[thread].load(Ordering::Relaxed) < round;
+                        early.fetch_add(u32::from(is_early), Ordering::Relaxed);
+                    };
+                    ok(host_function(cuda, own, check));
+                }
+            });
+        }
+    });
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    assert_eq!(early.load(Ordering::Relaxed), 0);
+}
+
 /// One round of a thread: a stream, an event, memory, two kernels and a callback.
 fn mixed(cuda: &Driver, module: CUmodule, seed: u32) {
     let stream = match seed % 4 {

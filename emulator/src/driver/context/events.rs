@@ -40,6 +40,7 @@ fn record(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
         return Err(INVALID_HANDLE);
     }
     context.outside_of_captures()?;
+    let _turn = context.order.recording();
     event.set(Point::Stream(context.all_done()?));
     Ok(())
 }

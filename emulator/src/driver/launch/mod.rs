@@ -120,7 +120,9 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
     stream.is_recording()?;
     let events = std::mem::take(&mut asked.request.events);
-    let point = stream.give(call, Work::Kernel(prepare(function, &mut asked)?), Pace::Queued)?;
+    let kernel = Work::Kernel(prepare(function, &mut asked)?);
+    let _turn = (!events.is_empty()).then(|| stream.context.order.recording());
+    let point = stream.give(call, kernel, Pace::Queued)?;
     events.iter().for_each(|event| event.set(point.clone()));
     Ok(())
 }

@@ -11,7 +11,7 @@ mod task;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::state::{self, State, lock};
 pub(super) use completion::Completion;
@@ -39,6 +39,9 @@ pub(super) struct Order {
     queues: Mutex<Vec<Arc<Queue>>>,
     /// What all work that is given from now on comes after.
     gates: Mutex<Vec<Arc<Completion>>>,
+    /// Held while a point of the order is made and an event set to it: of two threads that record one event, the one whose point is
+    /// later sets it later.
+    records: Mutex<()>,
 }
 
 /// The work of a stream.
@@ -84,6 +87,11 @@ impl Order {
         let mut gates = lock(&self.gates);
         gates.retain(|gate| !gate.is_done());
         gates.extend(point.filter(|point| !point.is_done()));
+    }
+
+    /// To be held while a point of the order is made and an event set to it.
+    pub(super) fn recording(&self) -> MutexGuard<'_, ()> {
+        lock(&self.records)
     }
 
     /// The queues hold this: the cycle ends here.

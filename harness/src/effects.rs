@@ -6,6 +6,7 @@
 use crate::functions::{Function, Plain, Type};
 use crate::kind::Kind;
 use crate::ledger::{Mistake, Problem};
+use crate::lists::Listed;
 use crate::objects::{New, Object, Objects, Place};
 use crate::read::common_stream;
 use crate::rules::{Effect, Shares, Size};
@@ -252,6 +253,16 @@ impl Doing<'_> {
                     }
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// What a list of the driver's has is there, whoever made it.
+    pub(crate) fn lists(&self, objects: &mut Objects, listed: &Listed) {
+        for handle in &listed.handles {
+            if !is_live(objects, listed.kind, *handle) {
+                let new = New::of(listed.kind, *handle, Some((self.number, self.function.name)));
+                self.belongs(objects, New { context: self.context, ..new }, listed.owner);
             }
         }
     }

@@ -14,6 +14,7 @@ use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::launch::{Launch, Raw};
 use crate::ledger::Problem;
+use crate::lists;
 use crate::objects::Objects;
 use crate::procs;
 use crate::slots;
@@ -217,6 +218,10 @@ impl Inner {
         let results = real
             .filter(|real| *real == CUresult::SUCCESS)
             .map(|_| unsafe { decode::results(function, words) });
+        // SAFETY: 1: as above. Outside the lock: it may ask the driver.
+        let listed = results
+            .as_ref()
+            .and_then(|results| unsafe { lists::listed(&self.base, function, words, results) });
         let number = begun.call.number;
         let doing = Doing { number, function, words, context };
         let mut state = self.lock();
@@ -225,6 +230,7 @@ impl Inner {
         match (&results, real) {
             (Some(results), _) => {
                 doing.done(&mut state.objects, results);
+                listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
                 // SAFETY: 1: the results of this call.
                 arguments = unsafe { decode::received(function, results, &mut state.objects) };
             }

@@ -44,6 +44,7 @@ mod kernel;
 mod kind;
 mod launch;
 mod ledger;
+mod lists;
 mod objects;
 mod order;
 mod procs;

@@ -354,3 +354,37 @@ fn a_backtrace_says_where_it_was_made() {
     assert!(text.contains("a_backtrace_says_where_it_was_made"), "{text}");
     ok(unsafe { cuda.driver.cuEventDestroy(event) }).unwrap();
 }
+
+/// A driver gives the address of a node that is gone to one that a capture makes: what it lists is there.
+#[test]
+fn what_a_driver_lists_is_there_again() {
+    /// Destroys nothing, so that the driver lists a node which the spy takes for gone.
+    unsafe extern "C" fn keep(_: CUgraphNode) -> CUresult {
+        CUresult::SUCCESS
+    }
+    let emulator = cuda_emulator::driver();
+    let lookup = |name: &std::ffi::CStr| match name.to_str() {
+        Ok("cuGraphDestroyNode") => keep as pfn::cuGraphDestroyNode as *const std::ffi::c_void,
+        Ok(name) => emulator.address(name),
+        Err(_) => null(),
+    };
+    let base = std::sync::Arc::new(unsafe { Driver::from_lookup(lookup) });
+    let spy = cuda_harness::Spy::over(&base).unwrap();
+    let driver = spy.driver();
+    let (mut graph, mut node, mut listed, mut count) = (null_mut(), null_mut(), null_mut(), 1);
+    let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+    unsafe {
+        ok(driver.cuInit(0)).unwrap();
+        ok(driver.cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(driver.cuGraphAddEmptyNode(&mut node, graph, null(), 0)).unwrap();
+        ok(driver.cuGraphDestroyNode(node)).unwrap();
+        ok(driver.cuGraphNodeGetType(node, &mut kind)).unwrap();
+        assert_eq!(mistakes(&spy.ledger()), [(Mistake::DeadHandle, "node#1".to_owned())]);
+        ok(driver.cuGraphGetNodes(graph, &mut listed, &mut count)).unwrap();
+        assert_eq!((listed, count), (node, 1));
+        ok(driver.cuGraphNodeGetType(node, &mut kind)).unwrap();
+        assert_eq!(spy.ledger().problems().len(), 1, "it is another one");
+        ok(driver.cuGraphDestroy(graph)).unwrap();
+    }
+    assert!(spy.ledger().live().is_empty());
+}

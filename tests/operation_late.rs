@@ -10,9 +10,9 @@ mod support;
 
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
-    self, DeviceOperation, Either, OwnedKernelLaunch, RoundRobin, SchedulingPolicy, SingleStream, all,
-    allocate, block_on, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host, copy_to_pinned,
-    from_event, from_stream, in_flight, memset, select, select_all, value, zeroed, zip,
+    self, DeviceFuture, DeviceOperation, Either, OwnedKernelLaunch, RoundRobin, SchedulingPolicy,
+    SingleStream, all, allocate, block_on, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host,
+    copy_to_pinned, from_event, from_stream, in_flight, memset, select, select_all, value, zeroed, zip,
 };
 use cuda_launch::{
     AsyncKernelLaunch, CudaContext, CudaStream, DeviceBuffer, LaunchConfig, PinnedBuffer, cuda_module,
@@ -123,20 +123,30 @@ fn forgotten() -> MutexGuard<'static, Vec<Box<dyn Any + Send>>> {
     FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A future whose work is submitted and not done. The thread that waits for dropped ones makes the device work, too: where that was
+/// just now, another one.
+fn submitted<Op>(op: impl Fn() -> Op) -> DeviceFuture<Op>
+where
+    Op: DeviceOperation + 'static,
+    Op::Output: 'static,
+{
+    loop {
+        let mut future = op().future();
+        if poll_once(&mut future).is_pending() {
+            return future;
+        }
+    }
+}
+
 /// Submits each operation, then awaits, drops or forgets it.
 fn whatever_happens<Op>(op: impl Fn() -> Op) -> Op::Output
 where
     Op: DeviceOperation + 'static,
     Op::Output: 'static,
 {
-    let mut dropped = op().future();
-    assert!(poll_once(&mut dropped).is_pending());
-    drop(dropped);
-    let mut left = op().future();
-    assert!(poll_once(&mut left).is_pending());
-    forgotten().push(Box::new(left));
-    let mut elsewhere = op().future();
-    assert!(poll_once(&mut elsewhere).is_pending());
+    drop(submitted(&op));
+    forgotten().push(Box::new(submitted(&op)));
+    let elsewhere = submitted(&op);
     let moved = thread::spawn(move || drop(elsewhere));
     let output = awaited(op().future()).unwrap();
     moved.join().unwrap();

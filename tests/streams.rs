@@ -22,6 +22,7 @@ use cuda_launch::{
 use skip::skipped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 const SAXPY: &str = include_str!("../examples/kernels/saxpy.ptx");
 
@@ -418,12 +419,20 @@ fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
     let far = ctx.device().create_context(&ContextOptions::default()).unwrap();
     let fill =
         ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap();
-    let source = DeviceBuffer::from_host(&far.new_stream().unwrap(), &[1u32; 16]).unwrap();
+    let source = Arc::new(DeviceBuffer::from_host(&far.new_stream().unwrap(), &[1u32; 16]).unwrap());
     let mut x = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), 16).unwrap();
     for stream in [ctx.default_stream(), ctx.per_thread_stream()] {
-        std::thread::scope(|scope| {
-            scope.spawn(|| x.view_mut().copy_from_peer(&far.per_thread_stream(), &source).unwrap());
+        let (copied, when) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let (far, source) = (far.clone(), source.clone());
+        // It lives on: driver 580 never comes back from `cuCtxSynchronize` after a thread has ended whose own stream waited for an event
+        // and used memory of a pool, if there is a second context.
+        let thread = std::thread::spawn(move || {
+            x.view_mut().copy_from_peer(&far.per_thread_stream(), &source).unwrap();
+            copied.send(x).unwrap();
+            let _ = ends.recv();
         });
+        x = when.recv().unwrap();
         // SAFETY: 1 to 6: fill writes 16 numbers.
         unsafe {
             cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
@@ -431,5 +440,7 @@ fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
         }
         .unwrap();
         assert_eq!(x.to_host_vec(&stream).unwrap(), [5; 16]);
+        drop(end);
+        thread.join().unwrap();
     }
 }

@@ -89,8 +89,11 @@ fn a_function_knows_its_parameters_and_outlives_its_module_handle() {
     assert_eq!(list[1].ty.as_deref(), Some(".u32"));
     assert_eq!((f.name(), f.max_threads_per_block(), f.static_shared_memory()), ("fill", 1024, 0));
     assert!(f.max_dynamic_shared_memory() >= 48 * 1024 && f.registers().is_ok() && f.local_memory().is_ok());
-    let (block, grid) = f.max_potential_block_size(0).unwrap();
-    assert!((1..=1024).contains(&block) && grid > 0 && f.max_active_blocks(block, 0).unwrap() > 0);
+    let best = f.max_potential_block_size(0).unwrap();
+    let block = best.block_threads;
+    assert!(
+        (1..=1024).contains(&block) && best.min_grid_blocks > 0 && f.max_active_blocks(block, 0).unwrap() > 0
+    );
     let limit = f.context().limits().max_shared_memory_optin;
     f.set_max_dynamic_shared_memory(limit).unwrap();
     assert_eq!(f.max_dynamic_shared_memory(), limit);

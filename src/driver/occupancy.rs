@@ -132,7 +132,7 @@ impl CudaFunction {
         Ok(blocks.max(0) as u32)
     }
 
-    /// The block size, in threads, with the highest occupancy, and the smallest grid that reaches it, in blocks.
+    /// The block size with the highest occupancy, and the smallest grid that reaches it.
     ///
     /// Driver call: `cuOccupancyMaxPotentialBlockSize`, with `dynamic_shared` bytes for a block of any size.
     ///
@@ -140,16 +140,16 @@ impl CudaFunction {
     /// use cuda_launch::{CudaContext, LaunchConfig, load_kernel_module};
     /// # let ctx = CudaContext::new(0)?;
     /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
-    /// let (_blocks, threads) = f.max_potential_block_size(0)?;
-    /// let config = LaunchConfig::covering((1000, 1, 1), (threads, 1, 1));
-    /// assert_eq!(config.block_dim.0, threads);
+    /// let best = f.max_potential_block_size(0)?;
+    /// let config = LaunchConfig::covering((1000, 1, 1), (best.block_threads, 1, 1));
+    /// assert_eq!(config.grid_dim.0, 1000_u32.div_ceil(best.block_threads));
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
-    pub fn max_potential_block_size(&self, dynamic_shared: usize) -> Result<(u32, u32), Error> {
+    pub fn max_potential_block_size(&self, dynamic_shared: usize) -> Result<PotentialBlockSize, Error> {
         let (mut grid, mut block) = (0, 0);
         self.context().call(
             "cuOccupancyMaxPotentialBlockSize",
@@ -167,7 +167,7 @@ impl CudaFunction {
                 )
             },
         )?;
-        Ok((block.max(0) as u32, grid.max(0) as u32))
+        Ok(PotentialBlockSize { block_threads: block.max(0) as u32, min_grid_blocks: grid.max(0) as u32 })
     }
 
     /// The block size with the highest occupancy, if a block's dynamic shared memory depends on its size.

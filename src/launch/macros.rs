@@ -308,7 +308,7 @@ macro_rules! __cuda_launch_attributes {
         &[] as &[$crate::Attribute<'_>]
     };
     ($attributes:expr) => {
-        $crate::__private::AttributeList::attribute_list($attributes)
+        $crate::launch::AttributeList::attribute_list($attributes)
     };
 }
 

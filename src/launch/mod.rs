@@ -77,7 +77,8 @@ pub use device_node::DeviceNode;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{
-    ByValue, SliceMutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value,
+    AttributeList, ByValue, SliceMutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut,
+    value,
 };
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;

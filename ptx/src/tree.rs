@@ -39,6 +39,7 @@ pub struct Section<'a> {
 
 /// How a symbol is linked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Linkage {
     /// No directive: local to the module.
     #[default]
@@ -115,6 +116,7 @@ pub struct Directives {
 
 /// A state space (PTX ISA, "State Spaces").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Space {
     /// `.reg`
     Reg,
@@ -137,6 +139,7 @@ pub enum Space {
 /// A fundamental type (PTX ISA, "Fundamental Types" and "Alternate Floating-Point Data Formats").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each variant is the PTX type of that name
+#[non_exhaustive]
 pub enum Type {
     Pred,
     B8,
@@ -244,6 +247,7 @@ pub enum Literal {
 
 /// A statement of a function body.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Statement<'a> {
     /// `name:`
     Label(&'a str),
@@ -297,6 +301,7 @@ pub struct Instruction<'a> {
 
 /// An operand.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Operand<'a> {
     /// A register, special register (`%tid.x`), variable, function or label.
     Name(&'a str),

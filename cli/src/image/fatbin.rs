@@ -32,6 +32,7 @@ fn part(entry: &Entry<'_>, left: &mut Symbols) -> Result<Part, ImageError> {
     part.compression = entry.compression().map(|how| match how {
         Compression::Lz4 => "lz4",
         Compression::Zstd => "zstd",
+        _ => "unknown",
     });
     Ok(part)
 }

@@ -17,6 +17,7 @@ pub(super) fn file(file: &File) -> String {
                 ImageKind::Ptx => "ptx",
                 ImageKind::Cubin => "cubin",
                 ImageKind::Fatbin => "fatbin",
+                _ => "unknown",
             },
             "bytes": file.bytes.len(),
         }),

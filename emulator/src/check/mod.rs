@@ -15,10 +15,13 @@ pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 /// use cuda_emulator::Checks;
 ///
 /// assert_eq!(Checks::parse("init,race,barrier"), Some(Checks::ALL));
-/// assert_eq!(Checks::parse("race"), Some(Checks { races: true, ..Checks::NONE }));
+/// let mut races = Checks::NONE;
+/// races.races = true;
+/// assert_eq!(Checks::parse("race"), Some(races));
 /// assert_eq!(Checks::parse("leaks"), None);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Checks {
     /// Reads of uninitialised bytes: not written since they were allocated (`init`).
     pub uninitialised: bool,

@@ -39,6 +39,7 @@ pub enum EntryKind {
 
 /// How an entry is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Compression {
     /// One block of LZ4 without a frame (`-compress-mode=speed`, and the default of older toolkits).
     Lz4,

@@ -39,6 +39,7 @@ use crate::lexer::{Kind, Lexer};
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ImageKind {
     /// PTX text.
     Ptx,

@@ -213,6 +213,7 @@ impl<'a> Body<'a> {
                 }
             }
             Statement::Targets(_) | Statement::CallPrototype { .. } => {}
+            _ => return Err(Refusal::new("a kind of statement that the emulator does not have")),
         }
         Ok(())
     }

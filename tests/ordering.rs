@@ -8,6 +8,7 @@
 mod form;
 mod support;
 
+use cuda_launch::launch::slice;
 use cuda_launch::memory::SliceParts;
 use cuda_launch::{
     CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig,
@@ -105,6 +106,22 @@ fn a_crossing_is_one_record_and_one_wait() {
         rig.read(rig.a(), &y);
         assert_eq!(marks(), [], "the writer may read beside it");
     }
+}
+
+/// Also where it was set by name, after the launch was prepared.
+#[test]
+fn what_a_prepared_launch_only_reads_has_no_writer() {
+    let rig = Rig::new(FORMS[0]);
+    let (x, y, mut z) = (rig.buffer(), rig.buffer(), rig.buffer());
+    let mut builder = rig.b().launch_builder(&rig.f);
+    let mut launch = builder.named("from", slice(&x)).slice_mut(&mut z).prepare(ONE).unwrap();
+    launch.set_slice("from", &y).unwrap();
+    unsafe { launch.launch_on(rig.b()) }.unwrap();
+    reset();
+    rig.read(rig.a(), &y);
+    assert_eq!(marks(), [], "two readers");
+    unsafe { launch.launch_on(rig.b()) }.unwrap();
+    assert_eq!(marks(), []);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use cuda_launch::launch::{
     AccessPolicyWindow, AccessProperty, ClusterSchedulingPolicy, MemSyncDomain, PortableClusterMode,
     SharedMemoryMode, SynchronizationPolicy,
 };
+use cuda_launch::sys::CUaccessProperty;
 use cuda_launch::{
     Attribute, CudaContext, CudaEvent, CudaFunction, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch,
 };
@@ -172,6 +173,12 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
     let all = every_attribute(&event);
     assert_eq!(all.iter().map(|a| a.raw().id.0).collect::<Vec<_>>(), ids);
     assert!(all.iter().all(|a| a.since() >= 11080 && !a.name().contains("unknown")));
+    let window = unsafe { all[1].raw().value.accessPolicyWindow };
+    assert_eq!((window.base_ptr.addr(), window.num_bytes, window.hitRatio), (0x1000, 4096, 0.5));
+    assert_eq!(
+        (window.hitProp, window.missProp),
+        (CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING, CUaccessProperty::CU_ACCESS_PROPERTY_STREAMING)
+    );
     let grid = LaunchConfig::new((8, 1, 1), ONE.block_dim);
     unsafe {
         cuda_launch! { function: f, stream: stream, config: grid, args: [], attributes: all }

@@ -446,6 +446,7 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     #[cold]
+    #[inline(never)]
     fn from(kind: ErrorKind) -> Self {
         Self { kind: Kept::new(kind) }
     }

@@ -45,8 +45,15 @@ macro_rules! define {
             const MISSING: Table = Table { $($name: missing::$name),* };
         }
 
+        const TEXT: &str = concat!($(stringify!($name), "\0"),*);
+
         /// Every name, each with its NUL, one behind the other: pointers to 500 texts would be relocated at each start.
-        const NAMES: &str = concat!($(stringify!($name), "\0"),*);
+        /// A static: of a constant each crate that asks for a name would have a copy.
+        static NAMES: [u8; TEXT.len()] = {
+            let mut names = [0; TEXT.len()];
+            names.copy_from_slice(TEXT.as_bytes());
+            names
+        };
 
         /// Every function of the table, ascending by name.
         pub const FUNCTIONS: &[FunctionInfo] = &placed([$((stringify!($name).len(), $since)),*]);
@@ -86,9 +93,10 @@ impl FunctionInfo {
     ///
     /// 1. They are in [`NAMES`].
     const unsafe fn bytes(&self, count: usize) -> &'static [u8] {
-        const TEXT: *const u8 = NAMES.as_ptr();
         // SAFETY: in `NAMES`, by duty 1, which is never changed and always there.
-        unsafe { core::slice::from_raw_parts(TEXT.add(self.start as usize), count) }
+        unsafe {
+            core::slice::from_raw_parts((&raw const NAMES).cast::<u8>().add(self.start as usize), count)
+        }
     }
 }
 

@@ -48,6 +48,11 @@ impl Message {
 /// and does not move its fields.
 const FIELD: usize = 16;
 
+/// Whether the fields of a struct with one of these alignments may lie elsewhere than those of one with the other.
+const fn places_differ(one: usize, other: usize) -> bool {
+    one != other && (one < FIELD || other < FIELD)
+}
+
 /// Refuses a type that has not `size` bytes, or, unless `align` is 0, whose fields are aligned otherwise.
 ///
 /// `what` is what the image says, `given` the type's name in the source, `help` what to write instead.
@@ -60,8 +65,7 @@ pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize, help:
         let message = message.text("` has ").number(size_of::<T>()).text(unit).text(help);
         panic!("{}", message.as_str());
     }
-    let differs = align_of::<T>() != align && (align_of::<T>() < FIELD || align < FIELD);
-    if align != 0 && differs {
+    if align != 0 && places_differ(align_of::<T>(), align) {
         let message = message.text("` is aligned to ").number(align_of::<T>());
         let message = message.text(": its layout may differ").text(help).text(if align_of::<T>() < align {
             "; `#[repr(C, align(..))]` on the struct says the alignment"
@@ -75,6 +79,21 @@ pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize, help:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_alignments_below_that_of_any_field_move_fields() {
+        for (one, other, differ) in [
+            (8, 4, true),
+            (4, 8, true),
+            (8, 16, true),
+            (16, 8, true),
+            (16, 64, false),
+            (64, 16, false),
+            (8, 8, false),
+        ] {
+            assert_eq!(places_differ(one, other), differ, "{one} and {other}");
+        }
+    }
 
     #[test]
     fn messages_are_put_together() {

@@ -48,7 +48,7 @@ impl Display for RankError {
                 "no launcher says which rank this is: looked for {looked_for}; of these, set: {found:?}. Start it by torchrun, mpirun \
                  or srun, or try it with --local 2"
             ),
-            Self::Value { name, value, wanted } => write!(f, "{name} is {value:?}, and should be {wanted}"),
+            Self::Value { name, value, wanted } => write!(f, "{name} is {value:?}, not {wanted}"),
             Self::Device { local_rank, devices } => write!(
                 f,
                 "local rank {local_rank} has no device: this process sees {devices}. Start one process for each GPU of a node, and see \
@@ -91,7 +91,7 @@ impl Display for RankError {
             Self::Refused(why) => write!(f, "rank 0 says: {why}"),
             Self::Dead { rank, how } => write!(f, "rank {rank} is gone: {how}"),
             Self::Wrong { what, layer, index, found, wanted } => {
-                write!(f, "{what} {index} of layer {layer} is {found}, and should be {wanted}")
+                write!(f, "{what} {index} of layer {layer} is {found}, not {wanted}")
             }
             Self::Cuda(error) => error.fmt(f),
             Self::Start(reason) => write!(f, "a rank cannot be started: {reason}"),

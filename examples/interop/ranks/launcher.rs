@@ -67,7 +67,7 @@ impl Place {
 fn missing(lookup: impl Fn(&str) -> Option<String>) -> RankError {
     let sets = LAUNCHERS.iter().map(|it| format!("{} ({})", it.variables.join(", "), it.name));
     let sets = sets.collect::<Vec<_>>().join(" or ");
-    let looked_for = format!("{sets}; and {}", MEETING.join(", "));
+    let looked_for = format!("{sets}, and {}", MEETING.join(", "));
     let all = LAUNCHERS.iter().flat_map(|launcher| launcher.variables).chain(MEETING);
     RankError::Variables { looked_for, found: all.filter(|name| lookup(name).is_some()).collect() }
 }
@@ -147,7 +147,7 @@ mod tests {
         }
         assert!(error.contains(r#"set: ["RANK", "WORLD_SIZE"]"#), "{error}");
         let error = with(&[("RANK", "two"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0")]).unwrap_err();
-        assert_eq!(error, r#"RANK is "two", and should be a number"#);
+        assert_eq!(error, r#"RANK is "two", not a number"#);
         let error = with(&[("RANK", "2"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0")]).unwrap_err();
         assert_eq!(error, "rank 2 of 2 cannot take part: ranks are 0 to 1");
     }

@@ -11,6 +11,7 @@ mod train;
 mod watch;
 
 use cuda_launch::{CudaContext, CudaDevice};
+use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use nccl::{Comm, Nccl};
 use train::Training;
 use watch::Watch;
 
-const USAGE: &str = "\
+const USAGE: &str = "one of\n\
 ranks [--local N] [--steps N] [--elements N] [--within SECONDS] [--silence SECONDS]
   --local     starts N ranks on this machine, without a launcher
   --steps     of the training (3)
@@ -54,7 +55,7 @@ impl Options {
                 "--elements" => options.elements = parsed(&name, value)?,
                 "--within" => options.within = seconds(&name, value)?,
                 "--silence" => options.silence = seconds(&name, value)?,
-                _ => return Err(RankError::Value { name: "an option".into(), value: name, wanted: USAGE }),
+                _ => return Err(RankError::Value { name: "an argument".into(), value: name, wanted: USAGE }),
             }
         }
         Ok(options)
@@ -71,10 +72,7 @@ fn main() -> ExitCode {
         0 => as_launched(&options),
         count => local(count),
     });
-    ended.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        ExitCode::FAILURE
-    })
+    ended.unwrap_or_else(|error| failed(format!("{error}\n")))
 }
 
 /// Starts so many ranks of this program, and waits for them.
@@ -107,11 +105,14 @@ fn as_launched(options: &Options) -> Result<ExitCode, RankError> {
     let place = Place::find(|name| std::env::var(name).ok())?;
     match rank(&place, options) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => {
-            eprintln!("rank {}: {error}", place.rank);
-            Ok(ExitCode::FAILURE)
-        }
+        Err(error) => Ok(failed(format!("rank {}: {error}\n", place.rank))),
     }
+}
+
+/// Says so in one piece: other ranks write there, too.
+fn failed(line: String) -> ExitCode {
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    ExitCode::FAILURE
 }
 
 fn rank(place: &Place, options: &Options) -> Result<(), RankError> {
@@ -128,15 +129,15 @@ fn rank(place: &Place, options: &Options) -> Result<(), RankError> {
     context.bind()?;
     let Place { launcher, rank, world, .. } = place;
     println!("rank {rank} of {world} ({launcher}): {}, NCCL {}", context.device_name()?, nccl.version()?);
+    // Made first, dropped last: memory and modules are given back once NCCL has nothing on the device any more.
+    let mut training = Training::new(&context, place, options.elements)?;
     let comm = Comm::join(&nccl, place, id, &watch)?;
-    let mut training = Training::new(&context, place, &comm, options.elements)?;
     for step in 0..options.steps {
-        training.step()?;
+        training.step(&comm)?;
         println!("rank {rank}: step {step}");
     }
     training.check(options.steps)?;
     println!("rank {rank}: the sums over {world} ranks are right");
-    drop(training);
     comm.finish()?;
     watch.leave()
 }

@@ -34,7 +34,6 @@ struct Layer {
 /// This rank's part of the training.
 pub(crate) struct Training<'a> {
     place: &'a Place,
-    comm: &'a Comm<'a>,
     kernels: Kernels,
     compute: CudaStream,
     exchange: CudaStream,
@@ -47,12 +46,7 @@ fn target(rank: u32, layer: usize, index: usize) -> f32 {
 
 impl<'a> Training<'a> {
     /// Layers of so many weights, all zero.
-    pub(crate) fn new(
-        context: &CudaContext,
-        place: &'a Place,
-        comm: &'a Comm<'a>,
-        elements: u32,
-    ) -> Result<Self, RankError> {
+    pub(crate) fn new(context: &CudaContext, place: &'a Place, elements: u32) -> Result<Self, RankError> {
         let load = |image: &str, name| context.load_module(image)?.load_function(name);
         let kernels = Kernels {
             scale: load(include_str!("../../kernels/scale.ptx"), "scale")?,
@@ -69,11 +63,11 @@ impl<'a> Training<'a> {
             })
         };
         let layers = (0..LAYERS).map(layer).collect::<Result<_, _>>()?;
-        Ok(Self { place, comm, kernels, compute, exchange, layers })
+        Ok(Self { place, kernels, compute, exchange, layers })
     }
 
     /// One step: gradients, their sum over all ranks, new weights.
-    pub(crate) fn step(&mut self) -> Result<(), RankError> {
+    pub(crate) fn step(&mut self, comm: &Comm<'_>) -> Result<(), RankError> {
         let Kernels { scale, saxpy } = &self.kernels;
         for Layer { weights, targets, gradient } in &mut self.layers {
             let count = gradient.len() as u32;
@@ -94,7 +88,6 @@ impl<'a> Training<'a> {
                 }
             }?;
             let address = *gradient.parts().address();
-            let comm = self.comm;
             // SAFETY: 1: NCCL reads and writes the gradient alone, on this stream, to which `all_reduce` has submitted it when it returns;
             // it writes floats, and ends, or is aborted.
             unsafe {
@@ -114,7 +107,7 @@ impl<'a> Training<'a> {
                 }
             }?;
         }
-        self.comm.wait(&self.compute)
+        comm.wait(&self.compute)
     }
 
     /// Compares the sums of the last of so many steps, and the weights, with what the host computes.

@@ -200,6 +200,7 @@ impl<'a> Comm<'a> {
 impl Drop for Comm<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
+            self.watch.fail();
             // SAFETY: alive until here, and not used any more.
             unsafe { (self.nccl.ncclCommAbort)(self.raw) };
         }

@@ -24,7 +24,10 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How long the main thread has, once a rank is dead, to end by itself. What it calls may never return.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Where a process ends whose main thread did not.
+/// What a rank says of itself.
+const FAILED: &str = "it has failed, and says itself why";
+
+/// The status of a process whose main thread did not end.
 const STUCK: i32 = 3;
 
 /// The connections, and what was heard on them.
@@ -81,6 +84,13 @@ impl Watch {
         self.check()
     }
 
+    /// Tells the others that this rank has failed, before it does what may take long, or never end.
+    pub(crate) fn fail(&self) {
+        let shared = self.shared.clone();
+        shared.send(DEAD, shared.rank);
+        thread::spawn(move || shared.bury(shared.rank, FAILED.into()));
+    }
+
     /// Says goodbye, and waits until the others have: until then, any of them may still need the watch.
     pub(crate) fn leave(self) -> Result<(), RankError> {
         let shared = &self.shared;
@@ -126,10 +136,18 @@ impl Shared {
                     self.left.fetch_add(1, Ordering::Release);
                     return;
                 }
-                DEAD => break (u32::from_le_bytes(rank), format!("rank {peer} has noticed it")),
+                DEAD => match u32::from_le_bytes(rank) {
+                    rank if rank == peer => break (peer, FAILED.into()),
+                    rank => break (rank, format!("rank {peer} has noticed it")),
+                },
                 _ => break (peer, "it sends what is no message".into()),
             }
         };
+        self.bury(dead, how);
+    }
+
+    /// Remembers the death if it is the first, and ends this process if its main thread does not.
+    fn bury(&self, dead: u32, how: String) {
         if self.rank == 0 && self.dead.get().is_none() {
             // First: the main thread may end the process as soon as it knows.
             self.send(DEAD, dead);

@@ -205,6 +205,16 @@ fn a_killed_rank_is_named_by_the_others() {
 }
 
 #[test]
+fn a_rank_that_fails_tells_the_others() {
+    let Some(libraries) = Libraries::new() else { return };
+    let port = port();
+    let zero = libraries.rank(0, 2, port, &["--steps", "100000000", "--elements", "1000"]);
+    // It takes the sums of two layers for those of one, and finds them wrong.
+    libraries.rank(1, 2, port, &["--steps", "1", "--elements", "2000"]).fails("of layer 0 is ");
+    zero.fails("rank 1 is gone: it has failed");
+}
+
+#[test]
 fn a_rank_that_falls_silent_is_named() {
     let Some(libraries) = Libraries::new() else { return };
     let port = port();

@@ -98,6 +98,9 @@ pub(crate) fn destroy(driver: &Driver) -> c_int {
 /// Submits the sum to the stream.
 pub(crate) fn all_reduce(driver: &Driver, device: CUdeviceptr, count: usize, stream: CUstream) -> c_int {
     let Some(comm) = current() else { return SYSTEM };
+    if count == 0 {
+        return OK;
+    }
     submit(comm, driver, device, count, stream).err().unwrap_or(OK)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Why a rank ends before its work is done.
 #[derive(Debug)]
 pub(crate) enum RankError {
-    /// No launcher's variables are all there.
+    /// No launcher's variables are all there, or not those of the meeting.
     Variables { looked_for: String, found: Vec<&'static str> },
     /// A variable or an option has a value that is no such number.
     Value { name: String, value: String, wanted: &'static str },
@@ -45,8 +45,8 @@ impl Display for RankError {
         match self {
             Self::Variables { looked_for, found } => write!(
                 f,
-                "no launcher says which rank this is: looked for {looked_for}; of these, set: {found:?}. Start it by torchrun, mpirun \
-                 or srun, or try it with --local 2"
+                "which rank this is, and where rank 0 listens, is not said: looked for {looked_for}; of these, set: {found:?}. Start \
+                 it by torchrun, mpirun or srun, or try it with --local 2"
             ),
             Self::Value { name, value, wanted } => write!(f, "{name} is {value:?}, not {wanted}"),
             Self::Device { local_rank, devices } => write!(

@@ -280,7 +280,8 @@ fn what_is_not_rank_zero_is_told_apart() {
 #[test]
 fn what_is_missing_is_said() {
     let Some(libraries) = Libraries::new() else { return };
-    let ended = Rank::start(libraries.program(&[])).fails("no launcher says which rank this is");
+    let ended = Rank::start(libraries.program(&[]))
+        .fails("which rank this is, and where rank 0 listens, is not said");
     for variable in ["LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "SLURM_PROCID", "MASTER_ADDR"] {
         assert!(ended.errors.contains(variable), "{}", ended.errors);
     }

@@ -29,6 +29,7 @@
 //! | `device_node` | the handle of a graph node that kernels may update |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
+//! | `foreign` | work that other code submits, ordered like a launch |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
 //! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
 //! | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
@@ -48,6 +49,7 @@ mod check;
 mod cluster;
 mod config;
 mod device_node;
+pub(crate) mod foreign;
 mod given;
 mod guess;
 mod inline_vec;

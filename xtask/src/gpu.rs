@@ -53,7 +53,7 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("tool"), tool.iter())?;
     let interop = bin.join("interop");
     let package = ["--package", "cuda-launch-interop", "--profile", "gpu"];
-    put(&interop, build(&[&["build", "--examples"], &package[..]].concat())?.iter())?;
+    put(&interop, build(&[&["build", "--examples", "--bins"], &package[..]].concat())?.iter())?;
     put_library("cuda-launch-interop", "libcuda_launch_dlpack.so", &interop)?;
     fs::copy(root()?.join("examples/interop/dlpack.py"), interop.join("dlpack.py"))?;
     let size = finish(&folder)?;

@@ -142,6 +142,7 @@ interop() {
         one "interop $program" timeout 60 "$i/$program"
     done
     one "interop nccl" env ${nccl:+CUDA_LAUNCH_NCCL="$nccl"} timeout 120 "$i/nccl"
+    interop_ranks "$t" "$i/ranks" "$nccl"
     if command -v python3 >/dev/null; then
         one "interop dlpack" timeout 120 python3 "$i/dlpack.py" "$i/libcuda_launch_dlpack.so"
     else
@@ -164,6 +165,60 @@ a = p.ones(1 << 20, **({'device': 'cuda'} if '$program' == 'torch' else {}))
 assert float((a + a).sum()) == 2 << 20"
     done
     tail -n 20 "$logs"/interop-*.log
+}
+
+# rank NUMBER PORT COMMAND...: this process becomes that rank of two on this machine.
+rank() {
+    local number=$1 port=$2
+    shift 2
+    exec env RANK="$number" LOCAL_RANK="$number" WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$@"
+}
+
+# interop_ranks TOOL PROGRAM NCCL: one process for each of two GPUs.
+interop_ranks() {
+    local tool=$1 program=$2 gpus
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+    if [ "$CUDA_LAUNCH_DRIVER" = emulator ] || [ "$gpus" -lt 2 ]; then
+        echo "interop ranks: skipped, no two GPUs"
+        return
+    fi
+    if [ -n "$3" ]; then
+        export CUDA_LAUNCH_NCCL=$3
+    elif ! ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2'; then
+        echo "interop ranks: skipped, no NCCL"
+        return
+    fi
+    one "interop ranks" timeout 120 "$program" --local 2 --elements 16777216
+    one "interop ranks trace" traced_rank "$tool" "$program"
+    one "interop ranks killed" killed_rank "$program"
+    unset CUDA_LAUNCH_NCCL
+}
+
+# Rank 0 under `trace`: its sums run beside the kernels of the next layer.
+traced_rank() {
+    (rank 1 29411 timeout 120 "$2" --elements 16777216) &
+    local other=$! status=0
+    (rank 0 29411 env -u CUDA_LAUNCH_DRIVER timeout 120 "$1" trace --driver "$CUDA_LAUNCH_DRIVER" --output "$logs/ranks.json" \
+        -- "$2" --elements 16777216) || status=$?
+    wait "$other" && return "$status"
+}
+
+# Rank 1 is killed in the middle: rank 0 must say so, and end by itself.
+killed_rank() {
+    local log=$work/killed zero one status=0
+    (rank 0 29412 timeout 120 "$1" --steps 100000000) >"$log" 2>&1 &
+    zero=$!
+    (rank 1 29412 "$1" --steps 100000000) >"$log.1" 2>&1 &
+    one=$!
+    until grep -q 'step 2$' "$log" || ! kill -0 "$zero" 2>/dev/null; do
+        sleep 0.1
+    done
+    kill -KILL "$one"
+    local start=$SECONDS
+    wait "$zero" || status=$?
+    grep -v ': step ' "$log"
+    echo "rank 0 ended with status $status, $((SECONDS - start)) s after rank 1 was killed"
+    [ "$status" -eq 1 ] && grep -q 'rank 0: rank 1 is gone' "$log"
 }
 
 # Tests that hold up a stream while they go on. The last one starts itself with an empty variable, which it does not find under the

@@ -1,19 +1,25 @@
-//! As much of NCCL as the example calls, on the driver that `CUDA_LAUNCH_DRIVER` names: sums on the host, where the group
-//! ends, and prints each call with what it was given.
+//! As much of NCCL as the examples call, on the driver that `CUDA_LAUNCH_DRIVER` names: sums on the host, where the group
+//! ends or in the order of the stream, and prints each call with what it was given.
 
 #![allow(unsafe_code)] // C functions, called by a program that keeps to NCCL's rules.
 #![allow(non_snake_case)]
 
 use cuda_driver_sys::{CUcontext, CUdeviceptr, CUresult, CUstream, Driver};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-const OK: c_int = 0;
-/// `ncclUnhandledCudaError`, `ncclInvalidArgument`, `ncclInvalidUsage`
-const CUDA: c_int = 1;
+use crate::ranks;
+
+/// `ncclSuccess`, `ncclUnhandledCudaError`, `ncclSystemError`, `ncclInvalidArgument`, `ncclInvalidUsage`, `ncclInProgress`
+pub(crate) const OK: c_int = 0;
+pub(crate) const CUDA: c_int = 1;
+pub(crate) const SYSTEM: c_int = 2;
 const ARGUMENT: c_int = 4;
 const USAGE: c_int = 5;
+pub(crate) const IN_PROGRESS: c_int = 7;
+/// The communicator of several processes; those of `ncclCommInitAll` are small numbers.
+const RANKS: usize = 1 << 20;
 const FLOAT32: c_int = 7;
 
 static DRIVER: LazyLock<Option<Driver>> = LazyLock::new(|| {
@@ -44,7 +50,7 @@ fn state() -> std::sync::MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn cuda(code: CUresult) -> Result<(), c_int> {
+pub(crate) fn cuda(code: CUresult) -> Result<(), c_int> {
     if code == CUresult::SUCCESS { Ok(()) } else { Err(CUDA) }
 }
 
@@ -108,6 +114,13 @@ pub unsafe extern "C" fn ncclAllReduce(
     comm: *mut c_void,
     stream: CUstream,
 ) -> c_int {
+    if comm.addr() == RANKS {
+        let Some(driver) = DRIVER.as_ref() else { return CUDA };
+        if kind != FLOAT32 || operation != 0 || from != to {
+            return ARGUMENT;
+        }
+        return ranks::all_reduce(driver, to.addr() as CUdeviceptr, count, stream);
+    }
     let rank = comm.addr().wrapping_sub(1);
     eprintln!(
         "nccl AllReduce {rank} {from:p} -> {to:p} count={count} type={kind} op={operation} stream={stream:p}"
@@ -168,9 +181,94 @@ fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     cuda(unsafe { driver.cuCtxSetCurrent(before) })
 }
 
+/// What all ranks of a communicator are given.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct UniqueId([u8; 128]);
+
+/// What a communicator shall be: the oldest form that has `blocking`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Config {
+    size: usize,
+    magic: c_uint,
+    version: c_uint,
+    blocking: c_int,
+}
+
+/// Makes an identifier.
+///
+/// # Safety
+/// 1. `id` is an output.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclGetUniqueId(id: *mut UniqueId) -> c_int {
+    let Ok(port) = ranks::port() else { return SYSTEM };
+    let mut bytes = [0; 128];
+    bytes[..2].copy_from_slice(&port.to_le_bytes());
+    // SAFETY: the caller's duty 1.
+    unsafe { id.write(UniqueId(bytes)) };
+    OK
+}
+
+/// Begins to join the ranks with that identifier.
+///
+/// # Safety
+/// 1. `comm` is an output, `config` points to a configuration.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommInitRankConfig(
+    comm: *mut *mut c_void,
+    world: c_int,
+    id: UniqueId,
+    rank: c_int,
+    config: *const Config,
+) -> c_int {
+    eprintln!("nccl CommInitRankConfig {rank} of {world}");
+    // SAFETY: the caller's duty 1.
+    let config = unsafe { &*config };
+    let known = config.size == size_of::<Config>() && config.magic == 0xcafe_beef && config.version >= 21400;
+    if !known || config.blocking != 0 {
+        return ARGUMENT;
+    }
+    let [low, high, ..] = id.0;
+    ranks::join(rank as u32, world as u32, u16::from_le_bytes([low, high]));
+    // SAFETY: the caller's duty 1.
+    unsafe { comm.write(without_provenance_mut(RANKS)) };
+    IN_PROGRESS
+}
+
+/// Whether a non-blocking call is still going on, or how it ended.
+///
+/// # Safety
+/// 1. `state` is an output.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommGetAsyncError(_: *mut c_void, state: *mut c_int) -> c_int {
+    // SAFETY: the caller's duty 1.
+    unsafe { state.write(ranks::state()) };
+    OK
+}
+
+/// Ends a communicator whose work is done.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclCommFinalize(_: *mut c_void) -> c_int {
+    eprintln!("nccl CommFinalize");
+    OK
+}
+
+/// Ends a communicator whose work may never be done.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclCommAbort(_: *mut c_void) -> c_int {
+    eprintln!("nccl CommAbort");
+    ranks::abort();
+    OK
+}
+
 /// Ends a communicator.
 #[unsafe(no_mangle)]
 pub extern "C" fn ncclCommDestroy(comm: *mut c_void) -> c_int {
+    if comm.addr() == RANKS {
+        eprintln!("nccl CommDestroy");
+        return DRIVER.as_ref().map_or(CUDA, ranks::destroy);
+    }
     eprintln!("nccl CommDestroy {}", comm.addr().wrapping_sub(1));
     OK
 }
@@ -181,6 +279,7 @@ pub extern "C" fn ncclGetErrorString(code: c_int) -> *const c_char {
     match code {
         OK => c"no error",
         CUDA => c"unhandled cuda error",
+        SYSTEM => c"unhandled system error",
         ARGUMENT => c"invalid argument",
         USAGE => c"invalid usage",
         _ => c"unknown result code",

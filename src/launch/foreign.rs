@@ -1,0 +1,67 @@
+//! Work that other code submits to a stream of this crate, ordered like a launch.
+
+#![allow(unsafe_code)] // Declares a duty; calls nothing unsafe itself.
+
+use cuda_driver_sys::CUstream;
+
+use super::args::{ArgumentList, Memory};
+use crate::driver::{CudaStream, host_call};
+use crate::error::Error;
+use crate::ordering::Submission;
+
+/// What errors call it.
+const CALL: &str = "foundation::submit_with";
+
+/// Lets other code submit work to `stream` that uses this memory: a collective of NCCL, a product of cuBLAS, a driver call of your own.
+///
+/// The work is ordered as a launch with these arguments would be: it comes after all work on other streams that wrote the memory, or
+/// that used what it writes, and later work on other streams comes after it. `ptr(x)` in `arguments` is memory that it reads,
+/// `ptr_mut(x)` memory that it writes; `submit` is given the raw stream, whose context is current. What `submit` returns is returned.
+///
+/// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` if another context is current. Where another stream used a buffer last:
+/// `cuEventRecord` there, `cuStreamWaitEvent` here.
+///
+/// ```
+/// use cuda_launch::foundation::submit_with;
+/// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, Error, kernel_args};
+/// let ctx = CudaContext::new(0)?;
+/// let (compute, other) = (ctx.new_stream()?, ctx.new_stream()?);
+/// let x = DeviceBuffer::from_host(&compute, &[1u32, 2, 3])?;
+/// let mut y = DeviceBuffer::<u32>::uninit(&compute, 3)?;
+/// let (from, to) = (*x.parts().address(), *y.parts().address());
+/// // SAFETY: 1: reads twelve bytes of x and writes those of y, on the stream, before it returns.
+/// unsafe {
+///     submit_with(&other, kernel_args![ptr(x), ptr_mut(y)], |stream| {
+///         assert_eq!(ctx.driver().cuMemcpyDtoDAsync(to, from, 12, stream).0, 0);
+///         Ok::<(), Error>(())
+///     })
+/// }?;
+/// assert_eq!(y.to_host_vec(&compute)?, [1, 2, 3]); // after the copy on the other stream
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::is_context_mismatch`] for memory of another context, an error for a stream that captures and in a host function, and any
+/// error returned by the driver: `submit` was not called. Then what `submit` returns.
+///
+/// # Safety
+/// 1. What `submit` makes the device do with the memory is all submitted to the stream when it returns, or to streams that this
+///    one waits for; it stays inside the memory that `arguments` list, writes only what they list as written, leaves values there
+///    that the element types allow, and ends.
+pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
+    stream: &CudaStream,
+    arguments: L,
+    submit: impl FnOnce(CUstream) -> Result<R, E>,
+) -> Result<R, E> {
+    host_call::refuse(CALL)?;
+    stream.refuse_in_capture(CALL)?;
+    let memory = arguments.memory();
+    if let Some(stranger) = memory.stranger(stream.context()) {
+        stream.same_context(stranger, "a buffer among the arguments")?;
+    }
+    // Announced until `submit` has returned: what another thread finds in the meantime comes after it.
+    let mut work = Submission::on(stream);
+    memory.note(&mut work)?;
+    stream.context().bind()?;
+    submit(stream.raw())
+}

@@ -2,7 +2,9 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `harness` | the commands |
+//! | `emulated` | a program with the emulator as its driver |
+//! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
@@ -11,12 +13,15 @@
 mod bind;
 mod debug;
 mod doctor;
+mod emulated;
 mod failure;
 mod files;
+mod harness;
 mod image;
 mod inspect;
 mod occupancy;
 mod output;
+mod program;
 mod run;
 mod signature;
 mod style;
@@ -53,6 +58,8 @@ enum Command {
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
+    /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
+    Harness(harness::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +78,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
+        Command::Harness(arguments) => harness::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

@@ -4,8 +4,12 @@ use std::path::Path;
 
 /// The feature that brings the code of each, and the functions that it exports: nothing of Rust's, for a program that loads it may be a
 /// Rust program.
-const LIBRARIES: [(&str, &str, &str); 2] =
-    [("RECORDER", "cuda-launch-recorder", "cu*;"), ("EMULATE", "cuda-launch-emulator", "cu*;")];
+const LIBRARIES: [(&str, &str, &str); 4] = [
+    ("RECORDER", "cuda-launch-recorder", "cu*;"),
+    ("EMULATE", "cuda-launch-emulator", "cu*;"),
+    ("EMULATE", "cuda-launch-nvrtc", "nvrtc*; la_*;"),
+    ("EMULATE", "cuda-launch-nvjitlink", "nvJitLink*;"),
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -19,6 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let option = format!("cargo::rustc-link-arg-bin={library}=");
             println!("{option}-shared");
             println!("{option}-Wl,--version-script={}", exports.display());
+            // By which the auditor of `cuda-emulator-stand-ins` knows them.
+            println!("{option}-Wl,-soname,{library}");
         }
     }
     Ok(())

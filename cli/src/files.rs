@@ -81,14 +81,16 @@ impl Folder {
         &self.0
     }
 
-    /// Puts a file into it, under a name.
-    pub(crate) fn link(&self, name: &str, file: &Path) -> Result<(), Failure> {
+    /// Puts a file into it, under a name, which may have folders.
+    pub(crate) fn link(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
         let link = self.0.join(name);
+        let folder = link.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder).map_err(|error| Failure::io(Tried::Write, folder, &error))?;
         #[cfg(unix)]
         std::os::unix::fs::symlink(file, &link).map_err(|error| Failure::io(Tried::Write, &link, &error))?;
         #[cfg(not(unix))]
-        let _ = (file, link);
-        Ok(())
+        let _ = file;
+        Ok(link)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `harness` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `harness`, `emulate` | the commands |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
@@ -13,6 +13,7 @@
 mod bind;
 mod debug;
 mod doctor;
+mod emulate;
 mod emulated;
 mod failure;
 mod files;
@@ -60,9 +61,14 @@ enum Command {
     Trace(trace::Arguments),
     /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
     Harness(harness::Arguments),
+    /// Run a program without a GPU: on the emulator, with its compilers asked for PTX
+    Emulate(emulate::Arguments),
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = emulate::stand_in() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
@@ -79,6 +85,7 @@ fn main() -> ExitCode {
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
         Command::Harness(arguments) => harness::run(arguments, cli.json),
+        Command::Emulate(arguments) => emulate::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

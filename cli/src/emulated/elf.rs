@@ -22,7 +22,7 @@ const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
 
 /// A 64-bit little-endian ELF file.
-pub(super) struct Elf {
+pub(crate) struct Elf {
     file: File,
     folder: PathBuf,
     segments: Vec<Segment>,
@@ -44,15 +44,15 @@ struct Section {
 
 /// What its loader is told.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Dynamic {
-    pub(super) needed: Vec<String>,
-    pub(super) rpath: Option<String>,
-    pub(super) runpath: Option<String>,
+pub(crate) struct Dynamic {
+    pub(crate) needed: Vec<String>,
+    pub(crate) rpath: Option<String>,
+    pub(crate) runpath: Option<String>,
 }
 
 impl Elf {
     /// `None` for what cannot be read, or is no such file.
-    pub(super) fn open(path: &Path) -> Option<Self> {
+    pub(crate) fn open(path: &Path) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let head = part(&mut file, 0, 64)?;
         if head.get(..6) != Some(b"\x7fELF\x02\x01") {
@@ -95,22 +95,22 @@ impl Elf {
     }
 
     /// Whether a loader starts it: without one it opens no library.
-    pub(super) fn is_dynamic(&self) -> bool {
+    pub(crate) fn is_dynamic(&self) -> bool {
         self.segments.iter().any(|segment| matches!(segment.kind, DYNAMIC | INTERPRETER))
     }
 
     /// The contents of the first section of a name.
-    pub(super) fn section(&mut self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn section(&mut self, name: &str) -> Option<Vec<u8>> {
         let section = self.sections.iter().find(|section| section.name == name)?;
         part(&mut self.file, section.offset, section.bytes)
     }
 
-    pub(super) fn has_section(&self, name: &str) -> bool {
+    pub(crate) fn has_section(&self, name: &str) -> bool {
         self.sections.iter().any(|section| section.name == name)
     }
 
     /// Its libraries, and where it has them looked for.
-    pub(super) fn dynamic(&mut self) -> Dynamic {
+    pub(crate) fn dynamic(&mut self) -> Dynamic {
         let mut found = Dynamic::default();
         let Some(table) = self.segments.iter().find(|segment| segment.kind == DYNAMIC) else { return found };
         let table = part(&mut self.file, table.offset, table.bytes).unwrap_or_default();
@@ -144,7 +144,7 @@ impl Elf {
     }
 
     /// The folders of a search path, with `$ORIGIN` filled in.
-    pub(super) fn folders(&self, path: &str) -> Vec<PathBuf> {
+    pub(crate) fn folders(&self, path: &str) -> Vec<PathBuf> {
         let origin = self.folder.to_string_lossy();
         let filled = path.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
         filled.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()

@@ -1,7 +1,7 @@
 //! A program that is started with the emulator's `libcuda.so.1` (the file `cuda-launch-emulator`) as its driver.
 
-mod elf;
-mod reach;
+pub(crate) mod elf;
+pub(crate) mod reach;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -72,13 +72,13 @@ impl Check {
 /// The program, ready to be started, and the folder that it finds its driver in.
 pub(crate) struct Emulated {
     pub(crate) command: Command,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
 impl Emulated {
     pub(crate) fn new(options: &Options, json: bool) -> Result<Self, Failure> {
         let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
-        let library = beside(options.library.as_deref(), LIBRARY, "--library")?;
+        let library = beside(options.library.as_deref(), LIBRARY)?;
         let folder = Folder::new("emulated")?;
         folder.link("libcuda.so.1", &library)?;
         // As a toolkit's stub is called, which some programs open.
@@ -104,29 +104,41 @@ impl Emulated {
         Ok(Self { command, folder })
     }
 
-    /// Starts it, waits for its end, and answers with its exit code.
-    pub(crate) fn run(mut self, schema: &str) -> Result<Outcome, Failure> {
+    /// Starts it and waits for its end.
+    pub(crate) fn run(&mut self) -> Result<Finished, Failure> {
         let unreached = reach::problem(self.command.get_program());
         if let Some(why) = &unreached {
             note(why);
         }
-        let ended = program::run(&mut self.command)?;
-        Ok(outcome(schema, ended, unreached.as_deref()))
+        Ok(Finished { ended: program::run(&mut self.command)?, unreached })
     }
 }
 
-fn outcome(schema: &str, ended: Ended, unreached: Option<&str>) -> Outcome {
-    let answer: Value = json!({
-        "schema": schema,
-        "exit_code": ended.code,
-        "signal": ended.signal,
-        "not_reached": unreached,
-    });
-    // Standard output is the program's.
-    let text =
-        ended.signal.map(|signal| Columns::err().wrap(&format!("signal {signal} ended the program"), ""));
-    let text = text.unwrap_or_default();
-    Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) }
+/// A program that has ended.
+pub(crate) struct Finished {
+    ended: Ended,
+    /// Why its loader does not look where the emulator is.
+    pub(crate) unreached: Option<String>,
+}
+
+impl Finished {
+    /// Its exit code, with more to say and more fields.
+    pub(crate) fn outcome(self, schema: &str, more: &str, fields: Value) -> Outcome {
+        let mut answer: Value = json!({
+            "schema": schema,
+            "exit_code": self.ended.code,
+            "signal": self.ended.signal,
+            "not_reached": self.unreached,
+        });
+        if let (Some(answer), Value::Object(fields)) = (answer.as_object_mut(), fields) {
+            answer.extend(fields);
+        }
+        // Standard output is the program's.
+        let signal = self.ended.signal.map(|signal| format!("signal {signal} ended the program"));
+        let mut text = signal.map(|text| Columns::err().wrap(&text, "")).unwrap_or_default();
+        text += more;
+        Outcome { is_error: true, program: Some(self.ended.exit_code()), ..Outcome::new(text, answer) }
+    }
 }
 
 /// A word before the program starts.
@@ -136,7 +148,7 @@ fn note(why: &str) {
 }
 
 /// A library of this package: beside this program, where cargo builds and installs it.
-fn beside(given: Option<&Path>, name: &str, option: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));
     let candidate = given.map(Path::to_owned).or(beside);
@@ -144,7 +156,7 @@ fn beside(given: Option<&Path>, name: &str, option: &str) -> Result<PathBuf, Fai
     found.ok_or_else(|| {
         let message = format!(
             "the library `{name}` is not {}\n  help: `cargo install cuda-launch-cli` installs it beside the tool (on Linux with \
-             glibc), and `{option} FILE` names another place",
+             glibc)",
             given.map_or("beside this program".to_owned(), |path| path.display().to_string())
         );
         Failure::new(Exit::File, message)

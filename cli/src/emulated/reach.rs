@@ -11,7 +11,7 @@ use super::elf::Elf;
 const MAX_DEPTH: usize = 4;
 
 /// Why it does not; `None` where nothing speaks against it.
-pub(super) fn problem(program: &OsStr) -> Option<String> {
+pub(crate) fn problem(program: &OsStr) -> Option<String> {
     let path = file_of(program)?;
     let name = path.display();
     if changes_user(&path) {
@@ -42,7 +42,7 @@ pub(super) fn problem(program: &OsStr) -> Option<String> {
 }
 
 /// The file that the loader gets: of a script, its interpreter's.
-pub(super) fn file_of(program: &OsStr) -> Option<PathBuf> {
+pub(crate) fn file_of(program: &OsStr) -> Option<PathBuf> {
     let mut path = found(program)?;
     for _ in 0..MAX_DEPTH {
         let Some(next) = interpreter(&path) else { break };

@@ -1,6 +1,7 @@
 //! `cuda-launch harness -- PROGRAM`: a program of any language on the emulator, which fails, counts and writes down as it is told.
 
 use cuda_harness::{Environment, Error};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::emulated::{Emulated, Options};
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let variables = variables(arguments)?;
     let mut emulated = Emulated::new(&arguments.options, json)?;
     emulated.command.envs(variables);
-    emulated.run("cuda-launch.harness.1")
+    Ok(emulated.run()?.outcome("cuda-launch.harness.1", "", Value::Null))
 }
 
 /// What the library reads, tried here first: it would leave the program without a driver.

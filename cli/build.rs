@@ -6,7 +6,7 @@ use std::path::Path;
 /// Rust program.
 const LIBRARIES: [(&str, &str, &str); 4] = [
     ("RECORDER", "cuda-launch-recorder", "cu*;"),
-    ("EMULATE", "cuda-launch-emulator", "cu*;"),
+    ("EMULATE", "cuda-launch-emulator", "cu*; nvml*;"),
     ("EMULATE", "cuda-launch-nvrtc", "nvrtc*; la_*;"),
     ("EMULATE", "cuda-launch-nvjitlink", "nvJitLink*;"),
 ];

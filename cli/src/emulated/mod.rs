@@ -80,9 +80,10 @@ impl Emulated {
         let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
         let library = beside(options.library.as_deref(), LIBRARY)?;
         let folder = Folder::new("emulated")?;
-        folder.link("libcuda.so.1", &library)?;
-        // As a toolkit's stub is called, which some programs open.
-        folder.link("libcuda.so", &library)?;
+        // The second is what a toolkit's stub is called, which some programs open.
+        for name in ["libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"] {
+            folder.link(name, &library)?;
+        }
         let mut command = Command::new(program);
         command.args(rest).env("LD_LIBRARY_PATH", program::library_path(folder.path()));
         // Programs of the crate `cuda-launch`, too, for they may have an emulator of their own.

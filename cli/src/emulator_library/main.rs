@@ -1,9 +1,9 @@
-//! The emulator's `libcuda.so.1` for `cuda-launch harness` and `cuda-launch emulate`: a shared library that is linked as a program of
+//! The emulator's `libcuda.so.1` and `libnvidia-ml.so.1` for `cuda-launch harness` and `cuda-launch emulate`: a shared library that is linked as a program of
 //! this package, as the recorder is, because `cargo install` installs nothing else.
 
-/// Brings every function of the library into this file.
+/// Bring every function of the libraries into this file.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use emulated_cuda as _;
+use {cuda_emulator_nvml as _, emulated_cuda as _};
 
 /// Where `build.rs` makes a program, not a library.
 fn main() {

@@ -47,7 +47,8 @@
 //! As in a real driver, there is one state per process, no matter which table is used to access it. The same code as a
 //! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
-//! because the runtime requests undocumented tables from the driver, which the emulator does not provide.
+//! because the runtime asks a driver to prove that it is NVIDIA's, and the emulator does not answer. The tool's command
+//! `cuda-launch emulate` starts programs with it.
 //!
 //! # What is supported
 //!

@@ -32,6 +32,7 @@ pub(crate) struct Options {
         value_name = "LIST",
         num_args = 0..=1,
         require_equals = true,
+        hide_possible_values = true,
         value_delimiter = ',',
         default_missing_value = "init,race,barrier"
     )]

@@ -17,10 +17,10 @@ the code a launch faults, and all later calls answer it:
   cuda-launch harness --fail cuMemAlloc:2:OUT_OF_MEMORY --leaks -- ./program
   cuda-launch harness --fail launch:2:!700 -- ./program
 
-The program must use the driver API and bring PTX: programs over the CUDA runtime
-(<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is that of the
-program, or 128 and the number of the signal that ended it; 2 or 3 if it was not
-started.";
+The program must use the driver API and bring PTX: programs over the CUDA
+runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
+that of the program, or 128 and the number of the signal that ended it; 2 or 3
+if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

@@ -11,6 +11,10 @@ use support::{Run, compiled, emulator_library, finished, scratch, tool};
 /// A kernel that writes 7. The version is one that the emulator does not know.
 const PTX: &str = ".version 9.7\\n.target sm_90\\n.address_size 64\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
 
+/// The same in two pieces.
+const CALLS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.reg .b32 r) number;\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; .reg .b32 %n; ld.param.u64 %a, [p]; call (%n), number; st.global.u32 [%a], %n; ret; }\\n";
+const CALLED: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .func (.reg .b32 r) number { mov.u32 r, 7; ret; }\\n";
+
 /// NVRTC as far as a program here calls it: a cubin (which no emulator runs) for a real architecture, PTX for a virtual one.
 fn nvrtc() -> String {
     format!(
@@ -84,25 +88,30 @@ const RUN: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 typedef unsigned long long address;
-static int run(const void *image)
+static void *cuda;
+static void start(void)
 {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    cuda = dlopen("libcuda.so.1", RTLD_NOW);
     int (*init)(unsigned) = dlsym(cuda, "cuInit");
     int (*retain)(void **, int) = dlsym(cuda, "cuDevicePrimaryCtxRetain");
     int (*current)(void *) = dlsym(cuda, "cuCtxSetCurrent");
+    void *context;
+    init(0);
+    retain(&context, 0);
+    current(context);
+}
+static int run(const void *image)
+{
     int (*load)(void **, const void *) = dlsym(cuda, "cuModuleLoadData");
     int (*find)(void **, void *, const char *) = dlsym(cuda, "cuModuleGetFunction");
     int (*allocate)(address *, size_t) = dlsym(cuda, "cuMemAlloc_v2");
     int (*launch)(void *, int, int, int, int, int, int, int, void *, void **, void **) = dlsym(cuda, "cuLaunchKernel");
     int (*read)(void *, address, size_t) = dlsym(cuda, "cuMemcpyDtoH_v2");
-    void *context, *module, *function;
+    void *module, *function;
     address memory;
     unsigned number = 0;
     int code;
     void *parameters[] = {&memory};
-    init(0);
-    retain(&context, 0);
-    current(context);
     if ((code = load(&module, image)) || (code = find(&function, module, "seven")) || (code = allocate(&memory, 4)))
         return code;
     if ((code = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL)) || (code = read(&number, memory, 4)))
@@ -124,14 +133,15 @@ int main(int count, char **arguments)
     void *program;
     char *image;
     size_t size;
-    const char *options[] = {"-O3", arguments[2]};
+    const char *options[] = {"-DSEVEN=7", arguments[2]};
+    start();
     version(&major, &minor);
     printf("NVRTC %d.%d\n", major, minor);
     nvrtc = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
     int (*compile)(void *, int, const char **) = dlsym(nvrtc, "nvrtcCompileProgram");
     int (*cubin_size)(void *, size_t *) = dlsym(nvrtc, "nvrtcGetCUBINSize");
     int (*cubin)(void *, char *) = dlsym(nvrtc, "nvrtcGetCUBIN");
-    create(&program, "source", "name", 0, NULL, NULL);
+    create(&program, "extern \"C\" __global__ void seven(unsigned *p) { *p = 7; }", "seven.cu", 0, NULL, NULL);
     compile(program, 2, options);
     cubin_size(program, &size);
     image = malloc(size + 1);
@@ -152,13 +162,15 @@ int main(int count, char **arguments)
     int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
     const char *options[] = {"-arch=sm_90", "-lto"};
-    const char *ptx = "PTX_HERE";
-    int is_lto = !strcmp(arguments[2], "lto");
+    const char *pieces[] = {"WHOLE", "CALLS", "CALLED"};
+    int is_lto = !strcmp(arguments[2], "lto"), is_two = !strcmp(arguments[2], "two");
     void *link;
     char *image;
     size_t size;
+    start();
     create(&link, 1 + is_lto, options);
-    add(link, is_lto ? 3 : 2, ptx, strlen(ptx), "seven");
+    for (int i = is_two; i <= 2 * is_two; i++)
+        add(link, is_lto ? 3 : 2, pieces[i], strlen(pieces[i]) + 1, "piece");
     if (complete(link) || cubin_size(link, &size))
         return 95;
     image = malloc(size + 1);
@@ -215,30 +227,77 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
     let run = start("emulate", &[], &[program.to_str().unwrap(), "", "-arch=sm_90"]);
     assert_eq!(
         (run.code, run.out.as_str()),
-        (0, "NVRTC 99.1\noption -O3\noption -arch=compute_90\n"),
+        (0, "NVRTC 99.1\noption -DSEVEN=7\noption -arch=compute_90\n"),
         "{}",
         run.err
     );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// A program that links `whole`, or the pieces.
+fn linker(folder: &Path, whole: &str) -> PathBuf {
+    let source = LINKS.replace("WHOLE", whole).replace("CALLS", CALLS).replace("CALLED", CALLED);
+    compiled(folder, "links", &format!("{RUN}{source}"), &[]).unwrap()
+}
+
 #[test]
 fn nvjitlink_gives_the_ptx_that_it_links() {
     let folder = scratch("emulate-nvjitlink");
     let Some(nvjitlink) = library(&folder, "libnvJitLink.so.13", &nvjitlink()) else { return };
-    let source = format!("{RUN}{}", LINKS.replace("PTX_HERE", PTX));
-    let program = compiled(&folder, "links", &source, &[]).unwrap();
-    let (program, nvjitlink) = (program.to_str().unwrap(), nvjitlink.to_str().unwrap());
-    assert_eq!(start("harness", &[], &[program, nvjitlink, "ptx"]).code, 209);
-    let run = start("emulate", &[], &[program, nvjitlink, "ptx"]);
-    assert_eq!((run.code, run.out.as_str()), (0, "option -arch=sm_90\nlinked\n"), "{}", run.err);
-    let run = start("emulate", &[], &[program, nvjitlink, "lto"]);
-    assert_eq!(
-        (run.code, run.out.as_str()),
-        (0, "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
-        "{}",
-        run.err
-    );
+    let (program, nvjitlink) = (linker(&folder, PTX), nvjitlink.to_str().unwrap());
+    let program = program.to_str().unwrap();
+    for (what, printed) in [
+        ("ptx", "option -arch=sm_90\nlinked\n"),
+        ("two", "option -arch=sm_90\nlinked\n"),
+        ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
+    ] {
+        assert_eq!(start("harness", &[], &[program, nvjitlink, what]).code, 209, "a cubin is refused");
+        let run = start("emulate", &[], &[program, nvjitlink, what]);
+        assert_eq!((run.code, run.out.as_str()), (0, printed), "{what}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A compiler that `cargo xtask gate compilers` names.
+fn nvidias(name: &str) -> Option<String> {
+    let file = std::env::var(name).ok();
+    let is_needed = std::env::var_os("CUDA_LAUNCH_REQUIRE_COMPILERS").is_some();
+    assert!(file.is_some() || !is_needed, "{name} is not set");
+    support::skip::or_skip(file, format!("{name} names no library"))
+}
+
+/// NVIDIA's own, with which the stand-ins above are to agree.
+#[test]
+fn nvidias_compilers_are_served_as_the_others() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let (Some(nvrtc), Some(nvjitlink)) = (nvidias("CUDA_LAUNCH_NVRTC"), nvidias("CUDA_LAUNCH_NVJITLINK"))
+    else {
+        return;
+    };
+    // Where NVRTC of CUDA 13.0 finds its own libraries.
+    let beside = Path::new(&nvrtc).parent().unwrap();
+    let start = |command: &str, program: &[&str]| {
+        let mut line = tool();
+        line.env("LD_LIBRARY_PATH", beside).args([command, "--"]);
+        finished(&line.args(program).output().unwrap())
+    };
+    let folder = scratch("emulate-nvidia");
+    let Some(compiles) = compiled(&folder, "compiles", &format!("{RUN}{COMPILES}"), &[]) else { return };
+    let (compiles, links) = (compiles.to_str().unwrap(), linker(&folder, &PTX.replace("9.7", "8.0")));
+    let links = links.to_str().unwrap();
+    for program in [
+        [compiles, &nvrtc, "-arch=sm_90"],
+        [compiles, &nvrtc, "--gpu-architecture=sm_90a"],
+        [links, &nvjitlink, "ptx"],
+        [links, &nvjitlink, "two"],
+    ] {
+        let plain = start("harness", &program);
+        assert_eq!(plain.code, 209, "a cubin is refused: {program:?}: {}{}", plain.out, plain.err);
+        let run = start("emulate", &program);
+        assert_eq!(run.code, 0, "{program:?}: {}{}", run.out, run.err);
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -162,8 +162,8 @@ macro_rules! functions {
         // SAFETY: the name is the C function's, and so is the signature.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> u32 {
-            let answer = (move || -> Answer { $body })();
-            answer.err().unwrap_or(SUCCESS)
+            let answer = move || -> Answer { $body };
+            answer().err().unwrap_or(SUCCESS)
         }
     )*};
 }

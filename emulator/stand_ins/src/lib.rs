@@ -12,6 +12,7 @@
 //! | `real` | the program's own compilers |
 //! | `nvrtc`, `nvjitlink` | the functions in front of them |
 //! | `link_map` | what the loader keeps of a library |
+//! | `linked` | several pieces of PTX made one |
 //! | `version` | the `.version` of PTX |
 //!
 //! `CUDA_LAUNCH_EMULATE_FOLDER` names the folder in which the tool and the copies of the libraries leave each other word.
@@ -23,6 +24,8 @@ pub mod version;
 mod audit;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod link_map;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod linked;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod nvjitlink;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,4 +1,5 @@
-//! nvJitLink: gives the PTX that it was to link, or with `-lto` the PTX that it makes, where it is asked for a cubin.
+//! nvJitLink: gives the PTX that it was to link, made one by the emulator's linker, or with `-lto` the PTX that it makes, where it is asked
+//! for a cubin.
 //!
 //! It links in either case, so that what is wrong with the inputs is said as on a GPU.
 #![allow(unsafe_code)] // C functions, and calls of the program's own.
@@ -8,6 +9,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::linked::linked;
 use crate::real::{Compiler, forward};
 use crate::version::lower;
 
@@ -29,6 +31,8 @@ struct Link {
     ptx: Vec<Vec<u8>>,
     /// It got what is no PTX.
     has_others: bool,
+    /// What stands for the cubin, once it is complete.
+    image: Option<Vec<u8>>,
 }
 
 impl Link {
@@ -50,10 +54,11 @@ impl Link {
     }
 
     /// What stands for the cubin, if it is not nvJitLink's to make.
-    fn text(&self) -> Option<&[u8]> {
+    fn image(&self) -> Option<Vec<u8>> {
         match self.ptx.as_slice() {
-            [text] if !self.is_lto && !self.has_others => Some(text),
-            _ => None,
+            _ if self.is_lto || self.has_others => None,
+            [text] => Some(text.clone()),
+            pieces => linked(pieces),
         }
     }
 }
@@ -65,7 +70,7 @@ fn links() -> MutexGuard<'static, BTreeMap<usize, Link>> {
 }
 
 forward! { NvJitLink, INTERNAL;
-    nvJitLinkComplete nvJitLinkGetErrorLog nvJitLinkGetErrorLogSize nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
+    nvJitLinkGetErrorLog nvJitLinkGetErrorLogSize nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
     nvJitLinkGetLinkedLTOIR nvJitLinkGetLinkedLTOIRSize nvJitLinkGetLinkedPtxSize nvJitLinkVersion
 }
 
@@ -145,13 +150,27 @@ unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const 
     code
 }
 
+/// `nvJitLinkComplete`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
+    // SAFETY: it takes a handle.
+    let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
+    if code == SUCCESS
+        && let Some(link) = links().get_mut(&handle)
+    {
+        link.image = link.image();
+    }
+    code
+}
+
 /// `nvJitLinkGetLinkedCubinSize`
 // SAFETY: the name is the C function's, and so is the signature.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize) -> usize {
     let mut name = c"nvJitLinkGetLinkedCubinSize";
     if let Some(link) = links().get(&handle) {
-        if let Some(text) = link.text().filter(|_| !size.is_null()) {
+        if let Some(text) = link.image.as_ref().filter(|_| !size.is_null()) {
             // SAFETY: not null; by the function's contract a place for a size.
             unsafe { size.write(text.len()) };
             return SUCCESS;
@@ -170,7 +189,7 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize
 unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> usize {
     let is_lto = match links().get(&handle) {
         Some(link) => {
-            if let Some(text) = link.text().filter(|_| !cubin.is_null()) {
+            if let Some(text) = link.image.as_ref().filter(|_| !cubin.is_null()) {
                 // SAFETY: the place has the size that `nvJitLinkGetLinkedCubinSize` gave, which was that of the text.
                 unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
                 return SUCCESS;

@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use support::{compiled, emulator_library, finished, root, scratch, tool};
 
 /// What is in the way of a program: kinds and files, and the text for people.
@@ -52,7 +52,7 @@ const REGISTERED: &str =
     "__attribute__((section(\".nvFatBinSegment\"), used)) static int registered[6] = {1};\n";
 const MAIN: &str = "int main(void) { return 0; }\n";
 
-fn text(path: &PathBuf) -> String {
+fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 

@@ -8,7 +8,7 @@ const LIBRARIES: [(&str, &str, &str); 4] = [
     ("RECORDER", "cuda-launch-recorder", "cu*;"),
     ("EMULATE", "cuda-launch-emulator", "cu*; nvml*;"),
     ("EMULATE", "cuda-launch-nvrtc", "nvrtc*; la_*;"),
-    ("EMULATE", "cuda-launch-nvjitlink", "nvJitLink*;"),
+    ("EMULATE", "cuda-launch-nvjitlink", "nvJitLink*; __nvJitLink*;"),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

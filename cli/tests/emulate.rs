@@ -258,6 +258,26 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// As NVIDIA's header has the names in a program that is linked with it.
+#[test]
+fn names_with_versions_are_the_same_functions() {
+    let folder = scratch("emulate-versions");
+    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.12", &nvjitlink()) else { return };
+    let with_version = |text: &str| {
+        let mut parts = text.split("dlsym(library, \"nvJitLink");
+        let first = parts.next().unwrap().to_owned();
+        parts.fold(first, |made, part| {
+            made + "dlsym(library, \"__nvJitLink" + &part.replacen("\")", "_12_4\")", 1)
+        })
+    };
+    let source = with_version(&LINKS.replace("WHOLE", PTX));
+    assert!(source.contains("\"__nvJitLinkGetLinkedCubin_12_4\""), "{source}");
+    let program = compiled(&folder, "links", &format!("{RUN}{source}"), &[]).unwrap();
+    let run = start("emulate", &[], &[program.to_str().unwrap(), nvjitlink.to_str().unwrap(), "ptx"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "option -arch=sm_90\nlinked\n"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A compiler that `cargo xtask gate compilers` names.
 fn nvidias(name: &str) -> Option<String> {
     let file = std::env::var(name).ok();

@@ -236,3 +236,45 @@ unsafe extern "C" fn nvJitLinkDestroy(handle: *mut usize) -> usize {
     // SAFETY: it takes the place of a handle.
     unsafe { call(c"nvJitLinkDestroy", [handle as usize, 0, 0, 0, 0]) }
 }
+
+/// The names that NVIDIA's header gives these functions in programs that are linked with nvJitLink: one set for each version.
+macro_rules! of_versions {
+    ($($version:literal)*) => {$(
+        const _: () = {
+            of_version! { $version;
+                nvJitLinkAddData(handle: usize, kind: c_uint, data: *const u8, size: usize, name: *const c_char);
+                nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char);
+                nvJitLinkComplete(handle: usize);
+                nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char);
+                nvJitLinkDestroy(handle: *mut usize);
+                nvJitLinkGetErrorLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetErrorLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetInfoLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetInfoLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8);
+                nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize);
+                nvJitLinkGetLinkedLTOIR(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedLTOIRSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8);
+                nvJitLinkGetLinkedPtxSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+            }
+        };
+    )*};
+}
+
+macro_rules! of_version {
+    ($version:literal; $($name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("`__", stringify!($name), $version, "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(export_name = concat!("__", stringify!($name), $version))]
+        unsafe extern "C" fn $name($($argument: $type),*) -> usize {
+            // SAFETY: the same function by its other name.
+            unsafe { crate::nvjitlink::$name($($argument),*) }
+        }
+    )*};
+}
+
+of_versions! {
+    "_12_0" "_12_1" "_12_2" "_12_3" "_12_4" "_12_5" "_12_6" "_12_7" "_12_8" "_12_9"
+    "_13_0" "_13_1" "_13_2" "_13_3" "_13_4" "_13_5" "_13_6" "_13_7" "_13_8" "_13_9"
+}

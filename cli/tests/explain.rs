@@ -98,6 +98,11 @@ fn libraries_that_a_program_loads_are_looked_into() {
     assert_eq!(kinds, [("no-ptx".to_owned(), text(&kernels))], "{said}");
     let (kinds, said) = explained(&[&program, &text(&runtime)]);
     assert_eq!(kinds, [("runtime".to_owned(), text(&runtime))], "{said}");
+    // The runtime inside another library, as some packages have it.
+    let inside = "const char *constant(void) { return \"/cudart.shm.%x\"; }\n";
+    let inside = compiled(&folder, "libinside.so", inside, &["-shared", "-fPIC"]).unwrap();
+    let (kinds, said) = explained(&[&program, &text(&inside)]);
+    assert_eq!(kinds, [("runtime".to_owned(), text(&inside))], "{said}");
     // In a process that the program starts, too.
     let (kinds, _) = explained(&["sh", "-c", &format!("{program} {}; true", text(&kernels))]);
     assert_eq!(kinds, [("no-ptx".to_owned(), text(&kernels))]);

@@ -15,6 +15,8 @@ use crate::files::{self, Folder};
 /// Where nvcc puts kernels, and what has the CUDA runtime register them.
 const KERNELS: &str = ".nv_fatbin";
 const REGISTERED: &str = ".nvFatBinSegment";
+/// What NVIDIA's runtime has among its constants, in every version from 11.8 to 13.5.
+const RUNTIME: &[u8] = b"/cudart.shm.";
 /// The names that compilers are asked for by, in the order of `COMPILERS`.
 const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink", "nvidia-nvjitlink")];
 /// Of the newest architecture whose PTX the emulator runs.
@@ -77,46 +79,46 @@ pub(super) fn files(folder: &Folder, program: &OsStr) -> Vec<Reason> {
 }
 
 fn file(path: &Path) -> Vec<Reason> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let reason = |kind, why: &str, way: &str| Reason {
-        subject: path.display().to_string(),
-        kind,
-        why: why.to_owned(),
-        way: way.to_owned(),
+    let Some(mut elf) = Elf::open(path) else { return Vec::new() };
+    let is_cudart = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libcudart.so"));
+    let runtime = runtime(&mut elf, is_cudart).map(|(why, way)| ("runtime", why, way));
+    let kernels = elf.section(KERNELS).and_then(|kernels| without_ptx(&kernels)).map(|architectures| {
+        let why = format!("its kernels are machine code only, for {architectures}: the emulator runs PTX");
+        ("no-ptx", why, "build it with PTX, too: `-gencode arch=compute_90,code=compute_90`")
+    });
+    let reason = |(kind, why, way): (_, _, &str)| {
+        let subject = path.display().to_string();
+        Reason { subject, kind, why, way: way.to_owned() }
     };
-    let mut reasons = Vec::new();
-    if name.starts_with("libcudart.so") {
-        reasons.push(reason(
-            "runtime",
-            "the CUDA runtime was loaded. It asks a driver to prove that it is NVIDIA's, and the emulator does not answer: every call of \
-             it fails (operation not supported). Calls of the driver API beside it run",
-            "use the driver API for what must run here, or a machine with a GPU",
-        ));
-    }
-    let Some(mut elf) = Elf::open(path) else { return reasons };
+    runtime.into_iter().chain(kernels).map(reason).collect()
+}
+
+/// What a file has to do with the CUDA runtime, and what to do about it.
+fn runtime(elf: &mut Elf, is_cudart: bool) -> Option<(String, &'static str)> {
+    const PROOF: &str = "asks a driver to prove that it is NVIDIA's, and the emulator does not answer";
     if elf.has_section(REGISTERED) {
         let is_shared = elf.dynamic().needed.iter().any(|needed| needed.starts_with("libcudart.so"));
-        let how = if is_shared { "in libcudart.so" } else { "in this file (nvcc links it statically)" };
-        reasons.push(reason(
-            "runtime",
-            &format!(
-                "its kernels are launched by the CUDA runtime (<<<>>>), {how}. The runtime asks a driver to prove that it is NVIDIA's, \
-                 and the emulator does not answer"
-            ),
+        let place = if is_shared { "in libcudart.so" } else { "in this file (nvcc links it statically)" };
+        return Some((
+            format!("its kernels are launched by the CUDA runtime (<<<>>>), {place}. The runtime {PROOF}"),
             "make PTX of its kernels (`nvcc --ptx`) and load it by the driver API, or give that file to `cuda-launch run`; the program \
              as it is needs a GPU",
         ));
     }
-    if let Some(kernels) = elf.section(KERNELS) {
-        reasons.extend(without_ptx(&kernels).map(|architectures| {
-            reason(
-                "no-ptx",
-                &format!("its kernels are machine code only, for {architectures}: the emulator runs PTX"),
-                "build it with PTX, too: `-gencode arch=compute_90,code=compute_90`",
-            )
-        }));
-    }
-    reasons
+    let has_it = is_cudart || holds(&elf.section(".rodata").unwrap_or_default(), RUNTIME);
+    has_it.then(|| {
+        (
+            format!(
+                "it has the CUDA runtime in it, which {PROOF}: every call of the runtime fails (operation not supported). Calls of the \
+                 driver API beside it run"
+            ),
+            "use the driver API for what must run here, or a machine with a GPU",
+        )
+    })
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// The architectures of kernels that there are without PTX for a driver to compile; `None` where each fatbin has some, or none has a kernel.

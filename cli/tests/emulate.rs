@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Run, compiled, emulator_library, finished, scratch, tool};
+use support::{Run, TOOL, compiled, emulator_library, finished, scratch, tool};
 
 /// A kernel that writes 7. The version is one that the emulator does not know.
 const PTX: &str = ".version 9.7\\n.target sm_90\\n.address_size 64\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
@@ -358,6 +358,10 @@ fn ptxas_leaves_ptx() {
     let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
     assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
 
+    // Under another `emulate` it has that one's behind it, and comes to an end.
+    let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
+    assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+
     // The user's checks it first, and says what it has to say.
     let own = folder.join("own");
     std::fs::create_dir_all(&own).unwrap();
@@ -405,5 +409,5 @@ fn memory_and_exit_codes_are_as_asked() {
     assert_eq!((run.code, run.out.as_str()), (7, "3G 2\n"), "{}", run.err);
     let run = start("emulate", &["--json"], &["sh", "-c", "exit 7"]);
     let answer: Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!((&answer["schema"], &answer["exit_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));
+    assert_eq!((&answer["schema"], &answer["program_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));
 }

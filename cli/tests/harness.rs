@@ -125,7 +125,7 @@ fn exit_codes_and_signals_are_passed_on() {
     assert!(killed.code == 143 && killed.says("signal 15 ended the program"), "{}", killed.err);
     let answer = harness(&["--json"], &["sh", "-c", "echo words; exit 7"]);
     let value: Value = serde_json::from_str(&answer.out).unwrap();
-    assert_eq!((&value["schema"], &value["exit_code"]), (&"cuda-launch.harness.1".into(), &7.into()));
+    assert_eq!((&value["schema"], &value["program_code"]), (&"cuda-launch.harness.1".into(), &7.into()));
     assert!(answer.says("words"), "{}", answer.err);
     let absent = harness(&[], &["/no/such/program"]);
     assert!(absent.code == 3 && absent.says("/no/such/program"), "{}", absent.err);

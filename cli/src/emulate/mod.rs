@@ -31,10 +31,9 @@ const NOTES: &str = "\
 The program finds the emulator as libcuda.so.1. NVRTC, nvJitLink and ptxas are
 its own, asked for PTX where it wants a cubin: the emulator runs PTX. Programs
 over the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: it asks a driver to
-prove that it is NVIDIA's, and the emulator does not answer. docs/emulator.md has
-what runs.
-The exit code is that of the program, or 128 and the number of the signal that
-ended it; 2 or 3 if it was not started.";
+prove that it is NVIDIA's, and the emulator does not answer. docs/emulator.md
+has what runs, and the ways round. The exit code is that of the program, or 128
+and the number of the signal that ended it; 2 or 3 if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

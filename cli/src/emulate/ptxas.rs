@@ -31,7 +31,8 @@ pub(crate) fn stand_in() -> Option<ExitCode> {
 
 fn assemble(arguments: &[OsString]) -> ExitCode {
     if let Some(real) = std::env::var_os(REAL) {
-        match Command::new(&real).args(arguments).status() {
+        // One that is a stand-in itself, of `emulate` under `emulate`, has nothing behind it.
+        match Command::new(&real).args(arguments).env_remove(REAL).status() {
             Ok(status) if status.success() => {}
             Ok(status) => {
                 return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));

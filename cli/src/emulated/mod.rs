@@ -128,8 +128,8 @@ impl Finished {
     pub(crate) fn outcome(self, schema: &str, more: &str, fields: Value) -> Outcome {
         let mut answer: Value = json!({
             "schema": schema,
-            "exit_code": self.ended.code,
-            "signal": self.ended.signal,
+            "program_code": self.ended.code,
+            "program_signal": self.ended.signal,
             "not_reached": self.unreached,
         });
         if let (Some(answer), Value::Object(fields)) = (answer.as_object_mut(), fields) {

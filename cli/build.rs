@@ -1,19 +1,31 @@
-//! Links the program `cuda-launch-recorder` as a shared library that exports the functions of the driver: see
-//! `src/recorder/main.rs`.
+//! Links programs of this package as shared libraries that export C functions: see `src/recorder/main.rs`.
 
 use std::path::Path;
+
+/// The feature that brings the code of each, and the functions that it exports: nothing of Rust's, for a program that loads it may be a
+/// Rust program.
+const LIBRARIES: [(&str, &str, &str); 4] = [
+    ("RECORDER", "cuda-launch-recorder", "cu*;"),
+    ("EMULATE", "cuda-launch-emulator", "cu*; nvml*;"),
+    ("EMULATE", "cuda-launch-nvrtc", "nvrtc*; la_*;"),
+    ("EMULATE", "cuda-launch-nvjitlink", "nvJitLink*; __nvJitLink*;"),
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|it| it == value);
     let supported = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    if supported && std::env::var_os("CARGO_FEATURE_RECORDER").is_some() {
-        let exports = Path::new(&std::env::var("OUT_DIR")?).join("exports");
-        // Nothing of Rust's: a program that is traced may be a Rust program.
-        std::fs::write(&exports, "{ global: cu*; local: *; };\n")?;
-        let option = "cargo::rustc-link-arg-bin=cuda-launch-recorder=";
-        println!("{option}-shared");
-        println!("{option}-Wl,--version-script={}", exports.display());
+    let folder = std::env::var("OUT_DIR")?;
+    for (feature, library, exported) in LIBRARIES {
+        if supported && std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some() {
+            let exports = Path::new(&folder).join(library);
+            std::fs::write(&exports, format!("{{ global: {exported} local: *; }};\n"))?;
+            let option = format!("cargo::rustc-link-arg-bin={library}=");
+            println!("{option}-shared");
+            println!("{option}-Wl,--version-script={}", exports.display());
+            // By which the auditor of `cuda-emulator-stand-ins` knows them.
+            println!("{option}-Wl,-soname,{library}");
+        }
     }
     Ok(())
 }

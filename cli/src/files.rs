@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure, Tried};
 
@@ -52,5 +52,51 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
         // Made by somebody else meanwhile, or a link that leads nowhere yet.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// A folder for what a program that is started finds; gone at the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
+    pub(crate) fn new(purpose: &str) -> Result<Self, Failure> {
+        #[cfg_attr(not(unix), allow(unused_mut, reason = "the mode is Unix's"))]
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let mut number = 0_u32;
+        loop {
+            let name = format!("cuda-launch-{purpose}-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match builder.create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(Failure::io(Tried::Write, &path, &error)),
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Puts a file into it, under a name, which may have folders.
+    pub(crate) fn link(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
+        let link = self.0.join(name);
+        let folder = link.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder).map_err(|error| Failure::io(Tried::Write, folder, &error))?;
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(file, &link).map_err(|error| Failure::io(Tried::Write, &link, &error))?;
+        #[cfg(not(unix))]
+        let _ = file;
+        Ok(link)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left in a folder for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

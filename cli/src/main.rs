@@ -2,7 +2,9 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `harness`, `emulate` | the commands |
+//! | `emulated` | a program with the emulator as its driver |
+//! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
@@ -11,12 +13,16 @@
 mod bind;
 mod debug;
 mod doctor;
+mod emulate;
+mod emulated;
 mod failure;
 mod files;
+mod harness;
 mod image;
 mod inspect;
 mod occupancy;
 mod output;
+mod program;
 mod run;
 mod signature;
 mod style;
@@ -53,9 +59,16 @@ enum Command {
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
+    /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
+    Harness(harness::Arguments),
+    /// Run a program without a GPU: on the emulator, with its compilers asked for PTX
+    Emulate(emulate::Arguments),
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = emulate::stand_in() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
@@ -71,6 +84,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
+        Command::Harness(arguments) => harness::run(arguments, cli.json),
+        Command::Emulate(arguments) => emulate::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

@@ -47,7 +47,8 @@
 //! As in a real driver, there is one state per process, no matter which table is used to access it. The same code as a
 //! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
-//! because the runtime requests undocumented tables from the driver, which the emulator does not provide.
+//! because the runtime asks a driver to prove that it is NVIDIA's, and the emulator does not answer. The tool's command
+//! `cuda-launch emulate` starts programs with it.
 //!
 //! # What is supported
 //!
@@ -127,6 +128,8 @@ pub use driver::{
     LiveHandles, driver, faults, forget_written, last_fault, live_handles, set_checks, symbol_address,
     take_findings, unsupported_calls,
 };
+#[doc(hidden)]
+pub use driver::{NvmlDevice, nvml_devices};
 pub use engine::{Fault, FaultKind};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page

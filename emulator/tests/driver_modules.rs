@@ -71,7 +71,7 @@ fn machine_code_is_refused_with_a_sentence() {
     for name in ["vecadd_sm90.cubin", "vecadd_sm80.cubin"] {
         let (code, error, _) = load_with_logs(&cuda, image(name).as_ptr().cast());
         assert_eq!(code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
-        assert!(error.contains("the emulator runs PTX only"), "{error}");
+        assert!(error.contains("the emulator runs PTX only") && error.contains("--explain"), "{error}");
     }
     // Other ELF files are no images.
     let mut other = image("vecadd_sm90.cubin");

@@ -238,7 +238,8 @@ fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
     tests.args(gpu::TESTS_OF_COMPILERS.iter().flat_map(|test| ["--test", test]));
-    let mut tool = cargo(&["test", "--package", "cuda-launch-cli", "--test", "sources"])?;
+    let mut tool =
+        cargo(&["test", "--package", "cuda-launch-cli", "--test", "sources", "--test", "emulate"])?;
     let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
     let mut example = cargo(&["run", "--package", "cuda-launch-examples", "--example", "compile"])?;
     for name in bindgen::COMPILERS {

@@ -1,6 +1,5 @@
 //! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the file `cuda-launch-recorder`) as its driver.
 
-mod program;
 mod summary;
 
 use serde_json::Value;
@@ -11,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::{Exit, Failure, Tried};
-use crate::files;
+use crate::files::{self, Folder};
 use crate::output::Outcome;
+use crate::program;
 use summary::Summary;
 
 /// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
@@ -49,9 +49,10 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let recorder = recorder(arguments.recorder.as_deref())?;
     let driver = driver(arguments.driver.as_deref())?;
     files::try_to_write(&arguments.output)?;
-    let folder = Folder::new(&recorder)?;
-    let lines = folder.0.join("lines");
-    let ended = program::run(&mut command(arguments, json, &recorder, &driver, &folder.0)?)?;
+    let folder = Folder::new("trace")?;
+    folder.link("libcuda.so.1", &recorder)?;
+    let lines = folder.path().join("lines");
+    let ended = program::run(&mut command(arguments, json, &recorder, &driver, folder.path())?)?;
     let summary = convert(&lines, &arguments.output)?;
     let (text, answer) = summary.show(&arguments.output, ended);
     Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
@@ -92,47 +93,6 @@ fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
     }
 }
 
-/// A folder in which the recorder is called `libcuda.so.1`; gone at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(recorder: &Path) -> Result<Self, Failure> {
-        let folder = Self(Self::make()?);
-        let link = folder.0.join("libcuda.so.1");
-        #[cfg(unix)]
-        std::os::unix::fs::symlink(recorder, &link)
-            .map_err(|error| Failure::io(Tried::Write, &link, &error))?;
-        #[cfg(not(unix))]
-        let _ = (recorder, link);
-        Ok(folder)
-    }
-
-    /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
-    fn make() -> Result<PathBuf, Failure> {
-        #[cfg_attr(not(unix), allow(unused_mut, reason = "the mode is Unix's"))]
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        let mut number = 0_u32;
-        loop {
-            let name = format!("cuda-launch-trace-{}-{number}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            match builder.create(&path) {
-                Ok(()) => return Ok(path),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Failure::io(Tried::Write, &path, &error)),
-            }
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left in a folder for temporary files harms nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The program, with the recorder before its driver.
 fn command(
     arguments: &Arguments,
@@ -142,11 +102,7 @@ fn command(
     folder: &Path,
 ) -> Result<Command, Failure> {
     let (program, rest) = arguments.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
-    let mut path = folder.as_os_str().to_owned();
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
-        path.push(":");
-        path.push(before);
-    }
+    let path = program::library_path(folder);
     let mut command = Command::new(program);
     command
         .args(rest)

@@ -61,6 +61,23 @@ pub(crate) fn recorder() -> Option<PathBuf> {
     or_skip(built.filter(|file| file.exists()), "the recorder is not here")
 }
 
+/// The emulator's library, which cargo builds with the tool, too.
+pub(crate) fn emulator_library() -> Option<PathBuf> {
+    let built = option_env!("CARGO_BIN_EXE_cuda-launch-emulator").map(PathBuf::from);
+    or_skip(built.filter(|file| file.exists()), "the emulator's library is not here")
+}
+
+/// A program or a library made of C; `None` where there is no compiler.
+pub(crate) fn compiled(folder: &Path, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
+    let (file, made) = (folder.join(name).with_extension("c"), folder.join(name));
+    std::fs::write(&file, source).unwrap();
+    let mut command = Command::new("cc");
+    command.args(["-o"]).arg(&made).arg(&file).args(options).arg("-ldl");
+    let output = or_skip(command.output().ok(), "there is no C compiler here")?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(made)
+}
+
 /// What a run of the tool leaves.
 pub(crate) struct Run {
     pub(crate) code: i32,

@@ -32,6 +32,8 @@ mod unimplemented;
 mod work;
 
 pub use check::{forget_written, set_checks, take_findings};
+#[doc(hidden)]
+pub use device::nvml::{NvmlDevice, nvml_devices};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, symbol_address};
 pub use unimplemented::unsupported_calls;

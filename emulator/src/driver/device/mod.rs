@@ -1,6 +1,7 @@
 //! `cuDevice*`: devices of an H200's shape, under a name of their own.
 
 pub(super) mod attributes;
+pub(super) mod nvml;
 pub(super) mod peer;
 
 use cuda_driver_sys::*;

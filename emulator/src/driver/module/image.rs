@@ -90,7 +90,9 @@ fn cubin(header: &[u8]) -> Refusal {
         {
             Refusal::new(
                 CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
-                "error   : this is a cubin, machine code for a GPU: the emulator runs PTX only".into(),
+                "error   : this is a cubin, machine code for a GPU: the emulator runs PTX only (`cuda-launch emulate` has \
+                 compilers give PTX, and with `--explain` it says what made this)"
+                    .into(),
             )
         }
         _ => CUresult::CUDA_ERROR_INVALID_IMAGE.into(),
@@ -110,7 +112,8 @@ fn fatbin(bytes: &[u8]) -> Result<String, Refusal> {
     let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && entry.arch().sm <= 90;
     let best = fatbin.entries().iter().filter(fits).max_by_key(|entry| entry.arch().sm);
     let entry = best.ok_or_else(|| {
-        let log = "error   : the fatbin has no PTX for sm_90 or older, and the emulator runs PTX only";
+        let log = "error   : the fatbin has no PTX for sm_90 or older, and the emulator runs PTX only (`cuda-launch emulate \
+                   --explain` names the file that it is in)";
         Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log.into())
     })?;
     plain(entry)

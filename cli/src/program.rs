@@ -1,23 +1,25 @@
-//! The program that is traced, and signals: whoever ends it still gets the timeline of what it did.
+//! The program that a command starts, and signals: whoever ends it still gets what the command makes of it.
 //!
 //! A signal of the terminal (^C) goes to the program too, as both are in the foreground; one that was sent to this process alone is
 //! handed on. Either way the program decides what it does, and this process waits for its end.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::failure::{Failure, Tried};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
     /// The number of the signal that ended it.
-    pub(super) signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 impl Ended {
     /// As shells have it.
-    pub(super) fn exit_code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         let code = self.code.or(self.signal.map(|signal| 128 + signal));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
     }
@@ -33,8 +35,18 @@ impl From<ExitStatus> for Ended {
     }
 }
 
+/// `LD_LIBRARY_PATH` with this folder first.
+pub(crate) fn library_path(folder: &Path) -> OsString {
+    let mut path = folder.as_os_str().to_owned();
+    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
+        path.push(":");
+        path.push(before);
+    }
+    path
+}
+
 /// Starts it and waits for its end.
-pub(super) fn run(command: &mut Command) -> Result<Ended, Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<Ended, Failure> {
     #[cfg(unix)]
     signals::catch();
     let ended = command.spawn().and_then(|mut child| {

@@ -1,0 +1,148 @@
+//! Why a program cannot run on the emulator, and the nearest way round: by what it looked for, what it loaded, and what is in these
+//! files.
+
+use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
+use cuda_ptx::image::{EntryKind, Fatbin};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::emulated::{elf::Elf, reach};
+use crate::failure::Failure;
+use crate::files::{self, Folder};
+
+/// Where nvcc puts kernels, and what has the CUDA runtime register them.
+const KERNELS: &str = ".nv_fatbin";
+const REGISTERED: &str = ".nvFatBinSegment";
+/// What NVIDIA's runtime has among its constants, in every version from 11.8 to 13.5.
+const RUNTIME: &[u8] = b"/cudart.shm.";
+/// The names that compilers are asked for by, in the order of `COMPILERS`.
+const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink", "nvidia-nvjitlink")];
+/// Of the newest architecture whose PTX the emulator runs.
+const NEWEST: u32 = 90;
+
+/// What is in the way, in what, and what to do.
+pub(super) struct Reason {
+    pub(super) subject: String,
+    kind: &'static str,
+    pub(super) why: String,
+    pub(super) way: String,
+}
+
+impl Reason {
+    pub(super) fn json(&self) -> Value {
+        json!({ "subject": self.subject, "kind": self.kind, "why": self.why, "way": self.way })
+    }
+
+    /// What `reach` found, which names its help in its second line.
+    pub(super) fn of_program(program: &OsStr, why: &str) -> Self {
+        let (why, way) = why.split_once("\n  help: ").unwrap_or((why, "start another program"));
+        let subject = program.to_string_lossy().into_owned();
+        Self { subject, kind: "not-reached", why: why.to_owned(), way: way.to_owned() }
+    }
+}
+
+/// Has the loader's auditor write down what is loaded.
+pub(super) fn start(folder: &Folder) -> Result<(), Failure> {
+    files::write(&folder.path().join(LOADED), b"")
+}
+
+/// The compilers that the program looked for and did not find.
+pub(super) fn absent(folder: &Folder) -> Vec<Reason> {
+    let word = |compiler: &str, ending: &str| {
+        std::fs::read_to_string(folder.path().join(STAND_INS).join(format!("{compiler}{ending}"))).ok()
+    };
+    let compilers = COMPILERS.iter().zip(PACKAGES);
+    let absent = compilers.filter_map(|(compiler, (name, package))| {
+        let asked = word(compiler, ASKED).filter(|_| word(compiler, FOUND).is_none())?;
+        Some(Reason {
+            subject: name.to_owned(),
+            kind: "no-compiler",
+            why: format!("the program looked for {asked}, and it is not on this machine"),
+            way: format!(
+                "`pip install {package}` in its environment, or install the CUDA toolkit: `emulate` has no compiler of its own"
+            ),
+        })
+    });
+    absent.collect()
+}
+
+/// What is in the program's file, and in the libraries that it loaded.
+pub(super) fn files(folder: &Folder, program: &OsStr) -> Vec<Reason> {
+    let loaded = std::fs::read(folder.path().join(LOADED)).unwrap_or_default();
+    let loaded = String::from_utf8_lossy(&loaded).into_owned();
+    let program = reach::file_of(program).map(|path| path.display().to_string());
+    let names: BTreeSet<&str> =
+        loaded.lines().chain(program.as_deref()).filter(|name| !name.is_empty()).collect();
+    names.into_iter().flat_map(|name| file(Path::new(name))).collect()
+}
+
+fn file(path: &Path) -> Vec<Reason> {
+    let Some(mut elf) = Elf::open(path) else { return Vec::new() };
+    let is_cudart = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libcudart.so"));
+    let runtime = runtime(&mut elf, is_cudart).map(|(why, way)| ("runtime", why, way));
+    let kernels = elf.section(KERNELS).and_then(|kernels| without_ptx(&kernels)).map(|architectures| {
+        let why = format!("its kernels are machine code only, for {architectures}: the emulator runs PTX");
+        ("no-ptx", why, "build it with PTX, too: `-gencode arch=compute_90,code=compute_90`")
+    });
+    let reason = |(kind, why, way): (_, _, &str)| {
+        let subject = path.display().to_string();
+        Reason { subject, kind, why, way: way.to_owned() }
+    };
+    runtime.into_iter().chain(kernels).map(reason).collect()
+}
+
+/// What a file has to do with the CUDA runtime, and what to do about it.
+fn runtime(elf: &mut Elf, is_cudart: bool) -> Option<(String, &'static str)> {
+    const PROOF: &str = "asks a driver to prove that it is NVIDIA's, and the emulator does not answer";
+    if elf.has_section(REGISTERED) {
+        let is_shared = elf.dynamic().needed.iter().any(|needed| needed.starts_with("libcudart.so"));
+        let place = if is_shared { "in libcudart.so" } else { "in this file (nvcc links it statically)" };
+        return Some((
+            format!("its kernels are launched by the CUDA runtime (<<<>>>), {place}. The runtime {PROOF}"),
+            "make PTX of its kernels (`nvcc --ptx`) and load it by the driver API, or give that file to `cuda-launch run`; the program \
+             as it is needs a GPU",
+        ));
+    }
+    let has_it = is_cudart || holds(&elf.section(".rodata").unwrap_or_default(), RUNTIME);
+    has_it.then(|| {
+        (
+            format!(
+                "it has the CUDA runtime in it, which {PROOF}: every call of the runtime fails (operation not supported). Calls of the \
+                 driver API beside it run"
+            ),
+            "use the driver API for what must run here, or a machine with a GPU",
+        )
+    })
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The architectures of kernels that there are without PTX for a driver to compile; `None` where each fatbin has some, or none has a kernel.
+fn without_ptx(section: &[u8]) -> Option<String> {
+    let mut rest = section;
+    let mut architectures = BTreeSet::new();
+    while let Some(at) = rest.windows(4).step_by(8).position(|magic| magic == b"\x50\xed\x55\xba") {
+        let fatbin = rest.get(at * 8..)?;
+        let body = fatbin.get(8..16).and_then(|size| size.try_into().ok()).map_or(0, u64::from_le_bytes);
+        let length = usize::try_from(body)
+            .ok()
+            .and_then(|body| body.checked_add(16))
+            .filter(|length| *length <= fatbin.len());
+        let length = length.unwrap_or(fatbin.len());
+        if let Ok(read) = Fatbin::read(fatbin.get(..length)?) {
+            let has_ptx = read
+                .entries()
+                .iter()
+                .any(|entry| entry.kind() == EntryKind::Ptx && entry.arch().sm <= NEWEST);
+            let others = read.entries().iter().filter(|entry| entry.kind() == EntryKind::Cubin && !has_ptx);
+            architectures.extend(others.map(|entry| entry.arch().sm));
+        }
+        rest = fatbin.get(length.next_multiple_of(8)..).unwrap_or_default();
+    }
+    let names: Vec<String> = architectures.iter().map(|sm| format!("sm_{sm}")).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}

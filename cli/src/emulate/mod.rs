@@ -1,0 +1,120 @@
+//! `cuda-launch emulate -- PROGRAM`: a program on the emulator, with stand-ins for what would make cubins for it.
+//!
+//! | file | part |
+//! |---|---|
+//! | `explain` | why a program cannot run, and the nearest way round |
+//! | `ptxas` | this program, started as `ptxas` |
+
+mod explain;
+mod ptxas;
+
+use cuda_emulator_stand_ins::{COMPILERS, FOLDER, STAND_INS};
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::emulated::{self, Emulated, Options};
+use crate::failure::{Failure, Tried};
+use crate::output::Outcome;
+use crate::style;
+use crate::table::Columns;
+use explain::Reason;
+
+pub(crate) use ptxas::stand_in;
+
+/// What the stand-ins' files are called, as `COMPILERS` lists them: shared libraries, though cargo takes them for programs
+/// (`src/stand_ins`). The first is the auditor of the loader, too.
+const LIBRARIES: [&str; 2] = ["cuda-launch-nvrtc", "cuda-launch-nvjitlink"];
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+The program finds the emulator as libcuda.so.1. NVRTC, nvJitLink and ptxas are
+its own, asked for PTX where it wants a cubin: the emulator runs PTX. Programs
+over the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: it asks a driver to
+prove that it is NVIDIA's, and the emulator does not answer. docs/emulator.md
+has what runs, and the ways round. The exit code is that of the program, or 128
+and the number of the signal that ended it; 2 or 3 if it was not started.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// Memory of each device, in bytes or with K, M, G
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<String>,
+    /// Say afterwards what in the program cannot run on the emulator, and the
+    /// nearest way round
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
+    let mut emulated = Emulated::new(&arguments.options, json)?;
+    if let Some(bytes) = &arguments.memory {
+        emulated.command.env("CUDA_LAUNCH_EMULATOR_MEMORY", bytes);
+    }
+    put_in_front(&mut emulated)?;
+    if arguments.explain {
+        explain::start(&emulated.folder)?;
+    }
+    let program = emulated.command.get_program().to_owned();
+    let finished = emulated.run()?;
+    let mut reasons = explain::absent(&emulated.folder);
+    if arguments.explain {
+        reasons.extend(finished.unreached.iter().map(|why| Reason::of_program(&program, why)));
+        reasons.extend(explain::files(&emulated.folder, &program));
+    }
+    let fields = json!({ "explanation": reasons.iter().map(Reason::json).collect::<Vec<_>>() });
+    Ok(finished.outcome("cuda-launch.emulate.1", &text(&reasons, arguments.explain), fields))
+}
+
+fn text(reasons: &[Reason], is_asked: bool) -> String {
+    let columns = Columns::err();
+    let mut text = String::new();
+    if is_asked {
+        let heading = if reasons.is_empty() {
+            "nothing was found in the program that cannot run on the emulator"
+        } else {
+            "what cannot run on the emulator:"
+        };
+        text += &columns.wrap(&style::strong(heading), "");
+    }
+    for reason in reasons {
+        text +=
+            &columns.wrap(&format!("{} {}", style::strong(&format!("{}:", reason.subject)), reason.why), "");
+        text += &columns.wrap(&format!("help: {}", reason.way), "  ");
+    }
+    text
+}
+
+/// Has the program find the stand-ins where it looks for its compilers.
+fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
+    let [nvrtc, nvjitlink] = LIBRARIES;
+    let (nvrtc, nvjitlink) = (emulated::beside(None, nvrtc)?, emulated::beside(None, nvjitlink)?);
+    for (name, library) in COMPILERS.iter().zip([&nvrtc, &nvjitlink]) {
+        emulated.folder.link(&format!("{STAND_INS}/{name}"), library)?;
+    }
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::io(Tried::Read, Path::new("/proc/self/exe"), &error))?;
+    let ptxas = emulated.folder.link("bin/ptxas", &own)?;
+    let bin = emulated.folder.path().join("bin");
+    let command = &mut emulated.command;
+    command.env(FOLDER, emulated.folder.path());
+    command.env("LD_AUDIT", after(nvrtc.into(), "LD_AUDIT"));
+    // Triton has one of its own otherwise.
+    if let Some(real) = ptxas::users() {
+        command.env(ptxas::REAL, real);
+    }
+    command.env("TRITON_PTXAS_PATH", &ptxas).env("PATH", after(bin.into(), "PATH"));
+    Ok(())
+}
+
+/// A list of the environment that begins with `first`.
+fn after(mut first: OsString, variable: &str) -> OsString {
+    if let Some(before) = std::env::var_os(variable).filter(|before| !before.is_empty()) {
+        first.push(":");
+        first.push(before);
+    }
+    first
+}

@@ -1,0 +1,175 @@
+//! A program that is started with the emulator's `libcuda.so.1` (the file `cuda-launch-emulator`) as its driver.
+
+pub(crate) mod elf;
+pub(crate) mod reach;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Folder};
+use crate::output::Outcome;
+use crate::program::{self, Ended};
+use crate::style;
+use crate::table::Columns;
+
+/// What the library's file is called: a shared library, though cargo takes it for a program (`src/emulator_library/main.rs`).
+const LIBRARY: &str = "cuda-launch-emulator";
+
+/// What the commands have in common.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How many devices there are, 0 to 8 [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=8))]
+    devices: Option<u8>,
+    /// What kernels are checked for besides faults: init, race, barrier [all of
+    /// them without =LIST]
+    #[arg(
+        long,
+        value_name = "LIST",
+        num_args = 0..=1,
+        require_equals = true,
+        hide_possible_values = true,
+        value_delimiter = ',',
+        default_missing_value = "init,race,barrier"
+    )]
+    check: Vec<Check>,
+    /// Write every call of the driver, with its arguments and its answer; - is
+    /// standard error
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// The emulator [default: cuda-launch-emulator, beside this program]
+    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_EMULATOR_LIBRARY", hide_env_values = true)]
+    library: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    program: Vec<OsString>,
+}
+
+/// Checks of the emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Check {
+    /// Reads of uninitialised memory
+    Init,
+    /// Data races
+    Race,
+    /// Barriers that only part of a warp reaches
+    Barrier,
+}
+
+impl Check {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::Race => "race",
+            Self::Barrier => "barrier",
+        }
+    }
+}
+
+/// The program, ready to be started, and the folder that it finds its driver in.
+pub(crate) struct Emulated {
+    pub(crate) command: Command,
+    pub(crate) folder: Folder,
+}
+
+impl Emulated {
+    pub(crate) fn new(options: &Options, json: bool) -> Result<Self, Failure> {
+        let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
+        let library = beside(options.library.as_deref(), LIBRARY)?;
+        let folder = Folder::new("emulated")?;
+        // The second is what a toolkit's stub is called, which some programs open.
+        for name in ["libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"] {
+            folder.link(name, &library)?;
+        }
+        let mut command = Command::new(program);
+        command.args(rest).env("LD_LIBRARY_PATH", program::library_path(folder.path()));
+        // Programs of the crate `cuda-launch`, too, for they may have an emulator of their own.
+        command.env("CUDA_LAUNCH_DRIVER", &library);
+        if let Some(devices) = options.devices {
+            command.env("CUDA_LAUNCH_EMULATOR_DEVICES", devices.to_string());
+        }
+        if !options.check.is_empty() {
+            let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();
+            command.env("CUDA_LAUNCH_EMULATOR_CHECK", names.join(","));
+        }
+        if let Some(log) = &options.log {
+            command.env("CUDA_LAUNCH_HARNESS_LOG", log_for(log)?);
+        }
+        if json {
+            // Standard output has the answer, and nothing else.
+            command.stdout(Stdio::from(std::io::stderr()));
+        }
+        Ok(Self { command, folder })
+    }
+
+    /// Starts it and waits for its end.
+    pub(crate) fn run(&mut self) -> Result<Finished, Failure> {
+        let unreached = reach::problem(self.command.get_program());
+        if let Some(why) = &unreached {
+            note(why);
+        }
+        Ok(Finished { ended: program::run(&mut self.command)?, unreached })
+    }
+}
+
+/// A program that has ended.
+pub(crate) struct Finished {
+    ended: Ended,
+    /// Why its loader does not look where the emulator is.
+    pub(crate) unreached: Option<String>,
+}
+
+impl Finished {
+    /// Its exit code, with more to say and more fields.
+    pub(crate) fn outcome(self, schema: &str, more: &str, fields: Value) -> Outcome {
+        let mut answer: Value = json!({
+            "schema": schema,
+            "program_code": self.ended.code,
+            "program_signal": self.ended.signal,
+            "not_reached": self.unreached,
+        });
+        if let (Some(answer), Value::Object(fields)) = (answer.as_object_mut(), fields) {
+            answer.extend(fields);
+        }
+        // Standard output is the program's.
+        let signal = self.ended.signal.map(|signal| format!("signal {signal} ended the program"));
+        let mut text = signal.map(|text| Columns::err().wrap(&text, "")).unwrap_or_default();
+        text += more;
+        Outcome { is_error: true, program: Some(self.ended.exit_code()), ..Outcome::new(text, answer) }
+    }
+}
+
+/// A word before the program starts.
+fn note(why: &str) {
+    let text = format!("{} {why}", style::strong("note:"));
+    anstream::eprint!("{}", Columns::err().wrap_lines(&text, ""));
+}
+
+/// A library of this package: beside this program, where cargo builds and installs it.
+pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));
+    let candidate = given.map(Path::to_owned).or(beside);
+    let found = candidate.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        let message = format!(
+            "the library `{name}` is not {}\n  help: `cargo install cuda-launch-cli` installs it beside the tool (on Linux with \
+             glibc)",
+            given.map_or("beside this program".to_owned(), |path| path.display().to_string())
+        );
+        Failure::new(Exit::File, message)
+    })
+}
+
+/// The log's name for a program that may go to another folder.
+fn log_for(log: &Path) -> Result<OsString, Failure> {
+    if log == OsStr::new("-") {
+        return Ok(log.into());
+    }
+    files::try_to_write(log)?;
+    Ok(std::path::absolute(log).map_or_else(|_| log.into(), Into::into))
+}

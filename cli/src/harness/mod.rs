@@ -1,0 +1,105 @@
+//! `cuda-launch harness -- PROGRAM`: a program of any language on the emulator, which fails, counts and writes down as it is told.
+
+use cuda_harness::{Environment, Error};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use crate::emulated::{Emulated, Options};
+use crate::failure::Failure;
+use crate::output::Outcome;
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+A fault is NAME, NAME:N or NAME:N:CODE: the N-th call of a driver function (3..
+is the third and all that follow, * any function, launch a kernel or a graph)
+answers CODE, a name or a number [default: every call; UNKNOWN]. With ! before
+the code a launch faults, and all later calls answer it:
+  cuda-launch harness --fail cuMemAlloc:2:OUT_OF_MEMORY --leaks -- ./program
+  cuda-launch harness --fail launch:2:!700 -- ./program
+
+The program must use the driver API and bring PTX: programs over the CUDA
+runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
+that of the program, or 128 and the number of the signal that ended it; 2 or 3
+if it was not started.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// Have calls fail: NAME[:N[:CODE]]
+    #[arg(long, value_name = "FAULT")]
+    fail: Vec<String>,
+    /// Allocations beyond so many bytes (K, M, G) answer OUT_OF_MEMORY
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<String>,
+    /// The driver of a CUDA version, such as 11.8: without what came later
+    #[arg(long, value_name = "VERSION")]
+    as_of: Option<String>,
+    /// Functions that the driver lacks
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    hide: Vec<String>,
+    /// Report at the end what was not given back or used wrongly
+    #[arg(long)]
+    leaks: bool,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
+    let variables = variables(arguments)?;
+    let mut emulated = Emulated::new(&arguments.options, json)?;
+    emulated.command.envs(variables);
+    Ok(emulated.run()?.outcome("cuda-launch.harness.1", "", Value::Null))
+}
+
+/// What the library reads, tried here first: it would leave the program without a driver.
+fn variables(arguments: &Arguments) -> Result<BTreeMap<&'static str, String>, Failure> {
+    let mut variables = BTreeMap::new();
+    let faults: Option<Vec<String>> = arguments.fail.iter().map(|text| fault(text)).collect();
+    let faults = faults.ok_or_else(|| Failure::usage("--fail takes NAME, NAME:N or NAME:N:CODE"))?;
+    if !faults.is_empty() {
+        variables.insert("CUDA_LAUNCH_HARNESS_FAIL", faults.join(","));
+    }
+    if let Some(bytes) = &arguments.memory {
+        variables.insert("CUDA_LAUNCH_HARNESS_MEMORY", bytes.clone());
+    }
+    if let Some(version) = &arguments.as_of {
+        variables.insert("CUDA_LAUNCH_HARNESS_VERSION", version.clone());
+    }
+    if !arguments.hide.is_empty() {
+        variables.insert("CUDA_LAUNCH_HARNESS_HIDE", arguments.hide.join(","));
+    }
+    if arguments.leaks {
+        variables.insert("CUDA_LAUNCH_HARNESS_LEAKS", "1".to_owned());
+    }
+    let asked = Environment::of(|name| variables.get(name).cloned()).map_err(refused)?;
+    if let Some(asked) = asked {
+        asked.over(&cuda_emulator::driver()).map_err(refused)?;
+    }
+    Ok(variables)
+}
+
+/// `NAME:N:CODE` as the library reads it, `NAME@N=CODE`.
+fn fault(text: &str) -> Option<String> {
+    let mut parts = text.split(':');
+    let (name, number, code) = (parts.next()?, parts.next(), parts.next().unwrap_or("UNKNOWN"));
+    let is_whole = parts.next().is_none() && !name.is_empty() && !text.contains(['@', '=', ',']);
+    let number = number.map_or(String::new(), |number| format!("@{number}"));
+    let code = code.strip_prefix('!').map_or(format!("={code}"), |code| format!("!{code}"));
+    is_whole.then(|| format!("{name}{number}{code}"))
+}
+
+/// The option whose value cannot be understood.
+fn refused(error: Error) -> Failure {
+    let Error::Variable { name, value, wanted } = &error else {
+        return Failure::usage(error.to_string());
+    };
+    let (option, wanted) = match *name {
+        "CUDA_LAUNCH_HARNESS_FAIL" => {
+            ("--fail", "a function, which of its calls, and a code, such as cuMemAlloc:2:OUT_OF_MEMORY")
+        }
+        "CUDA_LAUNCH_HARNESS_MEMORY" => ("--memory", wanted.as_str()),
+        "CUDA_LAUNCH_HARNESS_VERSION" => ("--as-of", wanted.as_str()),
+        _ => (*name, wanted.as_str()),
+    };
+    Failure::usage(format!("{option}: {value:?} should be {wanted}"))
+}

@@ -1,0 +1,413 @@
+//! `cuda-launch emulate`: programs in C with compilers of their own, which are stand-ins themselves and say what they were asked for.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::{Run, TOOL, compiled, emulator_library, finished, scratch, tool};
+
+/// A kernel that writes 7. The version is one that the emulator does not know.
+const PTX: &str = ".version 9.7\\n.target sm_90\\n.address_size 64\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
+
+/// The same in two pieces.
+const CALLS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.reg .b32 r) number;\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; .reg .b32 %n; ld.param.u64 %a, [p]; call (%n), number; st.global.u32 [%a], %n; ret; }\\n";
+const CALLED: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .func (.reg .b32 r) number { mov.u32 r, 7; ret; }\\n";
+
+/// NVRTC as far as a program here calls it: a cubin (which no emulator runs) for a real architecture, PTX for a virtual one.
+fn nvrtc() -> String {
+    format!(
+        r#"
+#include <stdio.h>
+#include <string.h>
+static const char ptx[] = "{PTX}";
+static int is_real;
+int nvrtcVersion(int *major, int *minor) {{ *major = 99; *minor = 1; return 0; }}
+int nvrtcCreateProgram(void **p, const char *s, const char *n, int c, void *h, void *i) {{ *p = (void *)(s + c); return 0; }}
+int nvrtcDestroyProgram(void **p) {{ *p = 0; return 0; }}
+int nvrtcCompileProgram(void *p, int count, const char *const *options)
+{{
+    is_real = 0;
+    for (int i = 0; i < count; i++) {{
+        printf("option %s\n", options[i]);
+        is_real |= strstr(options[i], "sm_") != 0;
+    }}
+    return 0;
+}}
+int nvrtcGetPTXSize(void *p, size_t *size) {{ *size = sizeof ptx; return is_real ? 6 : 0; }}
+int nvrtcGetPTX(void *p, char *to) {{ memcpy(to, ptx, sizeof ptx); return 0; }}
+int nvrtcGetCUBINSize(void *p, size_t *size) {{ *size = is_real ? 64 : 0; return 0; }}
+int nvrtcGetCUBIN(void *p, char *to)
+{{
+    memset(to, 0, 64);
+    memcpy(to, "\x7f" "ELF\2\1\1", 7);
+    to[18] = (char)190;
+    return 0;
+}}
+"#
+    )
+}
+
+/// nvJitLink, the same way: a cubin of whatever it gets, and with `-lto -ptx` PTX.
+fn nvjitlink() -> String {
+    format!(
+        r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static const char ptx[] = "{PTX}";
+int nvJitLinkCreate(void **link, unsigned count, const char **options)
+{{
+    for (unsigned i = 0; i < count; i++)
+        printf("option %s\n", options[i]);
+    *link = malloc(1);
+    return 0;
+}}
+int nvJitLinkAddData(void *link, int type, const void *data, size_t size, const char *name) {{ return 0; }}
+int nvJitLinkComplete(void *link) {{ puts("linked"); return 0; }}
+int nvJitLinkDestroy(void **link) {{ free(*link); return 0; }}
+int nvJitLinkGetLinkedPtxSize(void *link, size_t *size) {{ *size = sizeof ptx; return 0; }}
+int nvJitLinkGetLinkedPtx(void *link, char *to) {{ memcpy(to, ptx, sizeof ptx); return 0; }}
+int nvJitLinkGetLinkedCubinSize(void *link, size_t *size) {{ *size = 64; return 0; }}
+int nvJitLinkGetLinkedCubin(void *link, char *to)
+{{
+    memset(to, 0, 64);
+    memcpy(to, "\x7f" "ELF\2\1\1", 7);
+    to[18] = (char)190;
+    return 0;
+}}
+"#
+    )
+}
+
+/// What programs here have in common: they run an image, and their exit code is the driver's, or 0 if the kernel wrote 7.
+const RUN: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef unsigned long long address;
+static void *cuda;
+static void start(void)
+{
+    cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    int (*init)(unsigned) = dlsym(cuda, "cuInit");
+    int (*retain)(void **, int) = dlsym(cuda, "cuDevicePrimaryCtxRetain");
+    int (*current)(void *) = dlsym(cuda, "cuCtxSetCurrent");
+    void *context;
+    init(0);
+    retain(&context, 0);
+    current(context);
+}
+static int run(const void *image)
+{
+    int (*load)(void **, const void *) = dlsym(cuda, "cuModuleLoadData");
+    int (*find)(void **, void *, const char *) = dlsym(cuda, "cuModuleGetFunction");
+    int (*allocate)(address *, size_t) = dlsym(cuda, "cuMemAlloc_v2");
+    int (*launch)(void *, int, int, int, int, int, int, int, void *, void **, void **) = dlsym(cuda, "cuLaunchKernel");
+    int (*read)(void *, address, size_t) = dlsym(cuda, "cuMemcpyDtoH_v2");
+    void *module, *function;
+    address memory;
+    unsigned number = 0;
+    int code;
+    void *parameters[] = {&memory};
+    if ((code = load(&module, image)) || (code = find(&function, module, "seven")) || (code = allocate(&memory, 4)))
+        return code;
+    if ((code = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL)) || (code = read(&number, memory, 4)))
+        return code;
+    return number == 7 ? 0 : 98;
+}
+"#;
+
+/// Compiles by the NVRTC that its first argument names; asks for it once more by its bare name, as others do then.
+const COMPILES: &str = r#"
+int main(int count, char **arguments)
+{
+    void *nvrtc = dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL);
+    if (!nvrtc)
+        return printf("%s\n", dlerror()), 97;
+    int (*version)(int *, int *) = dlsym(nvrtc, "nvrtcVersion");
+    int (*create)(void **, const char *, const char *, int, void *, void *) = dlsym(nvrtc, "nvrtcCreateProgram");
+    int major, minor;
+    void *program;
+    char *image;
+    size_t size;
+    const char *options[] = {"-DSEVEN=7", arguments[2]};
+    start();
+    version(&major, &minor);
+    printf("NVRTC %d.%d\n", major, minor);
+    nvrtc = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
+    int (*compile)(void *, int, const char **) = dlsym(nvrtc, "nvrtcCompileProgram");
+    int (*cubin_size)(void *, size_t *) = dlsym(nvrtc, "nvrtcGetCUBINSize");
+    int (*cubin)(void *, char *) = dlsym(nvrtc, "nvrtcGetCUBIN");
+    create(&program, "extern \"C\" __global__ void seven(unsigned *p) { *p = 7; }", "seven.cu", 0, NULL, NULL);
+    compile(program, 2, options);
+    cubin_size(program, &size);
+    image = malloc(size + 1);
+    image[size] = 0;
+    cubin(program, image);
+    return dlsym(RTLD_DEFAULT, "nvJitLinkCreate") ? 96 : run(image);
+}
+"#;
+
+/// Links PTX, or with `-lto` something else, by the nvJitLink that its first argument names.
+const LINKS: &str = r#"
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[1], RTLD_NOW);
+    int (*create)(void **, unsigned, const char **) = dlsym(library, "nvJitLinkCreate");
+    int (*add)(void *, int, const void *, size_t, const char *) = dlsym(library, "nvJitLinkAddData");
+    int (*complete)(void *) = dlsym(library, "nvJitLinkComplete");
+    int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
+    int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
+    const char *options[] = {"-arch=sm_90", "-lto"};
+    const char *pieces[] = {"WHOLE", "CALLS", "CALLED"};
+    int is_lto = !strcmp(arguments[2], "lto"), is_two = !strcmp(arguments[2], "two");
+    void *link;
+    char *image;
+    size_t size;
+    start();
+    create(&link, 1 + is_lto, options);
+    for (int i = is_two; i <= 2 * is_two; i++)
+        add(link, is_lto ? 3 : 2, pieces[i], strlen(pieces[i]) + 1, "piece");
+    if (complete(link) || cubin_size(link, &size))
+        return 95;
+    image = malloc(size + 1);
+    image[size] = 0;
+    cubin(link, image);
+    return run(image);
+}
+"#;
+
+fn start(command: &str, options: &[&str], program: &[&str]) -> Run {
+    let mut line = tool();
+    line.env_remove("CUDA_LAUNCH_EMULATOR_LIBRARY").arg(command);
+    finished(&line.args(options).arg("--").args(program).output().unwrap())
+}
+
+/// A compiler of one's own in a folder of its own.
+fn library(folder: &Path, name: &str, source: &str) -> Option<PathBuf> {
+    emulator_library()?;
+    let folder = folder.join("compilers");
+    std::fs::create_dir_all(&folder).unwrap();
+    let soname = format!("-Wl,-soname,{name}");
+    compiled(&folder, name, source, &["-shared", "-fPIC", &soname])
+}
+
+#[test]
+fn nvrtc_is_asked_for_ptx_where_a_cubin_is_wanted() {
+    let folder = scratch("emulate-nvrtc");
+    let Some(nvrtc) = library(&folder, "libnvrtc.so.13", &nvrtc()) else { return };
+    let program = compiled(&folder, "compiles", &format!("{RUN}{COMPILES}"), &[]).unwrap();
+    let (program, nvrtc) = (program.to_str().unwrap(), nvrtc.to_str().unwrap());
+    let plain = start("harness", &[], &[program, nvrtc, "-arch=sm_90"]);
+    assert_eq!(plain.code, 209, "a cubin is refused: {}{}", plain.out, plain.err);
+    for (asked, real) in [("-arch=sm_90", "compute_90"), ("--gpu-architecture=sm_90a", "compute_90a")] {
+        let run = start("emulate", &[], &[program, nvrtc, asked]);
+        let asked_for = run.out.lines().last().and_then(|line| line.split_once('=')).map(|(_, value)| value);
+        assert_eq!((run.code, asked_for), (0, Some(real)), "{}{}", run.out, run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// By a search path of the program's own, too, which is not `LD_LIBRARY_PATH`.
+#[test]
+fn a_program_that_is_linked_with_its_compiler_is_served() {
+    let folder = scratch("emulate-linked");
+    let Some(nvrtc) = library(&folder, "libnvrtc.so.13", &nvrtc()) else { return };
+    let source = format!("{RUN}{COMPILES}")
+        .replace("dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL)", "dlopen(NULL, RTLD_NOW)")
+        .replace(
+            "int main(",
+            "int nvrtcVersion(int *, int *);\nint (*linked)(int *, int *) = nvrtcVersion;\nint main(",
+        );
+    let options = ["-Wl,--disable-new-dtags,-rpath,$ORIGIN/compilers", nvrtc.to_str().unwrap()];
+    let program = compiled(&folder, "linked", &source, &options).unwrap();
+    let run = start("emulate", &[], &[program.to_str().unwrap(), "", "-arch=sm_90"]);
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "NVRTC 99.1\noption -DSEVEN=7\noption -arch=compute_90\n"),
+        "{}",
+        run.err
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A program that links `whole`, or the pieces.
+fn linker(folder: &Path, whole: &str) -> PathBuf {
+    let source = LINKS.replace("WHOLE", whole).replace("CALLS", CALLS).replace("CALLED", CALLED);
+    compiled(folder, "links", &format!("{RUN}{source}"), &[]).unwrap()
+}
+
+#[test]
+fn nvjitlink_gives_the_ptx_that_it_links() {
+    let folder = scratch("emulate-nvjitlink");
+    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.13", &nvjitlink()) else { return };
+    let (program, nvjitlink) = (linker(&folder, PTX), nvjitlink.to_str().unwrap());
+    let program = program.to_str().unwrap();
+    for (what, printed) in [
+        ("ptx", "option -arch=sm_90\nlinked\n"),
+        ("two", "option -arch=sm_90\nlinked\n"),
+        ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
+    ] {
+        assert_eq!(start("harness", &[], &[program, nvjitlink, what]).code, 209, "a cubin is refused");
+        let run = start("emulate", &[], &[program, nvjitlink, what]);
+        assert_eq!((run.code, run.out.as_str()), (0, printed), "{what}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// As NVIDIA's header has the names in a program that is linked with it.
+#[test]
+fn names_with_versions_are_the_same_functions() {
+    let folder = scratch("emulate-versions");
+    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.12", &nvjitlink()) else { return };
+    let with_version = |text: &str| {
+        let mut parts = text.split("dlsym(library, \"nvJitLink");
+        let first = parts.next().unwrap().to_owned();
+        parts.fold(first, |made, part| {
+            made + "dlsym(library, \"__nvJitLink" + &part.replacen("\")", "_12_4\")", 1)
+        })
+    };
+    let source = with_version(&LINKS.replace("WHOLE", PTX));
+    assert!(source.contains("\"__nvJitLinkGetLinkedCubin_12_4\""), "{source}");
+    let program = compiled(&folder, "links", &format!("{RUN}{source}"), &[]).unwrap();
+    let run = start("emulate", &[], &[program.to_str().unwrap(), nvjitlink.to_str().unwrap(), "ptx"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "option -arch=sm_90\nlinked\n"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A compiler that `cargo xtask gate compilers` names.
+fn nvidias(name: &str) -> Option<String> {
+    let file = std::env::var(name).ok();
+    let is_needed = std::env::var_os("CUDA_LAUNCH_REQUIRE_COMPILERS").is_some();
+    assert!(file.is_some() || !is_needed, "{name} is not set");
+    support::skip::or_skip(file, format!("{name} names no library"))
+}
+
+/// NVIDIA's own, with which the stand-ins above are to agree.
+#[test]
+fn nvidias_compilers_are_served_as_the_others() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let (Some(nvrtc), Some(nvjitlink)) = (nvidias("CUDA_LAUNCH_NVRTC"), nvidias("CUDA_LAUNCH_NVJITLINK"))
+    else {
+        return;
+    };
+    // Where NVRTC of CUDA 13.0 finds its own libraries.
+    let beside = Path::new(&nvrtc).parent().unwrap();
+    let start = |command: &str, program: &[&str]| {
+        let mut line = tool();
+        line.env("LD_LIBRARY_PATH", beside).args([command, "--"]);
+        finished(&line.args(program).output().unwrap())
+    };
+    let folder = scratch("emulate-nvidia");
+    let Some(compiles) = compiled(&folder, "compiles", &format!("{RUN}{COMPILES}"), &[]) else { return };
+    let (compiles, links) = (compiles.to_str().unwrap(), linker(&folder, &PTX.replace("9.7", "8.0")));
+    let links = links.to_str().unwrap();
+    for program in [
+        [compiles, &nvrtc, "-arch=sm_90"],
+        [compiles, &nvrtc, "--gpu-architecture=sm_90a"],
+        [links, &nvjitlink, "ptx"],
+        [links, &nvjitlink, "two"],
+    ] {
+        let plain = start("harness", &program);
+        assert_eq!(plain.code, 209, "a cubin is refused: {program:?}: {}{}", plain.out, plain.err);
+        let run = start("emulate", &program);
+        assert_eq!(run.code, 0, "{program:?}: {}{}", run.out, run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_named() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("emulate-absent");
+    let source =
+        "#include <dlfcn.h>\nint main(void) { return dlopen(\"libnvrtc.so.999\", RTLD_NOW) ? 0 : 3; }";
+    let Some(program) = compiled(&folder, "asks", source, &[]) else { return };
+    let run = start("emulate", &[], &[program.to_str().unwrap()]);
+    assert!(run.code == 3 && run.says("NVRTC: the program looked for libnvrtc.so.999"), "{}", run.err);
+    assert!(run.says("pip install nvidia-cuda-nvrtc") && !run.says("nvJitLink"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn ptxas_leaves_ptx() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("emulate-ptxas");
+    let ptx = PTX.replace("\\n", "\n");
+    std::fs::write(folder.join("k.ptx"), &ptx).unwrap();
+    let expected = ptx.replace("9.7", "9.0") + "\0";
+    let assembled = |with: &Path, line: &str| {
+        let mut command = tool();
+        let path = format!("{}:/usr/bin:/bin", with.display());
+        command.current_dir(&folder).env("PATH", path).env_remove("TRITON_PTXAS_PATH");
+        let run = finished(&command.args(["emulate", "--", "sh", "-c", line]).output().unwrap());
+        (run, std::fs::read_to_string(folder.join("k.cubin")).unwrap_or_default())
+    };
+    let line = "rm -f k.cubin; ptxas -v --gpu-name=sm_90 k.ptx -o k.cubin";
+    let (run, made) = assembled(Path::new("/no/such"), line);
+    assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
+    assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
+
+    // Under another `emulate` it has that one's behind it, and comes to an end.
+    let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
+    assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+
+    // The user's checks it first, and says what it has to say.
+    let own = folder.join("own");
+    std::fs::create_dir_all(&own).unwrap();
+    for (code, result) in [(0, expected.as_str()), (5, "")] {
+        let script = format!(
+            "#!/bin/sh\necho \"registers: $*\"\n[ {code} = 0 ] && echo machine code > k.cubin\nexit {code}\n"
+        );
+        std::fs::write(own.join("ptxas"), script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(own.join("ptxas"), mode).unwrap();
+        let (run, made) = assembled(&own, line);
+        assert_eq!((run.code, made.as_str()), (code, result), "{}", run.err);
+        assert!(run.out.contains("registers: -v --gpu-name=sm_90 k.ptx -o k.cubin"), "{}", run.out);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The driver that a program names by a path of its own is the emulator, too.
+#[test]
+fn another_driver_is_not_found() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("emulate-driver");
+    let other = folder.join("libcuda.so.1");
+    let stub = "int cuInit(unsigned flags) { return 77; }";
+    if compiled(&folder, "libcuda.so.1", stub, &["-shared", "-fPIC"]).is_none() {
+        return;
+    }
+    let source = "#include <dlfcn.h>\nint main(int count, char **names) { int (*init)(unsigned) = dlsym(dlopen(names[1], RTLD_NOW), \"cuInit\"); return init(0); }";
+    let program = compiled(&folder, "opens", source, &[]).unwrap();
+    let program = [program.to_str().unwrap(), other.to_str().unwrap()];
+    assert_eq!(start("harness", &[], &program).code, 77);
+    assert_eq!(start("emulate", &[], &program).code, 0);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn memory_and_exit_codes_are_as_asked() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_MEMORY $CUDA_LAUNCH_EMULATOR_DEVICES; exit 7"];
+    let run = start("emulate", &["--memory", "3G", "--devices", "2"], &asks);
+    assert_eq!((run.code, run.out.as_str()), (7, "3G 2\n"), "{}", run.err);
+    let run = start("emulate", &["--json"], &["sh", "-c", "exit 7"]);
+    let answer: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&answer["schema"], &answer["program_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));
+}

@@ -1,0 +1,236 @@
+//! `cuda-launch harness`: what its options do to a program in C, and what the program gives back.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::skip::{or_skip, skipped};
+use support::{Run, compiled, emulator_library, finished, scratch, tool};
+
+/// Opens the driver by its name, says what it has, and keeps memory if there is none for more. Its exit code is the driver's.
+const PROGRAM: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stddef.h>
+typedef unsigned long long address;
+int main(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!cuda)
+        return printf("no driver\n"), 99;
+    int (*init)(unsigned) = dlsym(cuda, "cuInit");
+    int (*version)(int *) = dlsym(cuda, "cuDriverGetVersion");
+    int (*count)(int *) = dlsym(cuda, "cuDeviceGetCount");
+    int (*retain)(void **, int) = dlsym(cuda, "cuDevicePrimaryCtxRetain");
+    int (*current)(void *) = dlsym(cuda, "cuCtxSetCurrent");
+    int (*allocate)(address *, size_t) = dlsym(cuda, "cuMemAlloc_v2");
+    int (*release)(address) = dlsym(cuda, "cuMemFree_v2");
+    int (*end)(int) = dlsym(cuda, "cuDevicePrimaryCtxRelease_v2");
+    int number = 0, code;
+    void *context;
+    address a, b;
+    if ((code = init(0)))
+        return code;
+    version(&number);
+    printf("version %d\n", number);
+    count(&number);
+    printf("devices %d\n", number);
+    retain(&context, 0);
+    current(context);
+    if ((code = allocate(&a, 1 << 20)) || (code = allocate(&b, 1 << 20)))
+        return code;
+    release(a);
+    release(b);
+    return end(0);
+}
+"#;
+
+/// The program, where it can be made and there is a library to run it with.
+fn program(folder: &Path) -> Option<PathBuf> {
+    emulator_library()?;
+    compiled(folder, "program", PROGRAM, &[])
+}
+
+fn harness(options: &[&str], program: &[&str]) -> Run {
+    let mut command = tool();
+    command.env_remove("CUDA_LAUNCH_EMULATOR_LIBRARY").arg("harness");
+    finished(&command.args(options).arg("--").args(program).output().unwrap())
+}
+
+#[test]
+fn a_program_runs_on_the_emulator_and_its_faults_are_found() {
+    let folder = scratch("harness-faults");
+    let Some(program) = program(&folder) else { return };
+    let program = [program.to_str().unwrap()];
+    let plain = harness(&["--leaks"], &program);
+    assert_eq!((plain.code, plain.out.as_str()), (0, "version 13000\ndevices 1\n"), "{}", plain.err);
+    assert!(plain.says("0 live, 0 mistakes"), "{}", plain.err);
+
+    let failed = harness(&["--fail", "cuMemAlloc:2:OUT_OF_MEMORY", "--leaks"], &program);
+    assert_eq!(failed.code, 2, "{}", failed.err);
+    assert!(failed.says("memory#1 (1048576 bytes)"), "{}", failed.err);
+    // Any call, from the second on, and by its number; without a code; a fault that stays.
+    for (fault, code) in
+        [("cuMemAlloc:2..:304", 48), ("cuMemAlloc", 231), ("*:1:999", 231), ("cuMemAlloc:1:!700", 188)]
+    {
+        let run = harness(&["--fail", fault], &program);
+        assert_eq!(run.code, code, "{fault}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_driver_is_as_old_as_small_and_as_poor_as_it_is_told() {
+    let folder = scratch("harness-driver");
+    let Some(program) = program(&folder) else { return };
+    let program = [program.to_str().unwrap()];
+    let old = harness(&["--as-of", "11.8", "--devices", "3"], &program);
+    assert_eq!((old.code, old.out.as_str()), (0, "version 11080\ndevices 3\n"), "{}", old.err);
+    let small = harness(&["--memory", "1536K"], &program);
+    assert_eq!(small.code, 2, "{}", small.err);
+    let poor = harness(&["--hide", "cuInit,cuMemFree_v2"], &program);
+    assert_eq!(poor.code, 36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: {}", poor.err);
+    let none = harness(&["--devices", "0"], &program);
+    assert_eq!(none.code, 100, "CUDA_ERROR_NO_DEVICE: {}", none.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn calls_are_written_down_and_checks_are_asked_for() {
+    let folder = scratch("harness-log");
+    let Some(program) = program(&folder) else { return };
+    let log = folder.join("calls");
+    let run = harness(&["--log", log.to_str().unwrap()], &[program.to_str().unwrap()]);
+    let calls = std::fs::read_to_string(&log).unwrap();
+    assert!(run.code == 0 && calls.matches("cuMemAlloc_v2(").count() == 2, "{}{calls}", run.err);
+    let run = harness(&["--log", "-"], &[program.to_str().unwrap()]);
+    assert!(run.code == 0 && run.says("cuMemAlloc_v2("), "{}", run.err);
+
+    let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_CHECK"];
+    assert_eq!(harness(&["--check"], &asks).out, "init,race,barrier\n");
+    assert_eq!(harness(&["--check=race"], &asks).out, "race\n");
+    assert_eq!(harness(&[], &asks).out, "\n");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn exit_codes_and_signals_are_passed_on() {
+    if emulator_library().is_none() {
+        return;
+    }
+    assert_eq!(harness(&[], &["sh", "-c", "exit 7"]).code, 7);
+    let killed = harness(&[], &["sh", "-c", "kill -TERM $$"]);
+    assert!(killed.code == 143 && killed.says("signal 15 ended the program"), "{}", killed.err);
+    let answer = harness(&["--json"], &["sh", "-c", "echo words; exit 7"]);
+    let value: Value = serde_json::from_str(&answer.out).unwrap();
+    assert_eq!((&value["schema"], &value["program_code"]), (&"cuda-launch.harness.1".into(), &7.into()));
+    assert!(answer.says("words"), "{}", answer.err);
+    let absent = harness(&[], &["/no/such/program"]);
+    assert!(absent.code == 3 && absent.says("/no/such/program"), "{}", absent.err);
+}
+
+/// A signal that the tool alone gets goes to the program, which decides.
+#[test]
+#[allow(unsafe_code)]
+fn a_signal_goes_to_the_program() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("harness-signal");
+    let script = "trap 'exit 5' TERM; touch ready; for i in $(seq 3000); do sleep 0.01; done";
+    let mut command = tool();
+    command.current_dir(&folder).args(["harness", "--", "sh", "-c", script]);
+    let mut tool = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    while !folder.join("ready").exists() {
+        assert!(tool.try_wait().unwrap().is_none(), "the program ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // SAFETY: takes two numbers; the process is this test's, and nobody has waited for it.
+    assert_eq!(unsafe { libc::kill(i32::try_from(tool.id()).unwrap(), libc::SIGTERM) }, 0);
+    assert_eq!(tool.wait().unwrap().code(), Some(5));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_cannot_be_understood_starts_nothing() {
+    if emulator_library().is_none() {
+        return;
+    }
+    for (options, word) in [
+        (["--fail", "cuMemAlloc:second"], "--fail"),
+        (["--fail", "cuMemAlloc:2:NO_SUCH_CODE"], "--fail"),
+        (["--fail", "cuMemAlloc:1:2:3"], "NAME:N:CODE"),
+        (["--fail", "cuNoSuchFunction"], "cuNoSuchFunction"),
+        (["--hide", "cuNoSuchFunction"], "cuNoSuchFunction"),
+        (["--memory", "much"], "--memory"),
+        (["--as-of", "new"], "--as-of"),
+        (["--devices", "9"], "--devices"),
+        (["--check=speed", "--leaks"], "--check"),
+    ] {
+        let run = harness(&options, &["sh", "-c", "echo it started"]);
+        assert!(run.code == 2 && run.out.is_empty() && run.says(word), "{options:?}: {}{}", run.out, run.err);
+    }
+    let run = harness(&["--library", "/no/such.so"], &["true"]);
+    assert!(run.code == 3 && run.says("cargo install cuda-launch-cli"), "{}", run.err);
+}
+
+/// The loader takes `LD_LIBRARY_PATH` from most programs, not from all.
+#[test]
+fn a_program_that_finds_another_driver_is_named() {
+    let folder = scratch("harness-reach");
+    let Some(plain) = program(&folder) else { return };
+    let other = folder.join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let stub = "int cuInit(unsigned flags) { return 77; }";
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
+    compiled(&other, "libcuda.so.1", stub, &shared).unwrap();
+    let linked = |name: &str, dtags: &str| {
+        let rpath = format!("-Wl,{dtags},-rpath,$ORIGIN/other");
+        let library = other.join("libcuda.so.1");
+        let calls = "int cuInit(unsigned); int main(void) { return cuInit(0); }";
+        compiled(&folder, name, calls, &[&rpath, library.to_str().unwrap()]).unwrap()
+    };
+    let old = harness(&[], &[linked("rpath", "--disable-new-dtags").to_str().unwrap()]);
+    assert!(old.code == 77 && old.says("RPATH") && old.says("other/libcuda.so.1"), "{}", old.err);
+    let new = harness(&[], &[linked("runpath", "--enable-new-dtags").to_str().unwrap()]);
+    assert!(new.code == 0 && !new.says("note:"), "{}", new.err);
+
+    // A script is as good as its interpreter.
+    let script = folder.join("script");
+    std::fs::write(&script, format!("#!{}\n", folder.join("rpath").display())).unwrap();
+    set_mode(&script, 0o755);
+    let run = harness(&[], &[script.to_str().unwrap()]);
+    assert!(run.code == 77 && run.says("RPATH"), "{}", run.err);
+
+    let bare = folder.join("static.c");
+    std::fs::write(&bare, "int main(void) { return 4; }").unwrap();
+    let made = std::process::Command::new("cc")
+        .args(["-static", "-o"])
+        .arg(folder.join("static"))
+        .arg(&bare)
+        .output();
+    if or_skip(made.ok().filter(|made| made.status.success()), "no static C library here").is_some() {
+        let run = harness(&[], &[folder.join("static").to_str().unwrap()]);
+        assert!(run.code == 4 && run.says("statically linked"), "{}", run.err);
+    }
+
+    // For whoever owns it the bit changes nothing.
+    set_mode(&plain, 0o4755);
+    let run = harness(&[], &[plain.to_str().unwrap()]);
+    assert!(run.code == 0 && !run.says("set-user-ID"), "{}", run.err);
+    if std::os::unix::fs::chown(&plain, Some(65534), None).is_ok() {
+        set_mode(&plain, 0o4755);
+        let run = harness(&[], &[plain.to_str().unwrap()]);
+        assert!(run.says("set-user-ID"), "{}", run.err);
+    } else {
+        skipped("this user cannot give a file to another");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+}

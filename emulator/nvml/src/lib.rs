@@ -1,0 +1,280 @@
+//! A minimal `libnvidia-ml.so.1` for the emulator's devices.
+//!
+//! It answers how many there are, what they are called, where they are, how much memory they have, and which versions this is. All other
+//! functions answer `NVML_ERROR_NOT_SUPPORTED`. Like NVML itself, it does not start the driver: a process may ask and then fork.
+//!
+//! Relies on callers to keep to the contracts of NVML's functions: a pointer is null, or good for what the function writes or reads.
+#![allow(unsafe_code)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
+
+mod not_supported;
+
+use cuda_emulator::{NvmlDevice, nvml_devices};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const SUCCESS: u32 = 0;
+const UNINITIALIZED: u32 = 1;
+const INVALID_ARGUMENT: u32 = 2;
+const NOT_SUPPORTED: u32 = 3;
+const NOT_FOUND: u32 = 6;
+const INSUFFICIENT_SIZE: u32 = 7;
+const VERSION_MISMATCH: u32 = 25;
+
+/// The driver that the emulator is like.
+const DRIVER: &str = "580.00.00";
+const NVML: &str = "13.580.00.00";
+const CUDA: i32 = 13000;
+
+/// How often it was initialised more than shut down.
+static USERS: AtomicU32 = AtomicU32::new(0);
+
+/// A device: its number and 1, as a pointer.
+type Handle = usize;
+
+/// `nvmlMemory_t`
+#[repr(C)]
+struct Memory {
+    total: u64,
+    free: u64,
+    used: u64,
+}
+
+/// `nvmlMemory_v2_t`
+#[repr(C)]
+struct Memory2 {
+    version: u32,
+    total: u64,
+    reserved: u64,
+    free: u64,
+    used: u64,
+}
+
+/// `nvmlPciInfo_t`
+#[repr(C)]
+struct Pci {
+    legacy: [u8; 16],
+    domain: u32,
+    bus: u32,
+    device: u32,
+    device_id: u32,
+    subsystem_id: u32,
+    id: [u8; 32],
+}
+
+/// What a function answers: `Ok`, or the code.
+type Answer = Result<(), u32>;
+
+/// The devices, once it is initialised.
+fn devices() -> Result<Vec<NvmlDevice>, u32> {
+    if USERS.load(Ordering::Acquire) == 0 { Err(UNINITIALIZED) } else { Ok(nvml_devices()) }
+}
+
+fn device(handle: Handle) -> Result<NvmlDevice, u32> {
+    let index = handle.checked_sub(1).ok_or(INVALID_ARGUMENT)?;
+    devices()?.into_iter().nth(index).ok_or(INVALID_ARGUMENT)
+}
+
+fn find(is_it: impl Fn(&NvmlDevice) -> bool) -> Result<Handle, u32> {
+    devices()?.iter().position(is_it).map(|index| index + 1).ok_or(NOT_FOUND)
+}
+
+/// A place for a value: null, or good for it, by the contract of the function that the program called. It comes from nowhere else.
+#[repr(transparent)]
+struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    fn put(self, value: T) -> Answer {
+        if self.0.is_null() {
+            return Err(INVALID_ARGUMENT);
+        }
+        // SAFETY: not null, so good for the value, as the type says.
+        unsafe { self.0.write(value) };
+        Ok(())
+    }
+}
+
+impl Out<Memory2> {
+    /// What the program wrote there.
+    fn version(&self) -> Result<u32, u32> {
+        // SAFETY: null, or a structure whose version is written, by the contract of the function that takes it.
+        unsafe { self.0.as_ref() }.map(|memory| memory.version).ok_or(INVALID_ARGUMENT)
+    }
+}
+
+/// A place for as many bytes as the program says next to it; as above.
+#[repr(transparent)]
+struct Buffer(*mut u8);
+
+impl Buffer {
+    /// Writes a text with its NUL.
+    fn put(self, bytes: u32, text: &str) -> Answer {
+        if self.0.is_null() {
+            return Err(INVALID_ARGUMENT);
+        }
+        if bytes as usize <= text.len() {
+            return Err(INSUFFICIENT_SIZE);
+        }
+        // SAFETY: not null, so good for as many bytes, which are more than the text has.
+        unsafe {
+            self.0.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            self.0.add(text.len()).write(0);
+        }
+        Ok(())
+    }
+}
+
+/// A text of the program's: null, or with a NUL at its end; as above.
+#[repr(transparent)]
+struct Given(*const c_char);
+
+impl Given {
+    fn text(&self) -> Result<&str, u32> {
+        if self.0.is_null() {
+            return Err(INVALID_ARGUMENT);
+        }
+        // SAFETY: not null, so a text, which the program leaves as it is over the call.
+        unsafe { CStr::from_ptr(self.0) }.to_str().map_err(|_| INVALID_ARGUMENT)
+    }
+}
+
+/// `GPU-63756461-2d6c-6175-6e63-6820656d7530`, as `nvidia-smi` has them.
+fn uuid(device: &NvmlDevice) -> String {
+    let hex: String = device.uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    format!("GPU-{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+}
+
+/// With four digits of the domain, or with eight.
+fn pci_id(device: &NvmlDevice, digits: usize) -> String {
+    format!("{:0digits$x}:{:02x}:00.0", 0, device.bus)
+}
+
+fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.iter_mut().zip(text.bytes()).for_each(|(byte, letter)| *byte = letter);
+    bytes
+}
+
+macro_rules! functions {
+    ($($name:ident ($($argument:ident: $type:ty),*) $body:block)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> u32 {
+            let answer = move || -> Answer { $body };
+            answer().err().unwrap_or(SUCCESS)
+        }
+    )*};
+}
+
+/// Names of earlier versions of NVML, for the same.
+macro_rules! earlier {
+    ($($name:ident = $newer:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> u32 {
+            $newer($($argument),*)
+        }
+    )*};
+}
+
+earlier! {
+    nvmlInit = nvmlInit_v2();
+    nvmlSystemGetCudaDriverVersion = nvmlSystemGetCudaDriverVersion_v2(version: Out<i32>);
+    nvmlDeviceGetCount = nvmlDeviceGetCount_v2(count: Out<u32>);
+    nvmlDeviceGetHandleByIndex = nvmlDeviceGetHandleByIndex_v2(index: u32, handle: Out<Handle>);
+    nvmlDeviceGetHandleByPciBusId = nvmlDeviceGetHandleByPciBusId_v2(text: Given, handle: Out<Handle>);
+}
+
+functions! {
+    nvmlInit_v2() {
+        USERS.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+    nvmlInitWithFlags(_flags: u32) {
+        USERS.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+    nvmlShutdown() {
+        let left = USERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| users.checked_sub(1));
+        left.map(drop).map_err(|_| UNINITIALIZED)
+    }
+    nvmlSystemGetDriverVersion(text: Buffer, bytes: u32) {
+        devices()?;
+        text.put(bytes, DRIVER)
+    }
+    // This and the next answer also before `nvmlInit`.
+    nvmlSystemGetNVMLVersion(text: Buffer, bytes: u32) {
+        text.put(bytes, NVML)
+    }
+    nvmlSystemGetCudaDriverVersion_v2(version: Out<i32>) {
+        version.put(CUDA)
+    }
+    nvmlDeviceGetCount_v2(count: Out<u32>) {
+        count.put(u32::try_from(devices()?.len()).map_err(|_| INVALID_ARGUMENT)?)
+    }
+    nvmlDeviceGetHandleByIndex_v2(index: u32, place: Out<Handle>) {
+        let handle = index as usize + 1;
+        device(handle)?;
+        place.put(handle)
+    }
+    nvmlDeviceGetHandleByUUID(text: Given, place: Out<Handle>) {
+        let asked = text.text()?;
+        place.put(find(|device| uuid(device) == asked)?)
+    }
+    nvmlDeviceGetHandleByPciBusId_v2(text: Given, place: Out<Handle>) {
+        let asked = text.text()?;
+        place.put(find(|device| [4, 8].iter().any(|digits| pci_id(device, *digits).eq_ignore_ascii_case(asked)))?)
+    }
+    nvmlDeviceGetName(handle: Handle, text: Buffer, bytes: u32) {
+        text.put(bytes, device(handle)?.name)
+    }
+    nvmlDeviceGetUUID(handle: Handle, text: Buffer, bytes: u32) {
+        text.put(bytes, &uuid(&device(handle)?))
+    }
+    nvmlDeviceGetIndex(handle: Handle, index: Out<u32>) {
+        device(handle)?;
+        index.put(u32::try_from(handle - 1).map_err(|_| INVALID_ARGUMENT)?)
+    }
+    nvmlDeviceGetMemoryInfo(handle: Handle, place: Out<Memory>) {
+        let NvmlDevice { total, used, .. } = device(handle)?;
+        place.put(Memory { total, free: total.saturating_sub(used), used })
+    }
+    nvmlDeviceGetMemoryInfo_v2(handle: Handle, place: Out<Memory2>) {
+        let NvmlDevice { total, used, .. } = device(handle)?;
+        let version = size_of::<Memory2>() as u32 | 2 << 24;
+        if place.version()? != version {
+            return Err(VERSION_MISMATCH);
+        }
+        place.put(Memory2 { version, total, reserved: 0, free: total.saturating_sub(used), used })
+    }
+    nvmlDeviceGetPciInfo_v3(handle: Handle, place: Out<Pci>) {
+        let device = device(handle)?;
+        let (legacy, id) = (padded(&pci_id(&device, 4)), padded(&pci_id(&device, 8)));
+        place.put(Pci { legacy, domain: 0, bus: device.bus, device: 0, device_id: 0, subsystem_id: 0, id })
+    }
+    nvmlDeviceGetCudaComputeCapability(handle: Handle, major: Out<i32>, minor: Out<i32>) {
+        let (of_major, of_minor) = device(handle)?.capability;
+        major.put(of_major)?;
+        minor.put(of_minor)
+    }
+}
+
+/// `nvmlErrorString`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
+    let text = match code {
+        SUCCESS => c"success",
+        UNINITIALIZED => c"NVML is not initialised",
+        INVALID_ARGUMENT => c"an argument is invalid",
+        NOT_SUPPORTED => c"not supported by the devices of cuda-launch emulate",
+        NOT_FOUND => c"no such device",
+        INSUFFICIENT_SIZE => c"the buffer is too small",
+        VERSION_MISMATCH => c"the structure has another version",
+        _ => c"an unknown code",
+    };
+    text.as_ptr()
+}

@@ -1,0 +1,126 @@
+//! An auditor of glibc's loader (`man 7 rtld-audit`): which file it gets for a name.
+//!
+//! It lives in a namespace of its own, with its own copy of the C library, and shares only files with the program. Nothing in it may
+//! unwind into the loader.
+#![allow(unsafe_code)] // C functions that the loader calls.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use crate::link_map::LinkMap;
+use crate::{ASKED, COMPILERS, FOLDER, FOUND, LOADED, STAND_INS};
+
+/// What a library of ours is marked with: what it looks for itself is the program's own.
+const OURS: usize = 0;
+
+/// How the names begin that the linker writes into the libraries of the tool (`build.rs` of `cuda-launch-cli`).
+const OWN_NAMES: &[u8] = b"cuda-launch-";
+
+/// The libraries of the folder that stand for what they are named after, wherever a program looks for that.
+const DRIVERS: [(&str, &str); 4] = [
+    ("libcuda.so.1", "libcuda.so.1"),
+    ("libcuda.so", "libcuda.so.1"),
+    ("libnvidia-ml.so.1", "libnvidia-ml.so.1"),
+    ("libnvidia-ml.so", "libnvidia-ml.so.1"),
+];
+
+static HERE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os(FOLDER).map(PathBuf::from));
+
+/// `la_version`: this auditor uses what every version has.
+// SAFETY: the name is the loader's, and so is the signature.
+#[unsafe(no_mangle)]
+extern "C" fn la_version(version: c_uint) -> c_uint {
+    version
+}
+
+/// `la_objopen`: a library was loaded.
+// SAFETY: the name is the loader's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_objopen(map: *const LinkMap, _: isize, cookie: *mut usize) -> c_uint {
+    let Some(folder) = HERE.as_deref() else { return 0 };
+    // SAFETY: the loader passes null or a library's structure, which is filled.
+    let Some(map) = (unsafe { map.as_ref() }) else { return 0 };
+    // By the name in it, for the loader has a stand-in under the name of what it stands for. SAFETY: as above.
+    let name = unsafe { map.soname() };
+    if name.is_some_and(|name| name.to_bytes().starts_with(OWN_NAMES)) {
+        // SAFETY: the loader passes a place that is the auditor's for this library.
+        unsafe { cookie.write(OURS) };
+    } else if !map.name.is_null() {
+        // SAFETY: not null; a text that lives as long as the library.
+        loaded(folder, unsafe { CStr::from_ptr(map.name) });
+    }
+    // No symbol is looked at.
+    0
+}
+
+/// Writes a name down where somebody asks for it.
+fn loaded(folder: &Path, name: &CStr) {
+    let Ok(mut file) = File::options().append(true).open(folder.join(LOADED)) else { return };
+    // One call, so that processes do not mix their lines.
+    let _ = file.write_all(&[name.to_bytes(), b"\n"].concat());
+}
+
+/// `la_objsearch`: the loader looks for a library, first by the name that was asked for, then in one folder after the other.
+// SAFETY: the name is the loader's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_uint) -> *const c_char {
+    if name.is_null() {
+        return name;
+    }
+    // SAFETY: the place that `la_objopen` got for the library that looks for another.
+    let is_ours = unsafe { cookie.read() } == OURS;
+    // SAFETY: not null, and text by the loader's contract.
+    let asked = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    let found = HERE
+        .as_deref()
+        .and_then(|folder| if is_ours { for_ours(folder, asked) } else { instead(folder, asked) });
+    let found = found.and_then(|path| CString::new(path.into_os_string().into_encoded_bytes()).ok());
+    // The loader keeps no copy: one for each search, of which there are few.
+    found.map_or(name, |path| path.into_raw())
+}
+
+/// The file for a name; `None` where it is the one that was asked for.
+fn instead(folder: &Path, asked: &Path) -> Option<PathBuf> {
+    let file = asked.file_name()?.to_str()?;
+    if let Some((_, ours)) = DRIVERS.iter().find(|(name, _)| *name == file) {
+        return Some(folder.join(ours)).filter(|path| path.exists());
+    }
+    let compiler = COMPILERS.iter().find(|stem| is_version_of(file, stem))?;
+    let stand_ins = folder.join(STAND_INS);
+    // A bare name is looked for in folders next, each of which comes here; one that lacks the file is not taken.
+    if !asked.as_os_str().as_bytes().contains(&b'/') {
+        leave_word(&stand_ins, &format!("{compiler}{ASKED}"), asked);
+        return None;
+    }
+    let whole = std::path::absolute(asked).ok().filter(|path| path.is_file())?;
+    // For this process, and for those that it forks.
+    leave_word(&stand_ins, &format!("{compiler}.{}", std::process::id()), &whole)?;
+    leave_word(&stand_ins, &format!("{compiler}{FOUND}"), &whole)?;
+    Some(stand_ins.join(compiler))
+}
+
+/// For a stand-in, which looks for what it stands for beside its name, and in any folder for itself.
+fn for_ours(folder: &Path, asked: &Path) -> Option<PathBuf> {
+    let file = asked.file_name()?.to_str()?;
+    let path = asked.as_os_str().as_bytes();
+    let compiler = COMPILERS.iter().find(|stem| is_version_of(file, stem))?;
+    let is_itself = path.contains(&b'/') && !path.windows(3).any(|part| part == b"/./");
+    is_itself.then(|| folder.join(STAND_INS).join(compiler))
+}
+
+/// `libnvrtc.so.13` of `libnvrtc.so`.
+fn is_version_of(file: &str, stem: &str) -> bool {
+    file.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()))
+}
+
+/// Tells the stand-in, or the tool, of a file.
+fn leave_word(stand_ins: &Path, name: &str, file: &Path) -> Option<()> {
+    // Whole or not at all, as other processes may read it.
+    let part = stand_ins.join(format!("{name}.part{}", std::process::id()));
+    std::fs::write(&part, file.as_os_str().as_bytes()).ok()?;
+    std::fs::rename(part, stand_ins.join(name)).ok()
+}

@@ -1,0 +1,280 @@
+//! nvJitLink: gives the PTX that it was to link, made one by the emulator's linker, or with `-lto` the PTX that it makes, where it is asked
+//! for a cubin.
+//!
+//! It links in either case, so that what is wrong with the inputs is said as on a GPU.
+#![allow(unsafe_code)] // C functions, and calls of the program's own.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::linked::linked;
+use crate::real::{Compiler, forward};
+use crate::version::lower;
+
+/// `NVJITLINK_SUCCESS`
+const SUCCESS: usize = 0;
+/// `NVJITLINK_ERROR_INTERNAL`
+const INTERNAL: usize = 6;
+/// `NVJITLINK_INPUT_PTX`, `NVJITLINK_INPUT_LIBRARY` and `NVJITLINK_INPUT_ANY`
+const PTX: c_uint = 2;
+const LIBRARY: c_uint = 6;
+const ANY: c_uint = 10;
+
+/// What is known of a link.
+#[derive(Default)]
+struct Link {
+    /// nvJitLink makes PTX itself.
+    is_lto: bool,
+    /// The PTX that it got, each with its NUL.
+    ptx: Vec<Vec<u8>>,
+    /// It got what is no PTX.
+    has_others: bool,
+    /// What stands for the cubin, once it is complete.
+    image: Option<Vec<u8>>,
+}
+
+impl Link {
+    fn add(&mut self, kind: c_uint, bytes: Option<Vec<u8>>, name: &[u8]) {
+        let is_ptx = |bytes: &Vec<u8>| {
+            let binary = [b"\x7fELF".as_slice(), b"!<arch>", b"\x50\xed\x55\xba"];
+            kind == PTX || (kind == ANY && !binary.iter().any(|magic| bytes.starts_with(magic)))
+        };
+        match bytes.filter(is_ptx) {
+            Some(mut text) => {
+                text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
+                text.push(0);
+                lower(&mut text);
+                self.ptx.push(text);
+            }
+            // The emulator has what kernels ask of the device runtime, or refuses it by name.
+            None => self.has_others |= kind != LIBRARY || !name.windows(10).any(|part| part == b"cudadevrt."),
+        }
+    }
+
+    /// What stands for the cubin, if it is not nvJitLink's to make.
+    fn image(&self) -> Option<Vec<u8>> {
+        match self.ptx.as_slice() {
+            _ if self.is_lto || self.has_others => None,
+            [text] => Some(text.clone()),
+            pieces => linked(pieces),
+        }
+    }
+}
+
+static LINKS: Mutex<BTreeMap<usize, Link>> = Mutex::new(BTreeMap::new());
+
+fn links() -> MutexGuard<'static, BTreeMap<usize, Link>> {
+    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+forward! { NvJitLink, INTERNAL;
+    nvJitLinkGetErrorLog nvJitLinkGetErrorLogSize nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
+    nvJitLinkGetLinkedLTOIR nvJitLinkGetLinkedLTOIRSize nvJitLinkGetLinkedPtxSize nvJitLinkVersion
+}
+
+/// # Safety
+///
+/// As [`Compiler::call`].
+unsafe fn call(name: &CStr, arguments: [usize; 5]) -> usize {
+    let [a, b, c, d, e] = arguments;
+    // SAFETY: the caller's duties.
+    unsafe { Compiler::NvJitLink.call(name, [a, b, c, d, e, 0], INTERNAL) }
+}
+
+/// `nvJitLinkCreate`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char) -> usize {
+    let given = if options.is_null() { 0 } else { count as usize };
+    // SAFETY: by the function's contract there are as many options, each a text.
+    let mut asked: Vec<CString> =
+        (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) }.to_owned()).collect();
+    let has = |asked: &[CString], name: &CStr| asked.iter().any(|option| option.as_c_str() == name);
+    let is_lto = has(&asked, c"-lto");
+    if is_lto && !has(&asked, c"-ptx") {
+        asked.push(c"-ptx".to_owned());
+    }
+    let pointers: Vec<*const c_char> = asked.iter().map(|option| option.as_ptr()).collect();
+    // SAFETY: it takes a place for a handle and as many options, which live over the call.
+    let code = unsafe {
+        call(c"nvJitLinkCreate", [handle as usize, pointers.len(), pointers.as_ptr() as usize, 0, 0])
+    };
+    if code == SUCCESS && !handle.is_null() {
+        // SAFETY: not null, and written by the function.
+        links().insert(unsafe { handle.read() }, Link { is_lto, ..Link::default() });
+    }
+    code
+}
+
+/// `nvJitLinkAddData`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkAddData(
+    handle: usize,
+    kind: c_uint,
+    data: *const u8,
+    size: usize,
+    name: *const c_char,
+) -> usize {
+    // SAFETY: it takes what it was given.
+    let code =
+        unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) };
+    if code == SUCCESS && !data.is_null() {
+        // SAFETY: by the function's contract there are as many bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(data, size) }.to_vec();
+        // SAFETY: by the function's contract a text or null.
+        let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+        if let Some(link) = links().get_mut(&handle) {
+            link.add(kind, Some(bytes), name.to_bytes());
+        }
+    }
+    code
+}
+
+/// `nvJitLinkAddFile`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char) -> usize {
+    // SAFETY: it takes what it was given.
+    let code = unsafe { call(c"nvJitLinkAddFile", [handle, kind as usize, file as usize, 0, 0]) };
+    if code == SUCCESS && !file.is_null() {
+        // SAFETY: by the function's contract a text.
+        let name = unsafe { CStr::from_ptr(file) }.to_bytes();
+        let bytes = std::fs::read(OsStr::from_bytes(name)).ok();
+        if let Some(link) = links().get_mut(&handle) {
+            link.add(kind, bytes, name);
+        }
+    }
+    code
+}
+
+/// `nvJitLinkComplete`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
+    // SAFETY: it takes a handle.
+    let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
+    if code == SUCCESS
+        && let Some(link) = links().get_mut(&handle)
+    {
+        link.image = link.image();
+    }
+    code
+}
+
+/// `nvJitLinkGetLinkedCubinSize`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize) -> usize {
+    let mut name = c"nvJitLinkGetLinkedCubinSize";
+    if let Some(link) = links().get(&handle) {
+        if let Some(text) = link.image.as_ref().filter(|_| !size.is_null()) {
+            // SAFETY: not null; by the function's contract a place for a size.
+            unsafe { size.write(text.len()) };
+            return SUCCESS;
+        }
+        if link.is_lto {
+            name = c"nvJitLinkGetLinkedPtxSize";
+        }
+    }
+    // SAFETY: both take a handle and a place for a size.
+    unsafe { call(name, [handle, size as usize, 0, 0, 0]) }
+}
+
+/// `nvJitLinkGetLinkedCubin`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> usize {
+    let is_lto = match links().get(&handle) {
+        Some(link) => {
+            if let Some(text) = link.image.as_ref().filter(|_| !cubin.is_null()) {
+                // SAFETY: the place has the size that `nvJitLinkGetLinkedCubinSize` gave, which was that of the text.
+                unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+                return SUCCESS;
+            }
+            link.is_lto
+        }
+        None => false,
+    };
+    if is_lto {
+        // SAFETY: the place has the size of the PTX, as above.
+        return unsafe { nvJitLinkGetLinkedPtx(handle, cubin) };
+    }
+    // SAFETY: it takes a handle and a place.
+    unsafe { call(c"nvJitLinkGetLinkedCubin", [handle, cubin as usize, 0, 0, 0]) }
+}
+
+/// `nvJitLinkGetLinkedPtx`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize {
+    let mut size = 0_usize;
+    // SAFETY: it takes a handle and a place for a size.
+    let code = unsafe { call(c"nvJitLinkGetLinkedPtxSize", [handle, &raw mut size as usize, 0, 0, 0]) };
+    if code != SUCCESS {
+        return code;
+    }
+    // SAFETY: it takes a handle and a place.
+    let code = unsafe { call(c"nvJitLinkGetLinkedPtx", [handle, ptx as usize, 0, 0, 0]) };
+    if code == SUCCESS && !ptx.is_null() {
+        // SAFETY: by the function's contract the place has that size, and now holds the text.
+        lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
+    }
+    code
+}
+
+/// `nvJitLinkDestroy`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkDestroy(handle: *mut usize) -> usize {
+    // SAFETY: by the function's contract null, or a place that holds a handle.
+    if let Some(handle) = unsafe { handle.as_ref() } {
+        links().remove(handle);
+    }
+    // SAFETY: it takes the place of a handle.
+    unsafe { call(c"nvJitLinkDestroy", [handle as usize, 0, 0, 0, 0]) }
+}
+
+/// The names that NVIDIA's header gives these functions in programs that are linked with nvJitLink: one set for each version.
+macro_rules! of_versions {
+    ($($version:literal)*) => {$(
+        const _: () = {
+            of_version! { $version;
+                nvJitLinkAddData(handle: usize, kind: c_uint, data: *const u8, size: usize, name: *const c_char);
+                nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char);
+                nvJitLinkComplete(handle: usize);
+                nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char);
+                nvJitLinkDestroy(handle: *mut usize);
+                nvJitLinkGetErrorLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetErrorLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetInfoLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetInfoLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8);
+                nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize);
+                nvJitLinkGetLinkedLTOIR(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedLTOIRSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8);
+                nvJitLinkGetLinkedPtxSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+            }
+        };
+    )*};
+}
+
+macro_rules! of_version {
+    ($version:literal; $($name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("`__", stringify!($name), $version, "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(export_name = concat!("__", stringify!($name), $version))]
+        unsafe extern "C" fn $name($($argument: $type),*) -> usize {
+            // SAFETY: the same function by its other name.
+            unsafe { crate::nvjitlink::$name($($argument),*) }
+        }
+    )*};
+}
+
+of_versions! {
+    "_12_0" "_12_1" "_12_2" "_12_3" "_12_4" "_12_5" "_12_6" "_12_7" "_12_8" "_12_9"
+    "_13_0" "_13_1" "_13_2" "_13_3" "_13_4" "_13_5" "_13_6" "_13_7" "_13_8" "_13_9"
+}

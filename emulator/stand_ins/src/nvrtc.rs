@@ -1,0 +1,173 @@
+//! NVRTC: compiles for a virtual architecture (`compute_90`) where it is asked for a real one (`sm_90`), and gives the PTX as the cubin.
+#![allow(unsafe_code)] // C functions, and calls of the program's own.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::{Mutex, PoisonError};
+
+use crate::real::{Compiler, forward};
+use crate::version::lower;
+
+/// `NVRTC_SUCCESS`
+const SUCCESS: usize = 0;
+/// `NVRTC_ERROR_INTERNAL_ERROR`
+const INTERNAL: usize = 11;
+
+/// Programs, by their handles, that were compiled for another architecture than they were to be.
+static VIRTUAL: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+forward! { Nvrtc, INTERNAL;
+    nvrtcAddNameExpression nvrtcCreateProgram nvrtcGetBundledHeadersInfo nvrtcGetLTOIR nvrtcGetLTOIRSize nvrtcGetLoweredName
+    nvrtcGetNVVM nvrtcGetNVVMSize nvrtcGetNumSupportedArchs nvrtcGetOptiXIR nvrtcGetOptiXIRSize nvrtcGetPCHCreateStatus
+    nvrtcGetPCHHeapSize nvrtcGetPCHHeapSizeRequired nvrtcGetPTXSize nvrtcGetProgramLog nvrtcGetProgramLogSize nvrtcGetSupportedArchs
+    nvrtcGetTileIR nvrtcGetTileIRSize nvrtcInstallBundledHeaders nvrtcRemoveBundledHeaders nvrtcSetFlowCallback nvrtcSetPCHHeapSize
+    nvrtcVersion
+}
+
+/// `nvrtcGetErrorString`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcGetErrorString(result: usize) -> usize {
+    let missing = c"NVRTC_ERROR_INTERNAL_ERROR".as_ptr() as usize;
+    // SAFETY: it takes one number and returns a pointer.
+    unsafe { Compiler::Nvrtc.call(c"nvrtcGetErrorString", [result, 0, 0, 0, 0, 0], missing) }
+}
+
+/// `nvrtcCompileProgram`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcCompileProgram(
+    program: usize,
+    count: c_int,
+    options: *const *const c_char,
+) -> usize {
+    let given = usize::try_from(count).ok().filter(|_| !options.is_null()).unwrap_or(0);
+    // SAFETY: by the function's contract there are as many options, each a text.
+    let given = (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) });
+    let asked: Vec<(CString, bool)> = virtually(given);
+    let is_changed = asked.iter().any(|(_, is_changed)| *is_changed);
+    let pointers: Vec<*const c_char> = asked.iter().map(|(option, _)| option.as_ptr()).collect();
+    let mut known = VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_changed {
+        known.insert(program);
+    } else {
+        known.remove(&program);
+    }
+    drop(known);
+    let options = if pointers.is_empty() { options as usize } else { pointers.as_ptr() as usize };
+    // SAFETY: the program's own handle, and as many options as there were, which live over the call.
+    unsafe {
+        Compiler::Nvrtc.call(c"nvrtcCompileProgram", [program, count as usize, options, 0, 0, 0], INTERNAL)
+    }
+}
+
+/// The options, and which of them named a real architecture: `-arch=sm_90`, or `-arch` and then `sm_90`.
+fn virtually<'o>(options: impl Iterator<Item = &'o CStr>) -> Vec<(CString, bool)> {
+    const NAMES: [&[u8]; 2] = [b"--gpu-architecture", b"-arch"];
+    let mut is_next = false;
+    let mut asked = Vec::new();
+    for option in options {
+        let bytes = option.to_bytes();
+        let (before, value) =
+            match NAMES.iter().find_map(|name| bytes.strip_prefix(*name)?.strip_prefix(b"=")) {
+                Some(value) => bytes.split_at(bytes.len() - value.len()),
+                None if is_next => bytes.split_at(0),
+                None => bytes.split_at(bytes.len()),
+            };
+        is_next = NAMES.contains(&bytes);
+        let changed = value.strip_prefix(b"sm_").map(|number| [before, b"compute_", number].concat());
+        let is_changed = changed.is_some();
+        let changed = changed.and_then(|option| CString::new(option).ok());
+        asked.push((changed.unwrap_or_else(|| option.to_owned()), is_changed));
+    }
+    asked
+}
+
+fn is_virtual(program: usize) -> bool {
+    VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner).contains(&program)
+}
+
+/// `nvrtcGetCUBINSize`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usize {
+    let name = if is_virtual(program) { c"nvrtcGetPTXSize" } else { c"nvrtcGetCUBINSize" };
+    // SAFETY: both take a handle and a place for a size.
+    unsafe { Compiler::Nvrtc.call(name, [program, size as usize, 0, 0, 0, 0], INTERNAL) }
+}
+
+/// `nvrtcGetCUBIN`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
+    if is_virtual(program) {
+        // SAFETY: the place has the size that `nvrtcGetCUBINSize` gave, which was that of the PTX.
+        return unsafe { nvrtcGetPTX(program, cubin) };
+    }
+    // SAFETY: it takes a handle and a place.
+    unsafe { Compiler::Nvrtc.call(c"nvrtcGetCUBIN", [program, cubin as usize, 0, 0, 0, 0], INTERNAL) }
+}
+
+/// `nvrtcGetPTX`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
+    let mut size = 0_usize;
+    // SAFETY: it takes a handle and a place for a size.
+    let code = unsafe {
+        Compiler::Nvrtc.call(c"nvrtcGetPTXSize", [program, &raw mut size as usize, 0, 0, 0, 0], INTERNAL)
+    };
+    if code != SUCCESS {
+        return code;
+    }
+    // SAFETY: it takes a handle and a place.
+    let code = unsafe { Compiler::Nvrtc.call(c"nvrtcGetPTX", [program, ptx as usize, 0, 0, 0, 0], INTERNAL) };
+    if code == SUCCESS && !ptx.is_null() {
+        // SAFETY: by the function's contract the place has that size, and now holds the text.
+        lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
+    }
+    code
+}
+
+/// `nvrtcDestroyProgram`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvrtcDestroyProgram(program: *mut usize) -> usize {
+    // SAFETY: by the function's contract null, or a place that holds a handle.
+    if let Some(handle) = unsafe { program.as_ref() } {
+        VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner).remove(handle);
+    }
+    // SAFETY: it takes the place of a handle.
+    unsafe { Compiler::Nvrtc.call(c"nvrtcDestroyProgram", [program as usize, 0, 0, 0, 0, 0], INTERNAL) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_architectures_become_virtual_ones() {
+        let options = [
+            c"-O3",
+            c"-arch=sm_90a",
+            c"--gpu-architecture",
+            c"sm_75",
+            c"sm_75",
+            c"-arch=compute_80",
+            c"-DX=sm_1",
+        ];
+        let asked = virtually(options.into_iter());
+        let texts: Vec<&CStr> = asked.iter().map(|(option, _)| option.as_c_str()).collect();
+        let expected = [
+            c"-O3",
+            c"-arch=compute_90a",
+            c"--gpu-architecture",
+            c"compute_75",
+            c"sm_75",
+            c"-arch=compute_80",
+            c"-DX=sm_1",
+        ];
+        assert_eq!(texts, expected);
+        assert_eq!(asked.iter().filter(|(_, is_changed)| *is_changed).count(), 2);
+    }
+}

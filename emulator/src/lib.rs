@@ -127,6 +127,8 @@ pub use driver::{
     LiveHandles, driver, faults, forget_written, last_fault, live_handles, set_checks, symbol_address,
     take_findings, unsupported_calls,
 };
+#[doc(hidden)]
+pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page

@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[cfg(not(miri))]
+#[path = "driver_support/library.rs"]
+mod library;
 #[path = "../../tests/support/skip.rs"]
 mod skip;
 #[path = "driver_support/mod.rs"]
@@ -115,26 +118,6 @@ fn a_fault_is_reported_once_and_whole() {
     }
 }
 
-/// The shared library, built as these tests are; none where nothing can be built.
-#[cfg(not(miri))]
-fn shared_library() -> Option<std::path::PathBuf> {
-    let cargo = std::env::var_os("CARGO")?;
-    let tests = std::env::current_exe().unwrap();
-    let folder = tests.parent().unwrap().parent().unwrap();
-    let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let built = std::process::Command::new(cargo)
-        .args(["build", "--quiet", "-p", "cuda-emulator-libcuda", "--profile", profile, "--target-dir"])
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success());
-    let name = format!("{}emulated_cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Some(folder.join(name))
-}
-
 /// The environment makes its calls fail, and has them and what was left behind written down.
 #[test]
 #[cfg(not(miri))]
@@ -153,7 +136,7 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
         }
         return;
     }
-    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let Some(library) = library::shared_library() else { return skip::skipped("no cargo here to build it") };
     let log = std::env::temp_dir().join(format!("cuda-launch-harness-{}.log", std::process::id()));
     let name = "the_shared_library_watches_a_program_where_it_is_asked";
     let asked = [
@@ -193,7 +176,7 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
 #[cfg(not(miri))]
 fn the_shared_library_is_the_same_driver() {
     // On a machine that only runs the tests there is none.
-    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let Some(library) = library::shared_library() else { return skip::skipped("no cargo here to build it") };
     let cuda = unsafe { Driver::open(library) }.unwrap();
     let own = cuda_emulator::driver();
     for function in FUNCTIONS {

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use super::entry::{Buffer, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::errors::sentence;
 use super::state::{Call, lock};
+use super::stream::default::on_no_stream;
 
 entries! {
     cuLogsRegisterCallback(callback: CUlogsCallback, data: *mut c_void, handle: *mut CUlogsCallbackHandle) = register;
@@ -79,14 +80,14 @@ pub(super) fn note(function: &str, code: CUresult) {
     for listener in listeners {
         // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head of
         // this file says; the message ends with a NUL and outlives the call.
-        unsafe {
+        on_no_stream(|| unsafe {
             (listener.callback)(
                 listener.data,
                 CUlogLevel::CU_LOG_LEVEL_ERROR,
                 bytes.as_mut_ptr().cast(),
                 length,
             )
-        };
+        });
     }
     INSIDE.set(false);
 }

@@ -11,6 +11,7 @@ mod device;
 mod entry;
 mod errors;
 mod event;
+mod exports;
 mod fault;
 mod function;
 mod graph;
@@ -22,6 +23,8 @@ mod logs;
 mod lookup;
 mod memory;
 mod module;
+#[doc(hidden)]
+pub mod older_abi;
 mod profiler;
 mod queue;
 mod report;
@@ -32,9 +35,11 @@ mod unimplemented;
 mod work;
 
 pub use check::{forget_written, set_checks, take_findings};
+pub use exports::symbol_address;
 pub use live::{LiveHandles, live_handles};
-pub use lookup::{driver, symbol_address};
-pub use unimplemented::unsupported_calls;
+pub use lookup::{driver, found_symbol};
+pub use stream::on_own_stream;
+pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 mod attributes;
 mod callback;
 pub(super) mod capture;
+pub(super) mod default;
 pub(super) mod functions;
 mod give;
 
@@ -19,6 +20,7 @@ use super::queue::{Kind, Queue};
 use super::state::{Call, State, lock};
 use super::work::recorder::Recorder;
 use attributes::Attributes;
+pub use default::on_own_stream;
 pub(super) use give::Pace;
 
 /// The highest priority of a stream; the lowest is 0.
@@ -101,9 +103,10 @@ impl Context {
 }
 
 impl Call {
-    /// The stream that a handle means: NULL and 1 are the legacy stream of the current context, 2 is this thread's.
+    /// The stream that a handle means: 1 is the legacy stream of the current context, 2 this thread's, and NULL one of them.
     pub(super) fn stream(&self, handle: CUstream) -> Outcome<Arc<Stream>> {
         match handle.addr() {
+            0 if default::is_own() => self.context()?.per_thread(),
             0 | 1 => Ok(self.context()?.legacy()),
             2 => self.context()?.per_thread(),
             address => {

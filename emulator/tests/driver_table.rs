@@ -38,6 +38,59 @@ fn what_is_not_emulated_says_so() {
     assert!(calls.contains(&"cuIpcCloseMemHandle"));
 }
 
+/// Each says it once, with what to do; `cuGetExportTable`, which programs ask without need, says nothing.
+#[test]
+fn what_is_not_emulated_says_what_to_do() {
+    const VARIABLE: &str = "DRIVER_TABLE_MISSING";
+    if std::env::var_os(VARIABLE).is_some() {
+        let (cuda, _) = with_own_context();
+        let older = cuda_emulator::symbol_address("cuMemAlloc");
+        let older: extern "C" fn() -> CUresult = unsafe { std::mem::transmute(older) };
+        for _ in 0..2 {
+            assert_eq!(older(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            let code = unsafe { cuda.cuGraphicsUnregisterResource(null_mut()) };
+            assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            let code = unsafe { cuda.cuGetExportTable(&mut std::ptr::null(), &CUuuid::default()) };
+            assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        assert_eq!(cuda_emulator::unsupported_calls().len(), 3);
+        return;
+    }
+    let output = child("what_is_not_emulated_says_what_to_do", &[(VARIABLE, "1")]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("cuMemAlloc is not") && lines[0].contains("call cuMemAlloc_v2"), "{text}");
+    assert!(lines[1].contains("copy through memory of the host"), "{text}");
+}
+
+/// Programs compare these with what they know of drivers.
+#[test]
+fn codes_are_described_as_drivers_do() {
+    let cuda = driver();
+    for (code, expected) in [
+        (CUresult::CUDA_SUCCESS, "no error"),
+        (CUresult::CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+        (CUresult::CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+        (CUresult::CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+        (CUresult::CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+        (CUresult::CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+        (CUresult::CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+        (CUresult::CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+        (CUresult::CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+        (CUresult::CUDA_ERROR_NOT_READY, "device not ready"),
+        (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+        (CUresult::CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+        (CUresult::CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+        (CUresult::CUDA_ERROR_UNKNOWN, "unknown error"),
+    ] {
+        let mut text = std::ptr::null();
+        ok(unsafe { cuda.cuGetErrorString(code, &mut text) });
+        assert_eq!(unsafe { std::ffi::CStr::from_ptr(text) }.to_str(), Ok(expected), "{code:?}");
+    }
+}
+
 /// None is dereferenced: freed, of another kind, invented.
 #[test]
 fn handles_that_are_none_are_errors() {

@@ -137,7 +137,7 @@ impl Link {
             // A link is no compilation of a whole program, which would define it.
             Ok(program) => match program.unresolved().next() {
                 Some(name) => undefined(name),
-                None => Ok(text),
+                None => Ok(self.options.registers().limit(text.into()).into_owned()),
             },
         }
     }

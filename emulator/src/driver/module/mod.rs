@@ -186,6 +186,7 @@ fn load<'a>(
     let place = module.required()?;
     let loaded = read().and_then(|text| {
         options.check_target(&text)?;
+        let text = options.registers().limit(text);
         Module::load(&context, &text, false, &options.symbols()?)
     });
     match loaded {

@@ -5,7 +5,7 @@ pub(super) mod copy;
 pub(super) mod copy_batch;
 pub(super) mod copy_rows;
 pub(super) mod host;
-mod location;
+pub(super) mod location;
 pub(super) mod managed;
 pub(super) mod peer;
 pub(super) mod pointer;

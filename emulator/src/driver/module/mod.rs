@@ -1,5 +1,6 @@
 //! `cuModule*`: loading images and finding what is in them.
 
+mod archive;
 mod image;
 mod jit;
 pub(super) mod library;

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use super::device::DRIVER_VERSION;
 use super::lookup::{driver, table_address};
-use super::{older_abi, stream, unimplemented};
+use super::{default_stream, older_abi, unimplemented};
 
 /// A symbol of a driver's library.
 pub(super) struct Export {
@@ -53,7 +53,7 @@ macro_rules! form {
         #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the contract of this function, which is that of the other but for the NULL stream.
-            stream::on_own_stream(|| unsafe { driver().$target($($argument),*) })
+            default_stream::on_own_stream(|| unsafe { driver().$target($($argument),*) })
         }
     };
     (legacy adapted $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
@@ -67,7 +67,7 @@ macro_rules! form {
         #[allow(unsafe_code, non_snake_case, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the contract of this function.
-            stream::on_own_stream(|| unsafe { older_abi::$target(&driver() $(, $argument)*) })
+            default_stream::on_own_stream(|| unsafe { older_abi::$target(&driver() $(, $argument)*) })
         }
     };
     ($default:ident refused $target:ident $symbol:ident()) => {

@@ -11,10 +11,10 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::Mutex;
 
+use super::default_stream::on_no_stream;
 use super::entry::{Buffer, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::errors::sentence;
 use super::state::{Call, lock};
-use super::stream::default::on_no_stream;
 
 entries! {
     cuLogsRegisterCallback(callback: CUlogsCallback, data: *mut c_void, handle: *mut CUlogsCallbackHandle) = register;

@@ -7,6 +7,7 @@ mod array;
 mod check;
 mod config;
 mod context;
+mod default_stream;
 mod device;
 mod entry;
 mod errors;
@@ -35,10 +36,10 @@ mod unimplemented;
 mod work;
 
 pub use check::{forget_written, set_checks, take_findings};
+pub use default_stream::on_own_stream;
 pub use exports::symbol_address;
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, found_symbol};
-pub use stream::on_own_stream;
 pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;

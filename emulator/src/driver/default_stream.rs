@@ -1,11 +1,6 @@
 //! Which stream NULL means on this thread now: the legacy one, but in the functions whose NULL is the thread's own (`_ptsz`, `_ptds`).
 
 use std::cell::Cell;
-use std::sync::Arc;
-
-use super::Stream;
-use crate::driver::entry::Outcome;
-use crate::driver::state::Call;
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -31,25 +26,11 @@ pub fn on_own_stream<T>(call: impl FnOnce() -> T) -> T {
 }
 
 /// Runs a function of the program's, for whose calls NULL is again what their symbols say.
-pub(in crate::driver) fn on_no_stream<T>(call: impl FnOnce() -> T) -> T {
+pub(super) fn on_no_stream<T>(call: impl FnOnce() -> T) -> T {
     meaning(false, call)
 }
 
 /// Whether NULL is the thread's own stream.
-pub(in crate::driver) fn is_own() -> bool {
+pub(super) fn is_own() -> bool {
     OWN.get()
-}
-
-impl Call {
-    /// The stream of functions that name none, and wait.
-    pub(in crate::driver) fn default_stream(&self) -> Outcome<Arc<Stream>> {
-        let context = self.context()?;
-        if !is_own() {
-            return Ok(context.legacy());
-        }
-        let stream = context.per_thread()?;
-        // What the call waits for would not be done in a capture.
-        stream.outside()?;
-        Ok(stream)
-    }
 }

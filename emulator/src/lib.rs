@@ -62,9 +62,9 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
 //! to have succeeded. Functions newer than CUDA 13.0 are missing.
 //!
-//! The device's limits are those of an H200. Attributes for features that an H200 has and the emulator does not (memory
-//! and events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
-//! alternative.
+//! The device's limits are those of an H200. Attributes for features that an H200 has and the emulator does not (pools and
+//! events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
+//! alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by descriptor.
 //!
 //! # What it detects
 //!

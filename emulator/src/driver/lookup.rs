@@ -47,6 +47,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     texture::address,
     texture::tensor_map::address,
     memory::virtual_memory::address,
+    memory::export::address,
     module::address,
     module::library::address,
     module::link::address,

@@ -59,7 +59,7 @@ fn instead(name: &str) -> &'static str {
     if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {
         "the emulated device has no graphics: copy through memory of the host"
     } else if starts(&["cuIpc"]) {
-        "processes cannot share emulated memory: use one process, or copy through memory of the host"
+        "use one process, memory of the host, or what cuMemCreate makes and cuMemExportToShareableHandle exports"
     } else {
         "do without it where the program can, or run this part on a GPU"
     }

@@ -4,6 +4,7 @@ pub(super) mod allocations;
 pub(super) mod copy;
 pub(super) mod copy_batch;
 pub(super) mod copy_rows;
+pub(super) mod export;
 pub(super) mod host;
 pub(super) mod location;
 pub(super) mod managed;

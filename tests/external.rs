@@ -223,7 +223,7 @@ fn external_memory_is_used() {
     let stream = stream();
     let context = stream.context();
     if on_emulator(context) {
-        return skipped("the emulator exports no memory");
+        return skipped("the emulator takes no external memory");
     }
     let options = PhysicalOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     let bytes = options.granularity(context, false).unwrap();

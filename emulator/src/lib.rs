@@ -58,13 +58,14 @@
 //! gradients or compressed formats); tensor maps, but not the instructions that take them; modules and libraries from
 //! PTX, including PTX in fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0,
 //! clusters and cooperative grids; several devices, with access to each other's memory; green contexts; a log of the
-//! calls that failed. The other functions of the header return `CUDA_ERROR_NOT_SUPPORTED` and report so once on
-//! standard error ([`unsupported_calls`] lists them); none pretends to have succeeded. Functions newer than CUDA 13.0
-//! are missing.
+//! calls that failed. Older ABIs, back to CUDA 3.2, and functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`)
+//! have their symbols ([`symbol_address`]), and `cuGetProcAddress` finds them. The other functions of the headers return
+//! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
+//! to have succeeded. Functions newer than CUDA 13.0 are missing.
 //!
-//! The device's limits are those of an H200. Attributes for features that an H200 has and the emulator does not (memory
-//! and events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
-//! alternative.
+//! The device's limits are those of an H200. Attributes for features that an H200 has and the emulator does not (pools and
+//! events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
+//! alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by descriptor.
 //!
 //! # What it detects
 //!
@@ -130,6 +131,7 @@ pub use driver::{
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, nvml_devices};
+pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page

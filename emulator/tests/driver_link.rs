@@ -70,8 +70,13 @@ fn inputs_that_are_none() {
         (1, format!("{HEAD}.visible .entry k() {{ frob; }}").into_bytes(), CUresult::CUDA_ERROR_INVALID_PTX),
         (2, image("vecadd.fatbin"), CUresult::SUCCESS),
         (2, wrapper, CUresult::CUDA_ERROR_INVALID_IMAGE),
-        (3, b"\x7fELF".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
-        (4, b"!<arch>\n".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        (3, b"\x7fELF".to_vec(), CUresult::CUDA_ERROR_INVALID_IMAGE),
+        (4, b"!<arch>\n".to_vec(), CUresult::CUDA_ERROR_INVALID_IMAGE),
+        (
+            4,
+            archive("a.o", &[&fatbin_of(2, &image("vecadd_sm90.cubin"))]),
+            CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
+        ),
         (5, b"BC".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
         (6, b"x".to_vec(), CUresult::CUDA_ERROR_INVALID_VALUE),
     ] {
@@ -155,4 +160,121 @@ fn variables_that_lie_elsewhere() {
     ok(unsafe { cuda.cuModuleUnload(module) });
     assert_eq!(read(&cuda, memory, 4), 42_u32.to_ne_bytes());
     ok(unsafe { cuda.cuMemFree(memory) });
+}
+
+/// A fatbin with one entry that is not compressed.
+fn fatbin_of(kind: u8, content: &[u8]) -> Vec<u8> {
+    let mut entry = vec![0; 64];
+    entry[..8].copy_from_slice(&[kind, 0, 1, 1, 64, 0, 0, 0]);
+    entry[8..16].copy_from_slice(&(content.len() as u64).to_le_bytes());
+    entry[28] = 70;
+    entry.extend(content);
+    [&[0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0], &(entry.len() as u64).to_le_bytes()[..], &entry].concat()
+}
+
+/// An archive with a member of that name, in which fatbins are, as in an object, between other things.
+fn archive(member: &str, fatbins: &[&[u8]]) -> Vec<u8> {
+    let mut object = b"\x7fELF and sections".to_vec();
+    for fatbin in fatbins {
+        object.extend(*fatbin);
+        object.extend(b"..more");
+    }
+    let name = format!("{member}/");
+    let header = format!("{name:16}{:12}{:6}{:6}{:8}{:<10}`\n", 0, 0, 0, 644, object.len());
+    [b"!<arch>\n", header.as_bytes(), &object].concat()
+}
+
+fn linked(cuda: &Driver, parts: &[(CUjitInputType, &[u8])]) -> CUmodule {
+    let (state, mut module) = (create(cuda), null_mut());
+    parts.iter().for_each(|(kind, data)| ok(add(cuda, state, *kind, data)));
+    let (code, image, _) = complete(cuda, state);
+    ok(code);
+    ok(unsafe { cuda.cuModuleLoadData(&mut module, image) });
+    ok(unsafe { cuda.cuLinkDestroy(state) });
+    module
+}
+
+/// Of a library comes what is called, and what that calls; an object comes whole.
+#[test]
+fn objects_and_libraries_are_linked() {
+    let (cuda, _) = with_own_context();
+    let (object, library) = (CUjitInputType::CU_JIT_INPUT_OBJECT, CUjitInputType::CU_JIT_INPUT_LIBRARY);
+    let function = |name: &str, calls: &str, plus: u32| {
+        let call = if calls.is_empty() { String::new() } else { format!("call (%r), {calls}, (%r);") };
+        let declared = if calls.is_empty() {
+            String::new()
+        } else {
+            format!(".extern .func (.reg .b32 o) {calls}(.reg .b32 i);")
+        };
+        let text = format!(
+            "{HEAD}{declared}\n.visible .func (.reg .b32 o) {name}(.reg .b32 i) {{\n\
+             .reg .b32 %r; add.u32 %r, i, {plus}; {call} mov.u32 o, %r; ret; }}\n\0"
+        );
+        fatbin_of(1, text.as_bytes())
+    };
+    let (first, second) = (function("first", "second", 1), function("second", "", 10));
+    // Nobody calls it, so that nobody misses what it calls.
+    let (unused, kept) = (function("unused", "nowhere", 0), function("kept", "", 0));
+    let archive = archive("a.o", &[&unused, &second, &first]);
+    let main = format!(
+        "{HEAD}.extern .func (.reg .b32 o) first(.reg .b32 i);\n.visible .entry k(.param .u64 p) {{\n\
+         .reg .b32 %r; .reg .b64 %a; ld.param.u64 %a, [p]; mov.u32 %r, 100; call (%r), first, (%r);\n\
+         st.global.u32 [%a], %r; ret; }}"
+    );
+    let module = linked(&cuda, &[(library, &archive), (PTX, main.as_bytes()), (object, &kept)]);
+    let (k, mut target) = (support::function(&cuda, module, "k"), alloc(&cuda, 4));
+    ok(launch(&cuda, k, null_mut(), &mut [argument(&mut target)]));
+    assert_eq!(read(&cuda, target, 4), 111_u32.to_ne_bytes());
+
+    // Of an object all is wanted.
+    let state = create(&cuda);
+    ok(add(&cuda, state, object, &archive));
+    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_UNKNOWN, "nowhere is missing");
+}
+
+/// What numba links for `grid.sync()`: the library has machine code only, and the emulator has its functions.
+#[test]
+fn a_grid_waits_for_itself_through_the_device_runtime() {
+    let (cuda, _) = with_own_context();
+    let library = archive("cuda_device_runtime.o", &[&fatbin_of(2, b"\x7fELF")]);
+    let main = ".version 7.0\n.target sm_70\n.address_size 64\n\
+        .extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 a);\n\
+        .extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 a, .param .b32 b);\n\
+        .visible .entry turns(.param .u64 p, .param .u64 codes, .param .u32 count) {\n\
+        .reg .pred %p; .reg .b32 %b, %n, %o, %v, %c, %t; .reg .b64 %a, %h, %i, %j, %k;\n\
+        ld.param.u64 %a, [p]; ld.param.u64 %k, [codes]; ld.param.u32 %c, [count];\n\
+        { .param .b32 s; .param .b64 h; st.param.b32 [s], 1;\n\
+        call.uni (h), cudaCGGetIntrinsicHandle, (s); ld.param.b64 %h, [h]; }\n\
+        mov.u32 %b, %ctaid.x; mov.u32 %n, %nctaid.x; mov.u32 %t, %tid.x;\n\
+        add.u32 %o, %b, 1; rem.u32 %o, %o, %n; mul.wide.u32 %i, %b, 4; mul.wide.u32 %j, %o, 4;\n\
+        add.u64 %i, %a, %i; add.u64 %j, %a, %j;\n\
+        again:\n\
+        { .param .b64 h; .param .b32 f; .param .b32 r; st.param.b64 [h], %h; st.param.b32 [f], 0;\n\
+        call.uni (r), cudaCGSynchronize, (h, f); ld.param.b32 %o, [r]; }\n\
+        setp.ne.u32 %p, %t, 0; @%p bra read; st.global.u32 [%k], %o;\n\
+        read: ld.volatile.global.u32 %v, [%j]; add.u32 %v, %v, 1;\n\
+        { .param .b64 h; .param .b32 f; .param .b32 r; st.param.b64 [h], %h; st.param.b32 [f], 0;\n\
+        call.uni (r), cudaCGSynchronize, (h, f); }\n\
+        @%p bra next; st.volatile.global.u32 [%i], %v;\n\
+        next: sub.u32 %c, %c, 1; setp.ne.u32 %p, %c, 0; @%p bra again; ret; }";
+    let module = linked(&cuda, &[(PTX, main.as_bytes()), (CUjitInputType::CU_JIT_INPUT_LIBRARY, &library)]);
+    let turns = support::function(&cuda, module, "turns");
+    let (mut target, mut codes, mut count) = (alloc(&cuda, 64), alloc(&cuda, 4), 20_u32);
+    // Each block takes its neighbour's number and adds one, 20 times: without waiting they would overtake each other.
+    let numbers: Vec<u8> = (0..16_u32).flat_map(|block| (1000 * block).to_ne_bytes()).collect();
+    write(&cuda, target, &numbers);
+    let mut arguments = [argument(&mut target), argument(&mut codes), argument(&mut count)];
+    let arguments = arguments.as_mut_ptr();
+    let code = unsafe { cuda.cuLaunchCooperativeKernel(turns, 16, 1, 1, 64, 1, 1, 0, null_mut(), arguments) };
+    ok(code);
+    let expected: Vec<u8> =
+        (0..16_u32).flat_map(|block| (1000 * ((block + 20) % 16) + 20).to_ne_bytes()).collect();
+    assert_eq!(read(&cuda, target, 64), expected);
+    assert_eq!(read(&cuda, codes, 4), [0; 4]);
+    // A launch that is not cooperative is told so.
+    let mut once = 1_u32;
+    let mut arguments = [argument(&mut target), argument(&mut codes), argument(&mut once)];
+    let arguments = arguments.as_mut_ptr();
+    ok(launch_as(&cuda, turns, [2, 1, 1], [64, 1, 1], 0, null_mut(), arguments, null_mut()));
+    assert_eq!(read(&cuda, codes, 4), 1_u32.to_ne_bytes());
 }

@@ -6,9 +6,9 @@
 mod support;
 
 use cuda_driver_sys::*;
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::path::PathBuf;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use support::*;
 
 /// A file of the workspace's test kernels.
@@ -239,4 +239,99 @@ fn a_launch_attribute_signals_its_event() {
     assert_eq!(unsafe { cuda.cuEventQuery(event) }, CUresult::CUDA_ERROR_NOT_READY);
     drop(held);
     ok(unsafe { cuda.cuEventSynchronize(event) });
+}
+
+/// A kernel whose values are live at once: more than a thread of a block of 1024 can have.
+fn hungry(directives: &str, values: u32) -> String {
+    let all = || 0..values;
+    let loads: String = all().map(|at| format!("ld.global.u32 %r{at}, [%a+{}];\n", 4 * at)).collect();
+    let stores: String = all().map(|at| format!("st.global.u32 [%b+{}], %r{at};\n", 4 * at)).collect();
+    format!(
+        ".version 7.8\n.target sm_90\n.address_size 64\n\
+         .visible .entry hungry(.param .u64 a, .param .u64 b)\n{directives}\n{{\n.reg .b32 %r<{values}>; .reg .b64 %a, %b;\n\
+         ld.param.u64 %a, [a]; ld.param.u64 %b, [b];\n{loads}bar.sync 0;\n{stores}ret;\n}}\n\
+         .visible .entry small() {{ ret; }}\n"
+    )
+}
+
+/// Options with these values, for a call that takes arrays.
+fn jit(options: &[(CUjit_option, u32)]) -> (Vec<CUjit_option>, Vec<*mut c_void>) {
+    let value = |(_, value): &(CUjit_option, u32)| std::ptr::without_provenance_mut(*value as usize);
+    (options.iter().map(|(option, _)| *option).collect(), options.iter().map(value).collect())
+}
+
+/// What a module is made of, and with which options.
+type Load<'a> = &'a dyn Fn(&str, &[(CUjit_option, u32)]) -> CUmodule;
+
+fn registers(cuda: &Driver, module: CUmodule, name: &str) -> i32 {
+    let mut count = 0;
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS;
+    ok(unsafe { cuda.cuFuncGetAttribute(&mut count, attribute, function(cuda, module, name)) });
+    count
+}
+
+/// A limit of registers holds whichever way the code comes, and more threads fit then.
+#[test]
+fn registers_are_limited_by_option_and_directive() {
+    const MOST: CUjit_option = CUjit_option::CU_JIT_MAX_REGISTERS;
+    const OVERRIDE: CUjit_option = CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES;
+    let (cuda, _) = with_own_context();
+    let load: Load = &|ptx, options| {
+        let (mut ids, mut values) = jit(options);
+        let (text, mut module) = (CString::new(ptx).unwrap(), null_mut());
+        let count = ids.len() as u32;
+        let (ids, values) = (ids.as_mut_ptr(), values.as_mut_ptr());
+        ok(unsafe { cuda.cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), count, ids, values) });
+        module
+    };
+    let library: Load = &|ptx, options| {
+        let (mut ids, mut values) = jit(options);
+        let (text, mut library, mut module) = (CString::new(ptx).unwrap(), null_mut(), null_mut());
+        let (count, text) = (ids.len() as u32, text.as_ptr().cast());
+        let (ids, values) = (ids.as_mut_ptr(), values.as_mut_ptr());
+        unsafe {
+            ok(cuda.cuLibraryLoadData(&mut library, text, ids, values, count, null_mut(), null_mut(), 0));
+            ok(cuda.cuLibraryGetModule(&mut module, library));
+        }
+        module
+    };
+    let link: Load = &|ptx, options| {
+        let (mut ids, mut values) = jit(options);
+        let (mut state, mut image, mut size, mut module) = (null_mut(), null_mut(), 0, null_mut());
+        let data = ptx.as_ptr().cast_mut().cast();
+        let kind = CUjitInputType::CU_JIT_INPUT_PTX;
+        unsafe {
+            ok(cuda.cuLinkCreate(ids.len() as u32, ids.as_mut_ptr(), values.as_mut_ptr(), &mut state));
+            ok(cuda.cuLinkAddData(state, kind, data, ptx.len(), null(), 0, null_mut(), null_mut()));
+            ok(cuda.cuLinkComplete(state, &mut image, &mut size));
+            ok(cuda.cuModuleLoadData(&mut module, image));
+            ok(cuda.cuLinkDestroy(state));
+        }
+        module
+    };
+    for load in [load, library, link] {
+        let of = |directives: &str, options: &[(CUjit_option, u32)]| {
+            registers(&cuda, load(&hungry(directives, 200), options), "hungry")
+        };
+        assert!(of("", &[]) > 200);
+        assert!(of("", &[(MOST, 0)]) > 200, "no limit");
+        assert!((1..=64).contains(&of("", &[(MOST, 64)])));
+        assert!((1..=38).contains(&of("", &[(MOST, 38)])));
+        assert!((1..=40).contains(&of(".maxnreg 40", &[])));
+        assert!((65..=96).contains(&of(".maxnreg 96", &[(MOST, 64)])), "the kernel's own goes first");
+        assert!((1..=64).contains(&of(".maxnreg 96", &[(MOST, 64), (OVERRIDE, 1)])));
+        assert_eq!(of("", &[(MOST, 1)]), 24, "the least that the compiler takes");
+    }
+    let module = load(&hungry("", 200), &[(MOST, 64)]);
+    let (mut most, hungry) = (0, function(&cuda, module, "hungry"));
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+    ok(unsafe { cuda.cuFuncGetAttribute(&mut most, attribute, hungry) });
+    assert_eq!(most, 1024);
+    let (mut from, mut to) = (alloc(&cuda, 800), alloc(&cuda, 800));
+    let numbers: Vec<u8> = (0..200_u32).flat_map(|number| (number * number).to_ne_bytes()).collect();
+    write(&cuda, from, &numbers);
+    let mut arguments = [argument(&mut from), argument(&mut to)];
+    ok(launch_as(&cuda, hungry, [1; 3], [1024, 1, 1], 0, null_mut(), arguments.as_mut_ptr(), null_mut()));
+    assert_eq!(read(&cuda, to, 800), numbers);
+    assert!((1..=24).contains(&registers(&cuda, module, "small")));
 }

@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[cfg(not(miri))]
+#[path = "driver_support/library.rs"]
+mod library;
 #[path = "../../tests/support/skip.rs"]
 mod skip;
 #[path = "driver_support/mod.rs"]
@@ -33,6 +36,59 @@ fn what_is_not_emulated_says_so() {
     let calls = cuda_emulator::unsupported_calls();
     assert_eq!(calls.iter().filter(|name| **name == "cuGraphicsUnregisterResource").count(), 1);
     assert!(calls.contains(&"cuIpcCloseMemHandle"));
+}
+
+/// Each says it once, with what to do; `cuGetExportTable`, which programs ask without need, says nothing.
+#[test]
+fn what_is_not_emulated_says_what_to_do() {
+    const VARIABLE: &str = "DRIVER_TABLE_MISSING";
+    if std::env::var_os(VARIABLE).is_some() {
+        let (cuda, _) = with_own_context();
+        let older = cuda_emulator::symbol_address("cuMemAlloc");
+        let older: extern "C" fn() -> CUresult = unsafe { std::mem::transmute(older) };
+        for _ in 0..2 {
+            assert_eq!(older(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            let code = unsafe { cuda.cuGraphicsUnregisterResource(null_mut()) };
+            assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            let code = unsafe { cuda.cuGetExportTable(&mut std::ptr::null(), &CUuuid::default()) };
+            assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        assert_eq!(cuda_emulator::unsupported_calls().len(), 3);
+        return;
+    }
+    let output = child("what_is_not_emulated_says_what_to_do", &[(VARIABLE, "1")]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("cuMemAlloc is not") && lines[0].contains("call cuMemAlloc_v2"), "{text}");
+    assert!(lines[1].contains("copy through memory of the host"), "{text}");
+}
+
+/// Programs compare these with what they know of drivers.
+#[test]
+fn codes_are_described_as_drivers_do() {
+    let cuda = driver();
+    for (code, expected) in [
+        (CUresult::CUDA_SUCCESS, "no error"),
+        (CUresult::CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+        (CUresult::CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+        (CUresult::CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+        (CUresult::CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+        (CUresult::CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+        (CUresult::CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+        (CUresult::CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+        (CUresult::CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+        (CUresult::CUDA_ERROR_NOT_READY, "device not ready"),
+        (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+        (CUresult::CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+        (CUresult::CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+        (CUresult::CUDA_ERROR_UNKNOWN, "unknown error"),
+    ] {
+        let mut text = std::ptr::null();
+        ok(unsafe { cuda.cuGetErrorString(code, &mut text) });
+        assert_eq!(unsafe { std::ffi::CStr::from_ptr(text) }.to_str(), Ok(expected), "{code:?}");
+    }
 }
 
 /// None is dereferenced: freed, of another kind, invented.
@@ -115,26 +171,6 @@ fn a_fault_is_reported_once_and_whole() {
     }
 }
 
-/// The shared library, built as these tests are; none where nothing can be built.
-#[cfg(not(miri))]
-fn shared_library() -> Option<std::path::PathBuf> {
-    let cargo = std::env::var_os("CARGO")?;
-    let tests = std::env::current_exe().unwrap();
-    let folder = tests.parent().unwrap().parent().unwrap();
-    let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let built = std::process::Command::new(cargo)
-        .args(["build", "--quiet", "-p", "cuda-emulator-libcuda", "--profile", profile, "--target-dir"])
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success());
-    let name = format!("{}emulated_cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Some(folder.join(name))
-}
-
 /// The environment makes its calls fail, and has them and what was left behind written down.
 #[test]
 #[cfg(not(miri))]
@@ -153,7 +189,7 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
         }
         return;
     }
-    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let Some(library) = library::shared_library() else { return skip::skipped("no cargo here to build it") };
     let log = std::env::temp_dir().join(format!("cuda-launch-harness-{}.log", std::process::id()));
     let name = "the_shared_library_watches_a_program_where_it_is_asked";
     let asked = [
@@ -193,7 +229,7 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
 #[cfg(not(miri))]
 fn the_shared_library_is_the_same_driver() {
     // On a machine that only runs the tests there is none.
-    let Some(library) = shared_library() else { return skip::skipped("no cargo here to build it") };
+    let Some(library) = library::shared_library() else { return skip::skipped("no cargo here to build it") };
     let cuda = unsafe { Driver::open(library) }.unwrap();
     let own = cuda_emulator::driver();
     for function in FUNCTIONS {

@@ -168,6 +168,19 @@ fn edges_are_what_they_were_made() {
 }
 
 #[test]
+fn flags_that_exclude_each_other_are_refused() {
+    let (cuda, _) = with_own_context();
+    let (mut graph, mut exec) = (null_mut(), null_mut());
+    ok(unsafe { cuda.cuGraphCreate(&mut graph, 0) });
+    // AUTO_FREE_ON_LAUNCH and DEVICE_LAUNCH.
+    let mut parameters = CUDA_GRAPH_INSTANTIATE_PARAMS { flags: 5, ..Default::default() };
+    unsafe {
+        assert_eq!(cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 5), INVALID);
+        assert_eq!(cuda.cuGraphInstantiateWithParams(&mut exec, graph, &mut parameters), INVALID);
+    }
+}
+
+#[test]
 fn circles_are_refused_when_the_graph_is_instantiated() {
     let (cuda, _) = with_own_context();
     let graph = graph(&cuda);

@@ -73,6 +73,8 @@
 //!   `cuMemAdvise_v1`, whose symbol in a driver is `cuMemAdvise`.
 //! - The OpenGL, EGL, VDPAU and profiler headers, and the run-time API.
 //!
+//! A library that stands in for a driver has to export these too (but for the run-time API): [`for_each_export!`] lists all.
+//!
 //! # Run-time compilers
 //!
 //! Features `nvrtc`, `nvjitlink` and `nvvm` bind the three libraries that compile and link device code, loaded in the
@@ -99,6 +101,7 @@ mod table;
 
 /// Made by `cargo xtask bindgen`; see `bindgen.toml`.
 mod generated {
+    mod exports;
     mod functions;
     pub(crate) mod methods;
     pub(crate) mod names;

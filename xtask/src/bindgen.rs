@@ -1,4 +1,4 @@
-//! `cargo xtask bindgen`: the files in `sys/src/generated/`, from `bindgen.toml`.
+//! `cargo xtask bindgen`: the files in `sys/src/generated/`, and the list of a driver's exports, from `bindgen.toml`.
 //!
 //! Nothing of the header's text may come out: only declarations, lists of names and numbers, and docs of our own.
 
@@ -7,12 +7,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod compilers;
+mod exports;
 mod functions;
 mod tools;
 mod types;
 
 /// The run-time compilers: tables of `bindgen.toml`, and features of `cuda-launch-sys`.
 pub(crate) const COMPILERS: [&str; 3] = ["nvrtc", "nvjitlink", "nvvm"];
+
+/// Where the generated Rust is.
+const RUST: &str = "sys/src/generated";
+/// The names that a driver's library exports.
+const EXPORTS: &str = "emulator/libcuda/exports.txt";
 
 /// What to do with the generated text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,13 +39,15 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
     let mut stale = Vec::new();
     let mut files = generate(&tools)?;
     for name in COMPILERS {
-        files.push((format!("{name}.rs"), compilers::generate(&tools, name)?));
+        files.push((format!("{RUST}/{name}.rs"), compilers::generate(&tools, name)?));
     }
     for (name, text) in files {
-        let path = fresh.join(&name);
+        let committed = root.join(&name);
+        let path = fresh.join(committed.file_name().ok_or("a file without a name")?);
         fs::write(&path, text)?;
-        tools.rustfmt(&path)?;
-        let committed = root.join("sys/src/generated").join(&name);
+        if name.ends_with(".rs") {
+            tools.rustfmt(&path)?;
+        }
         if mode == Mode::Write {
             fs::copy(&path, &committed)?;
         } else if let Some(difference) = difference(&path, &committed)? {
@@ -49,7 +57,7 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
     match stale.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "sys/src/generated/ is not what bindgen.toml makes (`cargo xtask bindgen` rewrites it):\n{}",
+            "{RUST}/ and {EXPORTS} are not what bindgen.toml makes (`cargo xtask bindgen` rewrites them):\n{}",
             stale.join("\n")
         )
         .into()),
@@ -66,14 +74,21 @@ fn generate(tools: &tools::Tools) -> Result<Vec<(String, String)>> {
     let functions = functions::functions(&declared, &all, &typedefs)?;
     let aliases = functions::aliases(&header, &functions);
     let names = functions::render_names(&aliases, &types)?;
+    let folder = tools.wheels.file("driver", "header")?;
+    let exports = exports::exports(&functions, &all, &typedefs, &exports::others(&folder)?)?;
+    exports::walk(&exports, &header, &typedefs)?;
     let lists = [
         ("types.rs", types),
+        ("exports.rs", exports::render(&exports)),
         ("functions.rs", functions::render_list(&functions)),
         ("methods.rs", functions::render_methods(&functions, &aliases)),
         ("names.rs", names),
     ];
     let opening = opening(tools, "driver")?;
-    Ok(lists.map(|(name, text)| (name.to_owned(), format!("{opening}{text}"))).into())
+    let mut files: Vec<_> =
+        lists.map(|(name, text)| (format!("{RUST}/{name}"), format!("{opening}{text}"))).into();
+    files.push((EXPORTS.to_owned(), exports::render_names(&exports)));
+    Ok(files)
 }
 
 /// What a generated file begins with.

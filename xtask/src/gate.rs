@@ -114,7 +114,7 @@ const STEPS: &[Step] = &[
         .needs("the Rust that the manifests promise", has_oldest),
     Step::new("examples", "enough public items have an example", examples::check)
         .needs("the Rust that the manifests promise", has_oldest),
-    Step::new("bindgen", "sys/src/generated/ is what bindgen.toml makes", || {
+    Step::new("bindgen", "sys/src/generated/ and the list of exports are what bindgen.toml makes", || {
         bindgen::run(bindgen::Mode::Check)
     })
     .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),

@@ -28,7 +28,7 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   api                 write docs/api/: what is public in each published library (needs the oldest Rust that it promises)
-  bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
+  bindgen [--check]   make sys/src/generated/ and the list of exports from bindgen.toml; with --check, only fail if it would change
   cost                count the instructions of a launch with callgrind; fail over the limits
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine

@@ -27,6 +27,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "docs/migration/"),
     ("cuda-launch", "docs/testing.md"),
     ("cuda-emulator", "EXACTNESS.md"),
+    ("cuda-emulator", "src/driver/module/device_runtime.ptx"),
 ];
 
 /// Lists each package's files, and fails over one that does not belong there, or a licence or README that is missing.

@@ -13,9 +13,10 @@
 //!
 //! Programs ask for `libcuda.so.1`, the name that NVIDIA's driver installs, and cargo calls the file
 //! `libemulated_cuda.so` (`libemulated_cuda.dylib`, `emulated_cuda.dll`): hence the link. Put it into a folder of its own, named for the programs that shall use
-//! it: in a folder of the system it would stand before a real driver. The library has every function of the header that
-//! came with CUDA 13.0 or before, as driver 580 does. The crate `cuda-emulator` says which of them do something and
-//! which environment variables it reads.
+//! it: in a folder of the system it would stand before a real driver. The library exports every symbol that driver 580 has for the public
+//! headers (`exports.txt` lists them with those that came later): older ABIs, and functions whose NULL stream is the calling thread's own
+//! (`_ptsz`, `_ptds`), included. The crate `cuda-emulator` says which of them do something and which environment variables it reads;
+//! the others return `CUDA_ERROR_NOT_SUPPORTED` and say so once.
 //!
 //! Variables make calls fail, write them down and report what was not given back (`CUDA_LAUNCH_HARNESS_*`, in
 //! `docs/environment.md`): the program that is tested need not know.
@@ -24,17 +25,26 @@
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
+mod found;
 mod watch;
 
 use cuda_driver_sys::{CUresult, Driver};
-use std::mem::transmute;
+use std::ffi::c_void;
 use std::sync::{Arc, LazyLock};
 
 static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(watch::driver);
 
 macro_rules! exports {
-    ($($name:ident($($argument:ident: $type:ty),*) $since:tt;)*) => {
-        $(export! { $since $name($($argument: $type),*) })*
+    ($($symbol:ident($($argument:ident: $type:ty),*) $since:tt $name:literal $default:ident $how:ident $target:ident;)*) => {
+        $(export! { $since $default $how $target $symbol($($argument: $type),*) })*
+
+        /// The export of that symbol; null for others.
+        fn own_address(symbol: &str) -> *const c_void {
+            match symbol {
+                $(stringify!($symbol) => own! { $since $symbol },)*
+                _ => std::ptr::null(),
+            }
+        }
     };
 }
 
@@ -45,70 +55,66 @@ macro_rules! export {
     (13030 $($newer:tt)*) => {};
     (13040 $($newer:tt)*) => {};
     (13050 $($newer:tt)*) => {};
-    ($since:tt cuGetProcAddress_v1 $($rest:tt)*) => { first! { "cuGetProcAddress" cuGetProcAddress_v1 $($rest)* } };
-    ($since:tt cuGraphAddDependencies_v1 $($rest:tt)*) => { first! { "cuGraphAddDependencies" cuGraphAddDependencies_v1 $($rest)* } };
-    ($since:tt cuGraphAddKernelNode_v1 $($rest:tt)*) => { first! { "cuGraphAddKernelNode" cuGraphAddKernelNode_v1 $($rest)* } };
-    ($since:tt cuGraphAddNode_v1 $($rest:tt)*) => { first! { "cuGraphAddNode" cuGraphAddNode_v1 $($rest)* } };
-    ($since:tt cuGraphExecKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphExecKernelNodeSetParams" cuGraphExecKernelNodeSetParams_v1 $($rest)* } };
-    ($since:tt cuGraphExecUpdate_v1 $($rest:tt)*) => { first! { "cuGraphExecUpdate" cuGraphExecUpdate_v1 $($rest)* } };
-    ($since:tt cuGraphGetEdges_v1 $($rest:tt)*) => { first! { "cuGraphGetEdges" cuGraphGetEdges_v1 $($rest)* } };
-    ($since:tt cuGraphKernelNodeGetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeGetParams" cuGraphKernelNodeGetParams_v1 $($rest)* } };
-    ($since:tt cuGraphKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeSetParams" cuGraphKernelNodeSetParams_v1 $($rest)* } };
-    ($since:tt cuGraphNodeGetDependencies_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependencies" cuGraphNodeGetDependencies_v1 $($rest)* } };
-    ($since:tt cuGraphNodeGetDependentNodes_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependentNodes" cuGraphNodeGetDependentNodes_v1 $($rest)* } };
-    ($since:tt cuGraphRemoveDependencies_v1 $($rest:tt)*) => { first! { "cuGraphRemoveDependencies" cuGraphRemoveDependencies_v1 $($rest)* } };
-    ($since:tt cuMemAdvise_v1 $($rest:tt)*) => { first! { "cuMemAdvise" cuMemAdvise_v1 $($rest)* } };
-    ($since:tt cuMemPrefetchAsync_v1 $($rest:tt)*) => { first! { "cuMemPrefetchAsync" cuMemPrefetchAsync_v1 $($rest)* } };
-    ($since:tt cuMemcpy3DBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpy3DBatchAsync" cuMemcpy3DBatchAsync_v1 $($rest)* } };
-    ($since:tt cuMemcpyBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpyBatchAsync" cuMemcpyBatchAsync_v1 $($rest)* } };
-    ($since:tt cuStreamUpdateCaptureDependencies_v1 $($rest:tt)*) => { first! { "cuStreamUpdateCaptureDependencies" cuStreamUpdateCaptureDependencies_v1 $($rest)* } };
-    ($since:tt $name:ident($($argument:ident: $type:ty),*)) => {
-        #[doc = concat!("`", stringify!($name), "`")]
+    ($since:tt $default:ident $how:ident $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", stringify!($symbol), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
         // SAFETY: the name is the C function's, and so is the signature.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+        pub unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
-            unsafe { DRIVER.$name($($argument),*) }
+            default! { $default body! { $how $target $symbol($($argument),*) } }
         }
     };
 }
 
-/// The first ABI of a name that has newer ones, which is exported without a number.
-macro_rules! first {
-    ($symbol:literal $name:ident($($argument:ident: $type:ty),*)) => {
-        #[doc = concat!("`", $symbol, "`, as it was first")]
-        // SAFETY: the exported name is the C function's, and so is the signature.
-        #[unsafe(export_name = $symbol)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
-            unsafe { DRIVER.$name($($argument),*) }
-        }
+/// What NULL means in a function.
+macro_rules! default {
+    (legacy $($body:tt)*) => { $($body)* };
+    (per_thread $($body:tt)*) => { cuda_emulator::on_own_stream(|| $($body)*) };
+}
+
+/// What an export does.
+macro_rules! body {
+    (same cuGetProcAddress_v1 $symbol:ident($($argument:ident),*)) => {
+        // SAFETY: the caller's, as said at the export.
+        unsafe { found::get_proc_address_v1($($argument),*) }
+    };
+    (same cuGetProcAddress_v2 $symbol:ident($($argument:ident),*)) => {
+        // SAFETY: the caller's, as said at the export.
+        unsafe { found::get_proc_address($($argument),*) }
+    };
+    (same $target:ident $symbol:ident($($argument:ident),*)) => {
+        // SAFETY: the caller's, as said at the export.
+        unsafe { DRIVER.$target($($argument),*) }
+    };
+    (adapted $target:ident $symbol:ident($($argument:ident),*)) => {
+        // SAFETY: the caller's, as said at the export.
+        unsafe { cuda_emulator::older_abi::$target(&DRIVER $(, $argument)*) }
+    };
+    (refused $target:ident $symbol:ident()) => {
+        cuda_emulator::refuse_export(stringify!($symbol), stringify!($target))
     };
 }
-cuda_driver_sys::for_each_function!(exports);
 
-/// Calls a function that the main header does not have.
-fn other(symbol: &str) -> CUresult {
-    let address = cuda_emulator::symbol_address(symbol);
-    if address.is_null() {
-        return CUresult::CUDA_ERROR_NOT_FOUND;
-    }
-    // SAFETY: the emulator's functions of these names take nothing and return a code.
-    let function: extern "C" fn() -> CUresult = unsafe { transmute(address) };
-    function()
+/// The address of an export, if it is one.
+macro_rules! own {
+    (13010 $symbol:ident) => {
+        std::ptr::null()
+    };
+    (13020 $symbol:ident) => {
+        std::ptr::null()
+    };
+    (13030 $symbol:ident) => {
+        std::ptr::null()
+    };
+    (13040 $symbol:ident) => {
+        std::ptr::null()
+    };
+    (13050 $symbol:ident) => {
+        std::ptr::null()
+    };
+    ($since:tt $symbol:ident) => {
+        $symbol as *const c_void
+    };
 }
-
-/// `cuProfilerStart`
-// SAFETY: the name is the C function's, and so is the signature.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuProfilerStart() -> CUresult {
-    other("cuProfilerStart")
-}
-
-/// `cuProfilerStop`
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuProfilerStop() -> CUresult {
-    other("cuProfilerStop")
-}
+cuda_driver_sys::for_each_export!(exports);

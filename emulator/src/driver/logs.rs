@@ -11,6 +11,7 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::Mutex;
 
+use super::default_stream::on_no_stream;
 use super::entry::{Buffer, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::errors::sentence;
 use super::state::{Call, lock};
@@ -79,14 +80,14 @@ pub(super) fn note(function: &str, code: CUresult) {
     for listener in listeners {
         // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head of
         // this file says; the message ends with a NUL and outlives the call.
-        unsafe {
+        on_no_stream(|| unsafe {
             (listener.callback)(
                 listener.data,
                 CUlogLevel::CU_LOG_LEVEL_ERROR,
                 bytes.as_mut_ptr().cast(),
                 length,
             )
-        };
+        });
     }
     INSIDE.set(false);
 }

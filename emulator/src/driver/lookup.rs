@@ -1,11 +1,12 @@
 //! The table, and `cuGetProcAddress`.
 
 use super::device::DRIVER_VERSION;
-use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
+use super::entry::{INVALID_VALUE, Out, Outcome, Text, entries};
+use super::exports::{Found, find, symbol_address};
 use super::state::Call;
 use super::{
-    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, profiler,
-    stream, texture, unimplemented,
+    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, stream,
+    texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -46,6 +47,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     texture::address,
     texture::tensor_map::address,
     memory::virtual_memory::address,
+    memory::export::address,
     module::address,
     module::library::address,
     module::link::address,
@@ -70,43 +72,43 @@ pub fn driver() -> Arc<Driver> {
 
 #[allow(unsafe_code, reason = "the table takes bare addresses")]
 fn table() -> Driver {
-    let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), symbol_address);
-    // SAFETY: `symbol_address` finds each function by its name, and `entries!` and `stubs!` compare its type with the one
+    let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), table_address);
+    // SAFETY: `table_address` finds each function by its name, and `entries!` and `stubs!` compare its type with the one
     // that the table has for that name. They are functions of this program, callable for ever.
     unsafe { Driver::from_lookup(find) }
 }
 
-/// The emulator's function for that exact symbol; null if driver 580 has none.
-///
-/// For code that provides the functions itself, as the shared library does. In addition to the functions of
-/// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which have their own header.
-pub fn symbol_address(symbol: &str) -> *const c_void {
+/// The emulator's function of that name in [`FUNCTIONS`]; null if driver 580 has none.
+pub(super) fn table_address(name: &str) -> *const c_void {
     let known = FUNCTIONS
-        .binary_search_by_key(&symbol, |function| function.name())
+        .binary_search_by_key(&name, |function| function.name())
         .ok()
         .and_then(|at| FUNCTIONS.get(at));
     match known {
-        Some(function) if function.since > DRIVER_VERSION as u32 => std::ptr::null(),
-        Some(_) => {
-            let found = FAMILIES.iter().map(|family| family(symbol)).find(|address| !address.is_null());
-            found.unwrap_or_else(|| unimplemented::address(symbol))
+        Some(function) if function.since <= DRIVER_VERSION as u32 => {
+            let found = FAMILIES.iter().map(|family| family(name)).find(|address| !address.is_null());
+            found.unwrap_or_else(|| unimplemented::address(name))
         }
-        None => profiler::address(symbol),
+        _ => std::ptr::null(),
     }
 }
 
-/// Whether programs ask for a function by that name: its symbol without the number of the ABI, or the header's alias.
-fn is_called(function: &FunctionInfo, name: &str) -> bool {
-    let number =
-        |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    let base = function.name().rsplit_once("_v").filter(number).map_or(function.name(), |(base, _)| base);
-    base == name || ALIASES.binary_search(&(name, function.name())).is_ok()
+/// Whether the caller wants functions whose NULL stream is the thread's own.
+fn wants_own(flags: cuuint64_t) -> bool {
+    flags & 2 != 0
 }
 
-/// Finds a function by its unversioned name and the CUDA version that the program was written for: the newest ABI that
-/// is not newer than that.
+/// The symbol that `cuGetProcAddress` finds for a name, a version and its flags, if that succeeds.
+pub fn found_symbol(name: &str, version: c_int, flags: cuuint64_t) -> Option<&'static str> {
+    match find(name, version, wants_own(flags)) {
+        Found::Symbol(export) => Some(export.symbol()),
+        Found::Later | Found::Nothing => None,
+    }
+}
+
+/// Finds a function by its unversioned name and the CUDA version that the program was written for.
 fn get_proc_address(
-    call: &Call,
+    _: &Call,
     name: Text,
     function: Out<*mut c_void>,
     version: c_int,
@@ -118,25 +120,11 @@ fn get_proc_address(
     if version > DRIVER_VERSION || flags > 3 {
         return Err(INVALID_VALUE);
     }
-    if flags & 2 != 0 {
-        // Functions whose NULL stream is the thread's own: answering with the others would be silently wrong.
-        super::report::line(format_args!(
-            "{}: per-thread default stream functions are not emulated",
-            call.name
-        ));
-        return Err(NOT_SUPPORTED);
-    }
-    let found: Vec<_> =
-        FUNCTIONS.iter().filter(|f| is_called(f, name) && f.since <= DRIVER_VERSION as u32).collect();
-    // Driver 580 takes a negative version for any.
-    let limit = u32::try_from(version).unwrap_or(u32::MAX);
-    let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);
-    let (address, answer) = match best {
-        Some(function) => (symbol_address(function.name()), R::CU_GET_PROC_ADDRESS_SUCCESS),
-        None if !found.is_empty() => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
-        None => (profiler::address(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+    let (address, answer) = match find(name, version, wants_own(flags)) {
+        Found::Symbol(export) => (symbol_address(export.symbol()), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        Found::Later => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+        Found::Nothing => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
     };
-    let answer = if address.is_null() { answer } else { R::CU_GET_PROC_ADDRESS_SUCCESS };
     place.set(address.cast_mut());
     status.set(answer);
     Ok(())

@@ -7,10 +7,12 @@ mod array;
 mod check;
 mod config;
 mod context;
+mod default_stream;
 mod device;
 mod entry;
 mod errors;
 mod event;
+mod exports;
 mod fault;
 mod function;
 mod graph;
@@ -22,6 +24,8 @@ mod logs;
 mod lookup;
 mod memory;
 mod module;
+#[doc(hidden)]
+pub mod older_abi;
 mod profiler;
 mod queue;
 mod report;
@@ -32,11 +36,13 @@ mod unimplemented;
 mod work;
 
 pub use check::{forget_written, set_checks, take_findings};
+pub use default_stream::on_own_stream;
 #[doc(hidden)]
 pub use device::nvml::{NvmlDevice, nvml_devices};
+pub use exports::symbol_address;
 pub use live::{LiveHandles, live_handles};
-pub use lookup::{driver, symbol_address};
-pub use unimplemented::unsupported_calls;
+pub use lookup::{driver, found_symbol};
+pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;
 

@@ -2,25 +2,15 @@
 //! does not have them; `cuGetProcAddress` and the shared library do.
 
 use cuda_driver_sys::CUresult;
-use std::ffi::c_void;
 
 use super::entry::{Outcome, Rule, call};
 use super::state::Call;
 
-/// The address of one of the two; null for other names.
-pub(super) fn address(name: &str) -> *const c_void {
-    match name {
-        "cuProfilerStart" => start as *const c_void,
-        "cuProfilerStop" => stop as *const c_void,
-        _ => std::ptr::null(),
-    }
-}
-
-extern "C" fn start() -> CUresult {
+pub(super) fn start() -> CUresult {
     call("cuProfilerStart", Rule::Ordinary, nothing)
 }
 
-extern "C" fn stop() -> CUresult {
+pub(super) fn stop() -> CUresult {
     call("cuProfilerStop", Rule::Ordinary, nothing)
 }
 

@@ -16,16 +16,53 @@ pub fn unsupported_calls() -> Vec<&'static str> {
     lock(&CALLED).clone()
 }
 
-/// Remembers the call; the first one of each function is reported.
-pub(super) fn refuse(name: &'static str) -> CUresult {
+/// Remembers the call; the first one of each function is reported, with what to do instead.
+fn refuse(name: &'static str, instead: impl FnOnce() -> String) -> CUresult {
     call(name, Rule::Always, |call| {
         let mut called = lock(&CALLED);
         if !called.contains(&call.name) {
             called.push(call.name);
-            super::report::line(format_args!("{} is not emulated: CUDA_ERROR_NOT_SUPPORTED", call.name));
+            // Programs ask for tables that no document tells of, and go on without them.
+            if call.name != "cuGetExportTable" {
+                let name = call.name;
+                super::report::line(format_args!(
+                    "{name} is not emulated: CUDA_ERROR_NOT_SUPPORTED; {}",
+                    instead()
+                ));
+            }
         }
         Err(NOT_SUPPORTED)
     })
+}
+
+/// For a function of the table.
+fn refuse_row(name: &'static str) -> CUresult {
+    refuse(name, || instead(name).to_owned())
+}
+
+/// For a symbol that is not in the table, and the one that programs of today call.
+pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
+    refuse(symbol, || {
+        if symbol == newest {
+            return instead(symbol).to_owned();
+        }
+        format!(
+            "it is an older ABI (before CUDA 3.2 with addresses of 32 bits), and programs of today call {newest}: build against a newer cuda.h, \
+             or look that symbol up"
+        )
+    })
+}
+
+/// What a program can do that needs a function.
+fn instead(name: &str) -> &'static str {
+    let starts = |parts: &[&str]| parts.iter().any(|part| name.starts_with(part));
+    if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {
+        "the emulated device has no graphics: copy through memory of the host"
+    } else if starts(&["cuIpc"]) {
+        "use one process, memory of the host, or what cuMemCreate makes and cuMemExportToShareableHandle exports"
+    } else {
+        "do without it where the program can, or run this part on a GPU"
+    }
 }
 
 macro_rules! stubs {
@@ -33,7 +70,7 @@ macro_rules! stubs {
         $(
             #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments, reason = "a C function")]
             unsafe extern "C" fn $name($(_: $type),*) -> CUresult {
-                refuse(stringify!($name))
+                refuse_row(stringify!($name))
             }
         )*
 

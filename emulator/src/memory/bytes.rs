@@ -9,6 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Written;
+#[cfg(target_os = "linux")]
+use super::shared::SharedBytes;
+#[cfg(target_os = "linux")]
+use std::os::fd::{OwnedFd, RawFd};
 
 /// Zeroed bytes, given back when dropped.
 #[derive(Debug)]
@@ -44,10 +48,19 @@ impl Drop for HostBytes {
     }
 }
 
+/// Where the bytes are.
+#[derive(Debug)]
+enum Bytes {
+    Own(HostBytes),
+    /// Other processes can have them, too.
+    #[cfg(target_os = "linux")]
+    Shared(SharedBytes),
+}
+
 /// Memory of a device that has no address until it is mapped; counts as used while it lives.
 #[derive(Debug)]
 pub struct Physical {
-    bytes: HostBytes,
+    bytes: Bytes,
     len: u64,
     device: u32,
     used: Arc<AtomicU64>,
@@ -68,12 +81,54 @@ impl Physical {
             used.fetch_sub(len, Ordering::Relaxed);
         }
         let written = if tracked { Written::new(len) } else { None };
-        Some(Physical { bytes: bytes?, len, device, used, written })
+        Some(Physical { bytes: Bytes::Own(bytes?), len, device, used, written })
+    }
+
+    /// As [`new`](Self::new), for bytes that other processes can have. Who writes them is not known.
+    #[cfg(target_os = "linux")]
+    pub(super) fn shared(len: u64, device: u32, used: Arc<AtomicU64>) -> Option<Physical> {
+        let bytes = SharedBytes::new(len, device);
+        if bytes.is_none() {
+            used.fetch_sub(len, Ordering::Relaxed);
+        }
+        Some(Physical { bytes: Bytes::Shared(bytes?), len, device, used, written: None })
+    }
+
+    /// What another process exported, which is counted there.
+    ///
+    /// # Safety
+    ///
+    /// 1. The descriptor is open.
+    #[cfg(target_os = "linux")]
+    pub unsafe fn import(descriptor: RawFd) -> Option<Physical> {
+        // SAFETY: 1: duty 1.
+        let (bytes, device) = unsafe { SharedBytes::import(descriptor)? };
+        let len = bytes.len();
+        let used = Arc::new(AtomicU64::new(len));
+        Some(Physical { bytes: Bytes::Shared(bytes), len, device, used, written: None })
+    }
+
+    /// A descriptor for another process; `None` for bytes that are this one's alone.
+    #[cfg(target_os = "linux")]
+    pub fn export(&self) -> Option<OwnedFd> {
+        match &self.bytes {
+            Bytes::Own(_) => None,
+            Bytes::Shared(bytes) => bytes.export(),
+        }
+    }
+
+    /// Whether other processes can have the bytes.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self.bytes, Bytes::Own(_))
     }
 
     /// The first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
-        self.bytes.start()
+        match &self.bytes {
+            Bytes::Own(bytes) => bytes.start(),
+            #[cfg(target_os = "linux")]
+            Bytes::Shared(bytes) => bytes.start(),
+        }
     }
 
     /// Which of its bytes were written, where that is known.

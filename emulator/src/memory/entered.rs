@@ -35,6 +35,12 @@ impl Memory {
         self.write_map().create(bytes, self.view.device).map(Arc::new)
     }
 
+    /// The same, for several processes.
+    #[cfg(target_os = "linux")]
+    pub fn create_shared(&self, bytes: u64) -> Result<Arc<Physical>, OutOfMemory> {
+        self.write_map().create_shared(bytes, self.view.device).map(Arc::new)
+    }
+
     /// Lets kernels of some devices reach the first `bytes` bytes of `physical` at `base`, until they are
     /// [taken out](Self::leave).
     pub fn map(&self, base: u64, bytes: u64, physical: &Arc<Physical>, rights: Rights) {

@@ -66,6 +66,16 @@ impl Map {
         Physical::new(bytes, ALIGNMENT, device, Arc::clone(used), self.tracked).ok_or(refused)
     }
 
+    /// As [`create`](Self::create), for several processes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn create_shared(&mut self, bytes: u64, device: u32) -> Result<Physical, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
+        let used = self.used.get(device as usize).filter(|_| bytes <= free).ok_or(refused)?;
+        used.fetch_add(bytes, Ordering::Relaxed);
+        Physical::shared(bytes, device, Arc::clone(used)).ok_or(refused)
+    }
+
     /// Enters an allocation at the address that it brings along.
     pub(super) fn enter(&mut self, allocation: Allocation) {
         let base = allocation.base();

@@ -14,6 +14,8 @@ mod bytes;
 mod entered;
 mod map;
 mod range;
+#[cfg(target_os = "linux")]
+mod shared;
 mod snapshot;
 mod written;
 

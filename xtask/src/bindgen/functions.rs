@@ -26,7 +26,7 @@ impl Function {
 }
 
 /// `pub fn cuInit(Flags: ::core::ffi::c_uint) -> CUresult;` as `(name, parameters)`.
-fn declaration(text: &str) -> Option<(&str, &str)> {
+pub(super) fn declaration(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim().strip_prefix("pub fn ")?;
     rest.strip_suffix(") -> CUresult;")?.split_once('(')
 }
@@ -57,10 +57,6 @@ pub(super) fn functions(declared: &[String], all: &[String], typedefs: &str) -> 
 ///
 /// The first ABI of a name is called `cuMemAdvise_v1`, because the header gives its symbol to the newest.
 fn older(functions: &[Function], all: &[String], since: &BTreeMap<String, u32>) -> Vec<Function> {
-    let types = |parameters: &str| {
-        let types = parameters.split(", ").filter_map(|parameter| parameter.split_once(": "));
-        types.map(|(_, ty)| ty.to_owned()).collect::<Vec<_>>()
-    };
     let mut families: BTreeMap<String, BTreeMap<u32, (&str, &str)>> = BTreeMap::new();
     for (name, parameters) in all.iter().filter_map(|text| declaration(text)) {
         let (base, number) = numbered(name);
@@ -84,12 +80,18 @@ fn older(functions: &[Function], all: &[String], since: &BTreeMap<String, u32>) 
     older
 }
 
+/// The types of parameters, whatever their names.
+pub(super) fn types(parameters: &str) -> Vec<&str> {
+    let types = parameters.split(", ").filter_map(|parameter| parameter.split_once(": "));
+    types.map(|(_, ty)| ty).collect()
+}
+
 /// Since which driver there is each symbol.
 ///
 /// The typedefs header writes the driver's version where the symbol has the number of its ABI, so the symbols of one
 /// name, by number, stand beside the typedefs of that name, by version: `cuMemAlloc`, `cuMemAlloc_v2` and
 /// `PFN_cuMemAlloc_v2000`, `PFN_cuMemAlloc_v3020`.
-fn since(all: &[String], typedefs: &str) -> Result<BTreeMap<String, u32>> {
+pub(super) fn since(all: &[String], typedefs: &str) -> Result<BTreeMap<String, u32>> {
     let mut symbols: BTreeMap<String, BTreeSet<(u32, String)>> = BTreeMap::new();
     for text in all {
         let (name, _) = declaration(text).ok_or_else(|| format!("cannot read `{text}`"))?;
@@ -97,10 +99,8 @@ fn since(all: &[String], typedefs: &str) -> Result<BTreeMap<String, u32>> {
         symbols.entry(base).or_default().insert((number.unwrap_or(1), name.to_owned()));
     }
     let mut versions: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
-    for word in typedefs.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-        if let Some((base, Some(version))) = word.strip_prefix("PFN_").map(numbered) {
-            versions.entry(base).or_default().insert(version);
-        }
+    for (base, version) in typed(typedefs) {
+        versions.entry(base).or_default().insert(version);
     }
     let mut since = BTreeMap::new();
     for (base, symbols) in symbols {
@@ -113,8 +113,15 @@ fn since(all: &[String], typedefs: &str) -> Result<BTreeMap<String, u32>> {
     Ok(since)
 }
 
+/// `(cuX_ptsz, 7000)` of every typedef.
+pub(super) fn typed(typedefs: &str) -> impl Iterator<Item = (String, u32)> {
+    let words = typedefs.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let typed = words.filter_map(|word| word.strip_prefix("PFN_").map(numbered));
+    typed.filter_map(|(name, version)| Some((name, version?)))
+}
+
 /// `cuX_v2_ptsz` as `("cuX_ptsz", Some(2))`.
-fn numbered(name: &str) -> (String, Option<u32>) {
+pub(super) fn numbered(name: &str) -> (String, Option<u32>) {
     let ends = ["_ptsz", "_ptds"];
     let end = ends.iter().copied().find(|end| name.ends_with(end)).unwrap_or_default();
     let stem = name.strip_suffix(end).unwrap_or(name);
@@ -174,7 +181,7 @@ macro_rules! for_each_function {{
 }
 
 /// `$crate::` before the names that are ours.
-fn qualify(parameters: &str) -> String {
+pub(super) fn qualify(parameters: &str) -> String {
     let ours = |word: &str| word.starts_with("CU") || word.starts_with("cuuint");
     let one = |parameter: &str| match parameter.split_once(": ") {
         Some((name, ty)) => {

@@ -2,12 +2,10 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
 use crate::driver::memory::copy::{Mode, start};
 use crate::driver::state::Call;
-use crate::driver::stream::Stream;
 use crate::driver::work::ends::End;
 
 entries! {
@@ -30,17 +28,13 @@ fn range(call: &Call, array: CUarray, offset: usize, bytes: usize) -> Outcome<En
     Ok(End::Device(array.address + offset as u64))
 }
 
-fn legacy(call: &Call) -> Outcome<Arc<Stream>> {
-    Ok(call.context()?.legacy())
-}
-
 fn from_host(call: &Call, array: CUarray, offset: usize, source: *const c_void, bytes: usize) -> Outcome {
     let (target, state) = (range(call, array, offset, bytes)?, call.healthy()?);
     if bytes == 0 {
         return Ok(());
     }
     let source = End::of(state, source.cast_mut().cast(), bytes)?;
-    start(call, &legacy(call)?, target, source, bytes, Mode::Blocking)
+    start(call, &call.default_stream()?, target, source, bytes, Mode::Blocking)
 }
 
 fn from_host_async(
@@ -65,7 +59,7 @@ fn to_host(call: &Call, target: *mut c_void, array: CUarray, offset: usize, byte
         return Ok(());
     }
     let target = End::of(state, target.cast(), bytes)?;
-    start(call, &legacy(call)?, target, source, bytes, Mode::Blocking)
+    start(call, &call.default_stream()?, target, source, bytes, Mode::Blocking)
 }
 
 fn to_host_async(
@@ -89,7 +83,14 @@ fn from_device(call: &Call, array: CUarray, offset: usize, source: CUdeviceptr, 
     if bytes == 0 {
         return Ok(());
     }
-    start(call, &legacy(call)?, target, End::device(state, source, bytes)?, bytes, Mode::Asynchronous)
+    start(
+        call,
+        &call.default_stream()?,
+        target,
+        End::device(state, source, bytes)?,
+        bytes,
+        Mode::Asynchronous,
+    )
 }
 
 fn to_device(call: &Call, target: CUdeviceptr, array: CUarray, offset: usize, bytes: usize) -> Outcome {
@@ -97,7 +98,14 @@ fn to_device(call: &Call, target: CUdeviceptr, array: CUarray, offset: usize, by
     if bytes == 0 {
         return Ok(());
     }
-    start(call, &legacy(call)?, End::device(state, target, bytes)?, source, bytes, Mode::Asynchronous)
+    start(
+        call,
+        &call.default_stream()?,
+        End::device(state, target, bytes)?,
+        source,
+        bytes,
+        Mode::Asynchronous,
+    )
 }
 
 fn between(
@@ -114,5 +122,9 @@ fn between(
     if call.array(target)?.texel.bytes() != call.array(source)?.texel.bytes() {
         return Err(INVALID_VALUE);
     }
-    if bytes == 0 { Ok(()) } else { start(call, &legacy(call)?, to, from, bytes, Mode::Asynchronous) }
+    if bytes == 0 {
+        Ok(())
+    } else {
+        start(call, &call.default_stream()?, to, from, bytes, Mode::Asynchronous)
+    }
 }

@@ -17,6 +17,8 @@ pub(in crate::driver) const SHARED_OPTIN: u32 = 232_448;
 pub(in crate::driver) const REGISTERS: u32 = 65_536;
 /// Registers that every thread of a block of 1024 can have.
 const REGISTERS_OF_ALL: u32 = 64;
+/// What the compiler makes of a lower limit of registers.
+const LOWEST_LIMIT: u32 = 24;
 
 /// Attributes that can be set.
 #[derive(Clone, Copy)]
@@ -50,12 +52,14 @@ impl Settings {
 
 impl Function {
     /// Registers of a thread. The engine counts values that are live at once; the real compiler reorders, so that a
-    /// count not far over what every launch can have is taken to fit.
+    /// count not far over what every launch can have is taken to fit. It keeps to a limit by holding values in memory.
     pub(in crate::driver) fn registers(&self) -> u32 {
-        match self.kernel.registers {
+        let count = match self.kernel.registers {
             count if count <= 2 * REGISTERS_OF_ALL => count.clamp(4, REGISTERS_OF_ALL),
             count => count.min(255),
-        }
+        };
+        let limit = self.shape.max_registers.map_or(255, |limit| limit.max(LOWEST_LIMIT));
+        count.min(limit)
     }
 
     /// Most threads of a block: by `.maxntid` and by registers, of which a warp takes 256 at a time.

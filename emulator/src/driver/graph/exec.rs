@@ -104,7 +104,9 @@ fn check(graph: &Graph) -> Result<(), Refusal> {
 
 fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal> {
     let graph = call.graph(graph)?;
-    if flags & !KNOWN_FLAGS != 0 {
+    // Who launches from a device frees nothing: no driver takes both flags.
+    let both = AUTO_FREE | DEVICE_LAUNCH;
+    if flags & !KNOWN_FLAGS != 0 || flags & both == both {
         return Err(INVALID_VALUE.into());
     }
     if flags & DEVICE_LAUNCH != 0 {

@@ -59,7 +59,7 @@ pub(in crate::driver) fn start(
 }
 
 fn host_to_device(call: &Call, target: CUdeviceptr, source: *const c_void, bytes: usize) -> Outcome {
-    from_host(call, &call.context()?.legacy(), target, source, bytes, Mode::Blocking)
+    from_host(call, &call.default_stream()?, target, source, bytes, Mode::Blocking)
 }
 
 fn host_to_device_async(
@@ -89,7 +89,7 @@ fn from_host(
 }
 
 fn device_to_host(call: &Call, target: *mut c_void, source: CUdeviceptr, bytes: usize) -> Outcome {
-    to_host(call, &call.context()?.legacy(), target, source, bytes, Mode::Blocking)
+    to_host(call, &call.default_stream()?, target, source, bytes, Mode::Blocking)
 }
 
 fn device_to_host_async(
@@ -119,7 +119,7 @@ fn to_host(
 }
 
 fn device_to_device(call: &Call, target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Outcome {
-    on_device(call, &call.context()?.legacy(), target, source, bytes)
+    on_device(call, &call.default_stream()?, target, source, bytes)
 }
 
 fn device_to_device_async(
@@ -148,7 +148,7 @@ fn on_device(
 }
 
 fn any(call: &Call, target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Outcome {
-    generic(call, &call.context()?.legacy(), target, source, bytes, Mode::Blocking)
+    generic(call, &call.default_stream()?, target, source, bytes, Mode::Blocking)
 }
 
 fn any_async(

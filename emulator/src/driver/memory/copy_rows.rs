@@ -56,7 +56,7 @@ pub(super) fn copy(
 }
 
 fn rows(call: &Call, copy: In<CUDA_MEMCPY2D>) -> Outcome {
-    flat(call, &call.context()?.legacy(), &copy.read()?, Mode::Blocking)
+    flat(call, &call.default_stream()?, &copy.read()?, Mode::Blocking)
 }
 
 fn rows_async(call: &Call, copy: In<CUDA_MEMCPY2D>, stream: CUstream) -> Outcome {
@@ -87,7 +87,7 @@ fn flat(call: &Call, stream: &Arc<Stream>, flat: &CUDA_MEMCPY2D, mode: Mode) -> 
 }
 
 fn planes(call: &Call, copy: In<CUDA_MEMCPY3D>) -> Outcome {
-    volume(call, &call.context()?.legacy(), &copy.read()?, Mode::Blocking)
+    volume(call, &call.default_stream()?, &copy.read()?, Mode::Blocking)
 }
 
 fn planes_async(call: &Call, copy: In<CUDA_MEMCPY3D>, stream: CUstream) -> Outcome {
@@ -103,7 +103,7 @@ fn volume(call: &Call, stream: &Arc<Stream>, whole: &CUDA_MEMCPY3D, mode: Mode) 
 }
 
 fn peer(call: &Call, copy: In<CUDA_MEMCPY3D_PEER>) -> Outcome {
-    let stream = call.context()?.legacy();
+    let stream = call.default_stream()?;
     between(call, &stream, &copy.read()?, Mode::Blocking)
 }
 

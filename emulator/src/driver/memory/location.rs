@@ -12,9 +12,9 @@ use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
 
 /// A place where memory can be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Location {
-    pub(super) kind: CUmemLocationType,
-    pub(super) id: c_int,
+pub(in crate::driver) struct Location {
+    pub(in crate::driver) kind: CUmemLocationType,
+    pub(in crate::driver) id: c_int,
 }
 
 impl Location {
@@ -47,6 +47,23 @@ impl Location {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if self.id == 0 => Ok(self),
             _ => Err(INVALID_VALUE),
         }
+    }
+
+    /// Where managed memory of a pool shall be, which may be nowhere in particular.
+    pub(in crate::driver) fn of_managed(location: CUmemLocation) -> Outcome<Location> {
+        let location = Location::of(location);
+        match location.kind {
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID => Ok(Location::NONE),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST => Ok(Location { id: 0, ..location }),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE
+            | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA => location.anywhere(),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    /// The device whose memory counts what is there: the first one for that of the host.
+    pub(in crate::driver) fn counted_by(self) -> CUdevice {
+        if self.kind == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE { self.id } else { 0 }
     }
 
     /// As the older functions number locations: devices from 0, the host -1, none -2.

@@ -14,6 +14,7 @@ use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
 use crate::driver::state::{Call, State, lock};
+use crate::memory::{Memory, OutOfMemory};
 
 entries! {
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) = allocate;
@@ -110,19 +111,29 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
-    let address = context.memory.allocate_managed(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
+    let address = allocate_at(&context.memory, Location::NONE, bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
     let record = Record { context: context.id, pool: None, released: false, id: state.id() };
     ALLOCATIONS.add(address, record);
-    let said = Said {
-        read_mostly: false,
-        preferred: Location::NONE,
-        prefetched: Location::NONE,
-        accessed_by: Vec::new(),
-    };
-    let whole = Part { range: address..address + bytes as u64, said };
-    lock(&MANAGED.0).insert(address, vec![whole]);
     place.set(address);
     Ok(())
+}
+
+/// Allocates managed memory that shall be there.
+pub(in crate::driver) fn allocate_at(
+    memory: &Memory,
+    preferred: Location,
+    bytes: u64,
+) -> Result<u64, OutOfMemory> {
+    let address = memory.allocate_managed(bytes)?;
+    let said = Said { read_mostly: false, preferred, prefetched: Location::NONE, accessed_by: Vec::new() };
+    let whole = Part { range: address..address + bytes, said };
+    lock(&MANAGED.0).insert(address, vec![whole]);
+    Ok(address)
+}
+
+/// The allocation that starts there is gone, if it was managed memory.
+pub(in crate::driver) fn forget(address: u64) {
+    MANAGED.forget(address);
 }
 
 const GLOBAL: CUmemAttach_flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL;

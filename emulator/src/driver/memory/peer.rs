@@ -25,7 +25,7 @@ fn copy(
     from: CUcontext,
     bytes: usize,
 ) -> Outcome {
-    let stream = call.context()?.legacy();
+    let stream = call.default_stream()?;
     let (to, from) = (living(call, to)?, living(call, from)?);
     to.synchronize();
     from.synchronize();

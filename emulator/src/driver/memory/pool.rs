@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
+use super::managed;
 use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
@@ -69,7 +70,10 @@ fn take(
         return Ok(());
     }
     if stream.is_recording()? {
-        let alloc = Alloc::on(call, pool.device, bytes)?;
+        let alloc = match pool.managed {
+            Some(location) => Alloc::managed(call, location, bytes)?,
+            None => Alloc::on(call, pool.device, bytes)?,
+        };
         let address = alloc.address();
         stream.give(call, Work::Alloc(alloc), Pace::Queued)?;
         place.set(address);
@@ -78,9 +82,12 @@ fn take(
     call.unsafe_in_capture()?;
     let state = call.state()?;
     pool.take(bytes as u64)?;
-    // Peer access does not concern pools: they have an access list of their own.
-    let reach = Reach::Granted(lock(&pool.inner).granted());
-    let allocated = state.memory_of(pool.device)?.allocate_for(bytes as u64, reach);
+    let memory = state.memory_of(pool.device)?;
+    let allocated = match pool.managed {
+        Some(location) => managed::allocate_at(memory, location, bytes as u64),
+        // Peer access does not concern pools: they have an access list of their own.
+        None => memory.allocate_for(bytes as u64, Reach::Granted(lock(&pool.inner).granted())),
+    };
     let address = allocated.map_err(|_| {
         pool.give_back(bytes as u64);
         OUT_OF_MEMORY
@@ -111,7 +118,9 @@ fn released(state: &State, address: u64) -> Outcome<Free> {
     if let Some(block) = GRAPH_MEMORY.release(address) {
         return Ok(Free::Block(block));
     }
-    if state.memory.find(address).is_some_and(|allocation| allocation.is_managed()) {
+    let is_managed = state.memory.find(address).is_some_and(|allocation| allocation.is_managed());
+    let is_pooled = || ALLOCATIONS.get(address).is_some_and(|record| record.pool.is_some());
+    if is_managed && !is_pooled() {
         return Err(INVALID_VALUE);
     }
     ALLOCATIONS.mark_released(address)?;
@@ -136,12 +145,20 @@ fn set_current(_: &Call, device: CUdevice, pool: CUmemoryPool) -> Outcome {
     pools.set_current(device, pools.get(pool)?)
 }
 
-/// The device of a location, for memory of a kind that there are pools of.
-fn device_at(location: &In<CUmemLocation>, kind: CUmemAllocationType) -> Outcome<CUdevice> {
-    let location = Location::of(location.read()?);
+/// What a location and a kind of memory name: pools of a device, or those of managed memory that is to be there.
+enum Place {
+    Device(CUdevice),
+    Managed(Location),
+}
+
+fn place(location: CUmemLocation, kind: CUmemAllocationType) -> Outcome<Place> {
     match kind {
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => location.device(),
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => Err(NOT_SUPPORTED),
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => {
+            Location::of(location).device().map(Place::Device)
+        }
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => {
+            Location::of_managed(location).map(Place::Managed)
+        }
         _ => Err(INVALID_VALUE),
     }
 }
@@ -152,7 +169,13 @@ fn get_default_at(
     location: In<CUmemLocation>,
     kind: CUmemAllocationType,
 ) -> Outcome {
-    get_default(call, pool, device_at(&location, kind)?)
+    match place(location.read()?, kind)? {
+        Place::Device(device) => get_default(call, pool, device),
+        Place::Managed(location) => {
+            pool.required()?.set(to_c(POOLS.managed_default(location).handle));
+            Ok(())
+        }
+    }
 }
 
 fn get_current_at(
@@ -161,7 +184,13 @@ fn get_current_at(
     location: In<CUmemLocation>,
     kind: CUmemAllocationType,
 ) -> Outcome {
-    get_current(call, pool, device_at(&location, kind)?)
+    match place(location.read()?, kind)? {
+        Place::Device(device) => get_current(call, pool, device),
+        Place::Managed(location) => {
+            pool.required()?.set(to_c(POOLS.managed_current(location).handle));
+            Ok(())
+        }
+    }
 }
 
 fn set_current_at(
@@ -170,26 +199,28 @@ fn set_current_at(
     kind: CUmemAllocationType,
     pool: CUmemoryPool,
 ) -> Outcome {
-    set_current(call, device_at(&location, kind)?, pool)
+    match place(location.read()?, kind)? {
+        Place::Device(device) => set_current(call, device, pool),
+        Place::Managed(location) => POOLS.set_managed_current(location, POOLS.get(pool)?),
+    }
 }
 
 fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) -> Outcome {
     call.healthy()?;
-    let (place, properties) = (pool.required()?, properties.read()?);
-    match properties.allocType {
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => {}
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => return Err(NOT_SUPPORTED),
-        _ => return Err(INVALID_VALUE),
-    }
-    let device = Location::of(properties.location).device()?;
+    let (made, properties) = (pool.required()?, properties.read()?);
+    let place = place(properties.location, properties.allocType)?;
     if properties.handleTypes != CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE {
         // No other process can open a handle.
         return Err(NOT_SUPPORTED);
     }
     let pools = &*POOLS;
-    let pool = Pool::new(pools.handles.reserve(), device, properties.maxSize as u64);
+    let (handle, limit) = (pools.handles.reserve(), properties.maxSize as u64);
+    let pool = match place {
+        Place::Device(device) => Pool::new(handle, device, limit),
+        Place::Managed(location) => Pool::of_managed(handle, location, limit),
+    };
     pools.handles.insert(pool.handle, Arc::clone(&pool));
-    place.set(to_c(pool.handle));
+    made.set(to_c(pool.handle));
     Ok(())
 }
 
@@ -198,9 +229,17 @@ fn destroy(call: &Call, pool: CUmemoryPool) -> Outcome {
     call.healthy()?;
     let pools = &*POOLS;
     let pool = pools.get(pool)?;
-    let default = pools.default_of(pool.device)?;
+    let default = match pool.managed {
+        Some(location) => pools.managed_default(location),
+        None => pools.default_of(pool.device)?,
+    };
     if Arc::ptr_eq(&pool, &default) {
         return Err(INVALID_VALUE);
+    }
+    if let Some(location) = pool.managed
+        && Arc::ptr_eq(&pool, &pools.managed_current(location))
+    {
+        pools.set_managed_current(location, Arc::clone(&default))?;
     }
     for current in lock(&pools.current).iter_mut().filter(|current| Arc::ptr_eq(current, &pool)) {
         *current = Arc::clone(&default);
@@ -272,7 +311,14 @@ fn get_access(
     location: In<CUmemLocation>,
 ) -> Outcome {
     let pool = POOLS.get(pool)?;
-    let (place, device) = (flags.required()?, Location::of(location.read()?).device()?);
+    let place = flags.required()?;
+    if pool.managed.is_some() {
+        // Everyone reaches it.
+        Location::of(location.read()?).anywhere()?;
+        place.set(CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        return Ok(());
+    }
+    let device = Location::of(location.read()?).device()?;
     let counts = lock(&pool.inner);
     let other = counts.access.iter().find(|(other, _)| *other == device).map(|(_, flags)| *flags);
     place.set(match other {
@@ -287,6 +333,9 @@ fn get_access(
 fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>, count: usize) -> Outcome {
     let state = call.state()?;
     let pool = POOLS.get(pool)?;
+    if pool.managed.is_some() {
+        return Err(NOT_SUPPORTED);
+    }
     // SAFETY: 1: by the function's contract the array has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();

@@ -4,6 +4,7 @@ use cuda_driver_sys::{CUdevice, CUmemAccess_flags, CUmemoryPool, CUresult};
 use std::ffi::c_int;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use super::location::Location;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::driver::handles::Handles;
@@ -14,6 +15,8 @@ use crate::memory::ALIGNMENT;
 pub(in crate::driver) struct Pool {
     pub(in crate::driver) handle: usize,
     pub(super) device: CUdevice,
+    /// Where its memory shall be, if that is managed memory.
+    pub(super) managed: Option<Location>,
     /// Most bytes that may be in use; 0 for no limit but the device's.
     limit: u64,
     pub(super) inner: Mutex<Counts>,
@@ -43,7 +46,14 @@ impl Counts {
 impl Pool {
     pub(super) fn new(handle: usize, device: CUdevice, limit: u64) -> Arc<Pool> {
         let counts = Counts { reuse: [1; 3], ..Counts::default() };
-        Arc::new(Pool { handle, device, limit, inner: Mutex::new(counts) })
+        Arc::new(Pool { handle, device, managed: None, limit, inner: Mutex::new(counts) })
+    }
+
+    /// One of managed memory.
+    pub(super) fn of_managed(handle: usize, location: Location, limit: u64) -> Arc<Pool> {
+        let counts = Counts { reuse: [1; 3], ..Counts::default() };
+        let (device, managed) = (location.counted_by(), Some(location));
+        Arc::new(Pool { handle, device, managed, limit, inner: Mutex::new(counts) })
     }
 
     /// Counts an allocation, if there is room for it.
@@ -72,6 +82,15 @@ pub(in crate::driver) struct Pools {
     pub(super) handles: Handles<Pool>,
     defaults: Vec<Arc<Pool>>,
     pub(super) current: Mutex<Vec<Arc<Pool>>>,
+    /// Those of managed memory, of each location that was asked about.
+    managed: Mutex<Vec<AtLocation>>,
+}
+
+/// The pools of managed memory that a location has.
+struct AtLocation {
+    location: Location,
+    default: Arc<Pool>,
+    current: Arc<Pool>,
 }
 
 /// All of them.
@@ -93,7 +112,7 @@ impl Pools {
             pool
         };
         let defaults: Vec<_> = (0..devices as CUdevice).map(pool).collect();
-        Pools { handles, current: Mutex::new(defaults.clone()), defaults }
+        Pools { handles, current: Mutex::new(defaults.clone()), defaults, managed: Mutex::default() }
     }
 
     pub(super) fn get(&self, pool: CUmemoryPool) -> Outcome<Arc<Pool>> {
@@ -113,8 +132,42 @@ impl Pools {
     pub(super) fn set_current(&self, device: CUdevice, pool: Arc<Pool>) -> Outcome {
         checked(device)?;
         let mut current = lock(&self.current);
-        let place = current.get_mut(device as usize).filter(|_| pool.device == device);
+        let place =
+            current.get_mut(device as usize).filter(|_| pool.device == device && pool.managed.is_none());
         *place.ok_or(INVALID_VALUE)? = pool;
         Ok(())
+    }
+
+    /// The default pool of managed memory of a location.
+    pub(super) fn managed_default(&self, location: Location) -> Arc<Pool> {
+        self.at(location, |found| Arc::clone(&found.default))
+    }
+
+    /// The one that it uses.
+    pub(super) fn managed_current(&self, location: Location) -> Arc<Pool> {
+        self.at(location, |found| Arc::clone(&found.current))
+    }
+
+    /// From now on it uses that pool, which has to be one for this location.
+    pub(super) fn set_managed_current(&self, location: Location, pool: Arc<Pool>) -> Outcome {
+        if pool.managed != Some(location) {
+            return Err(INVALID_VALUE);
+        }
+        self.at(location, |found| found.current = pool);
+        Ok(())
+    }
+
+    /// The pools of a location, which are made when it is first asked about.
+    fn at<T>(&self, location: Location, look: impl FnOnce(&mut AtLocation) -> T) -> T {
+        let mut managed = lock(&self.managed);
+        if let Some(found) = managed.iter_mut().find(|found| found.location == location) {
+            return look(found);
+        }
+        let default = Pool::of_managed(self.handles.reserve(), location, 0);
+        self.handles.insert(default.handle, Arc::clone(&default));
+        let mut found = AtLocation { location, current: Arc::clone(&default), default };
+        let answer = look(&mut found);
+        managed.push(found);
+        answer
     }
 }

@@ -50,7 +50,7 @@ fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usiz
 macro_rules! fills {
     ($($name:ident $name_async:ident $rows:ident $rows_async:ident $type:ty;)*) => {$(
         fn $name(call: &Call, target: CUdeviceptr, value: $type, count: usize) -> Outcome {
-            fill(call, &call.context()?.legacy(), line(target, count), value.into(), size_of::<$type>())
+            fill(call, &call.default_stream()?, line(target, count), value.into(), size_of::<$type>())
         }
 
         fn $name_async(call: &Call, target: CUdeviceptr, value: $type, count: usize, stream: CUstream) -> Outcome {
@@ -58,7 +58,7 @@ macro_rules! fills {
         }
 
         fn $rows(call: &Call, target: CUdeviceptr, pitch: usize, value: $type, width: usize, height: usize) -> Outcome {
-            fill(call, &call.context()?.legacy(), (target, pitch, width, height), value.into(), size_of::<$type>())
+            fill(call, &call.default_stream()?, (target, pitch, width, height), value.into(), size_of::<$type>())
         }
 
         fn $rows_async(

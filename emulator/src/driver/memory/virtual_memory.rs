@@ -158,16 +158,19 @@ fn free(call: &Call, address: CUdeviceptr, bytes: usize) -> Outcome {
     Ok(())
 }
 
-/// The device of properties that can be had here.
-fn checked_properties(properties: &In<CUmemAllocationProp>) -> Outcome<CUdevice> {
+/// The device of properties that can be had here, and whether other processes shall have the memory, too.
+fn checked_properties(properties: &In<CUmemAllocationProp>) -> Outcome<(CUdevice, bool)> {
     let properties = properties.read()?;
     if properties.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
         return Err(INVALID_VALUE);
     }
     let device = Location::of(properties.location).device()?;
-    // No other process can open a handle.
-    let shared = properties.requestedHandleTypes != CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE;
-    if shared || properties.allocFlags.compressionType != 0 { Err(NOT_SUPPORTED) } else { Ok(device) }
+    let shared = match properties.requestedHandleTypes {
+        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE => false,
+        super::export::KIND if cfg!(target_os = "linux") => true,
+        _ => return Err(NOT_SUPPORTED),
+    };
+    if properties.allocFlags.compressionType != 0 { Err(NOT_SUPPORTED) } else { Ok((device, shared)) }
 }
 
 fn create(
@@ -179,18 +182,30 @@ fn create(
 ) -> Outcome {
     let state = call.healthy()?;
     let place = handle.required()?;
-    let (device, bytes) = (checked_properties(&properties)?, bytes as u64);
+    let ((device, shared), bytes) = (checked_properties(&properties)?, bytes as u64);
     if flags != 0 || bytes == 0 || !bytes.is_multiple_of(GRANULARITY) {
         return Err(INVALID_VALUE);
     }
-    let memory = state.memory_of(device)?.create(bytes).map_err(|_| OUT_OF_MEMORY)?;
+    let of_device = state.memory_of(device)?;
+    let memory = if shared { super::export::create(of_device, bytes) } else { of_device.create(bytes).ok() };
+    place.set(keep(memory.ok_or(OUT_OF_MEMORY)?, device));
+    Ok(())
+}
+
+/// A new handle for memory of a device.
+pub(super) fn keep(memory: Arc<Physical>, device: CUdevice) -> CUmemGenericAllocationHandle {
     let mut tables = lock(&VIRTUAL_MEMORY.0);
     tables.count += 1;
     // As the handles of other kinds, no address that can be followed.
     let new = 0x0c0d_a010_0000_0000 + tables.count * 64;
     tables.created.insert(new, Created { memory, device, holders: 1 });
-    place.set(new);
-    Ok(())
+    new
+}
+
+/// The memory of a handle.
+pub(super) fn memory_of(handle: CUmemGenericAllocationHandle) -> Outcome<Arc<Physical>> {
+    let tables = lock(&VIRTUAL_MEMORY.0);
+    tables.created.get(&handle).map(|created| Arc::clone(&created.memory)).ok_or(INVALID_VALUE)
 }
 
 /// Mappings keep the memory.
@@ -352,13 +367,18 @@ fn get_properties(
     call.healthy()?;
     let place = properties.required()?;
     let tables = lock(&VIRTUAL_MEMORY.0);
-    let device = tables.created.get(&handle).ok_or(INVALID_VALUE)?.device;
+    let created = tables.created.get(&handle).ok_or(INVALID_VALUE)?;
+    let kinds = if created.memory.is_shared() {
+        super::export::KIND
+    } else {
+        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE
+    };
     place.set(CUmemAllocationProp {
         type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-        requestedHandleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+        requestedHandleTypes: kinds,
         location: CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-            __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id: device },
+            __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id: created.device },
         },
         win32HandleMetaData: std::ptr::null_mut(),
         allocFlags: CUmemAllocationProp_allocFlags::default(),

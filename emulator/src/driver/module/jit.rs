@@ -1,10 +1,12 @@
-//! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs, the target, the time and the addresses of
-//! variables that lie elsewhere count.
+//! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs, the target, the time, the limit of registers and the
+//! addresses of variables that lie elsewhere count.
 //!
 //! Relies on the caller for its arrays, and for log buffers of the size it gives.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
+use cuda_ptx::FunctionKind;
+use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -27,12 +29,20 @@ pub(super) struct Options<'call> {
     info: Log,
     error: Log,
     target: Option<u32>,
+    registers: Registers,
     /// Where the time that loading took is asked for, and when it began.
     wall_time: Option<(usize, Instant)>,
     /// Names, addresses and number of variables that lie elsewhere.
     symbol_names: Option<*mut c_void>,
     symbol_addresses: Option<*mut c_void>,
     symbol_count: usize,
+}
+
+/// `CU_JIT_MAX_REGISTERS`, and whether that goes before what a kernel says itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Registers {
+    most: u32,
+    overrides: bool,
 }
 
 /// A log buffer: its address and where among the values its size stands.
@@ -54,6 +64,7 @@ impl<'call> Options<'call> {
             info: Log::default(),
             error: Log::default(),
             target: None,
+            registers: Registers::default(),
             wall_time: None,
             symbol_names: None,
             symbol_addresses: None,
@@ -93,6 +104,10 @@ impl<'call> Options<'call> {
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER => self.error.buffer = Some(value.cast()),
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => self.error.size_at = Some(at),
             CUjit_option::CU_JIT_TARGET => self.target = Some(value.addr() as u32),
+            CUjit_option::CU_JIT_MAX_REGISTERS => self.registers.most = value.addr() as u32,
+            CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES => {
+                self.registers.overrides = value.addr() as u32 != 0;
+            }
             CUjit_option::CU_JIT_WALL_TIME => self.wall_time = Some((at, Instant::now())),
             CUjit_option::CU_JIT_GLOBAL_SYMBOL_NAMES => self.symbol_names = Some(value),
             CUjit_option::CU_JIT_GLOBAL_SYMBOL_ADDRESSES => self.symbol_addresses = Some(value),
@@ -119,6 +134,11 @@ impl<'call> Options<'call> {
             Some(of_text) if of_text > number => Err(shape::target_too_new()),
             _ => Ok(()),
         }
+    }
+
+    /// What the options say of registers.
+    pub(super) fn registers(&self) -> Registers {
+        self.registers
     }
 
     /// The variables that lie elsewhere, and where.
@@ -165,6 +185,28 @@ impl<'call> Options<'call> {
     }
 }
 
+impl Registers {
+    /// The text in which the limit stands as each kernel's `.maxnreg`, on the lines that are there.
+    pub(super) fn limit<'a>(self, text: Cow<'a, str>) -> Cow<'a, str> {
+        let Registers { most, overrides } = self;
+        // What is not parsed does not load either.
+        let Some(module) = cuda_ptx::parse(&text).ok().filter(|_| most != 0) else { return text };
+        let kernels = module.functions.iter().filter(|function| function.kind == FunctionKind::Entry);
+        let limited = kernels.filter(|kernel| overrides || kernel.directives.maxnreg.is_none());
+        let bodies = limited.filter_map(|kernel| kernel.span.end.checked_sub(kernel.body?.len()));
+        let mut with_limits = String::with_capacity(text.len());
+        let mut end = 0;
+        for body in bodies {
+            with_limits += text.get(end..body).unwrap_or_default();
+            // Of two the last counts.
+            with_limits += &format!(" .maxnreg {most} ");
+            end = body;
+        }
+        with_limits += text.get(end..).unwrap_or_default();
+        Cow::Owned(with_limits)
+    }
+}
+
 /// The options of a link, whose logs are filled as long as it lasts.
 pub(super) struct KeptOptions(Mutex<Options<'static>>);
 
@@ -182,6 +224,11 @@ impl KeptOptions {
     /// Refuses a target that the PTX is too new for, or that is none.
     pub(super) fn check_target(&self, text: &str) -> Result<(), Refusal> {
         lock(&self.0).check_target(text)
+    }
+
+    /// What the options say of registers.
+    pub(super) fn registers(&self) -> Registers {
+        lock(&self.0).registers()
     }
 
     /// Fills the logs with the outcome of a step.

@@ -204,7 +204,8 @@ fn load<'a>(
     let symbols = jit.symbols()?;
     jit.finish("", "");
     let handle = LIBRARIES.reserve();
-    let text = read().map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
+    let text =
+        read().map(|text| jit.registers().limit(text).into_owned()).map_err(|refusal| refused(&refusal));
     let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
     LIBRARIES.insert(handle, Arc::new(library));
     place.set(to_c(handle));

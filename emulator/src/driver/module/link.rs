@@ -1,4 +1,4 @@
-//! `cuLink*`: PTX with PTX. What comes out is PTX again, which loads wherever a cubin would.
+//! `cuLink*`: PTX with PTX, also of fatbins, objects and libraries. What comes out is PTX again, which loads wherever a cubin would.
 //!
 //! Relies on the program for its options, which it must keep as long as the link, and for the sizes of its inputs.
 #![allow(unsafe_code)]
@@ -7,10 +7,11 @@ use cuda_driver_sys::*;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::archive::needed;
 use super::jit::{KeptOptions, Options, RawOptions, RawValues};
 use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
-use super::{image, shape};
+use super::{archive, image, shape};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::state::{Call, lock};
@@ -100,9 +101,12 @@ impl Link {
         if self.image.get().is_some() {
             return Err(INVALID_VALUE);
         }
-        let added = text(kind, &bytes).and_then(|text| check(&text).map(|()| text));
-        let text = self.options.finish(added)?;
-        lock(&self.parts).push(Part { name: name.to_owned(), text });
+        let added = texts(kind, &bytes)
+            .and_then(|texts| texts.iter().try_for_each(|text| check(text)).map(|()| texts));
+        let texts = self.options.finish(added)?;
+        let of_library = kind == CUjitInputType::CU_JIT_INPUT_LIBRARY;
+        let part = |text| Part { name: name.to_owned(), text, of_library };
+        lock(&self.parts).extend(texts.into_iter().map(part));
         Ok(())
     }
 
@@ -121,6 +125,7 @@ impl Link {
         if parts.is_empty() {
             return Err(INVALID_VALUE.into());
         }
+        let parts = needed(&parts);
         let text = merge(&parts)?;
         self.options.check_target(&text)?;
         let undefined = |name: &str| {
@@ -137,21 +142,20 @@ impl Link {
             // A link is no compilation of a whole program, which would define it.
             Ok(program) => match program.unresolved().next() {
                 Some(name) => undefined(name),
-                None => Ok(text),
+                None => Ok(self.options.registers().limit(text.into()).into_owned()),
             },
         }
     }
 }
 
 /// The PTX of an input.
-fn text(kind: CUjitInputType, bytes: &[u8]) -> Result<String, Refusal> {
+fn texts(kind: CUjitInputType, bytes: &[u8]) -> Result<Vec<String>, Refusal> {
     match kind {
         CUjitInputType::CU_JIT_INPUT_PTX
         | CUjitInputType::CU_JIT_INPUT_FATBINARY
-        | CUjitInputType::CU_JIT_INPUT_CUBIN => image::text_of(bytes).map(|text| text.into_owned()),
-        CUjitInputType::CU_JIT_INPUT_OBJECT
-        | CUjitInputType::CU_JIT_INPUT_LIBRARY
-        | CUjitInputType::CU_JIT_INPUT_NVVM => {
+        | CUjitInputType::CU_JIT_INPUT_CUBIN => image::text_of(bytes).map(|text| vec![text.into_owned()]),
+        CUjitInputType::CU_JIT_INPUT_OBJECT | CUjitInputType::CU_JIT_INPUT_LIBRARY => archive::texts(bytes),
+        CUjitInputType::CU_JIT_INPUT_NVVM => {
             Err(Refusal::new(NOT_SUPPORTED, "error   : the emulator links PTX only".into()))
         }
         _ => Err(INVALID_VALUE.into()),

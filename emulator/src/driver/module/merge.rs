@@ -11,10 +11,13 @@ use super::log::Refusal;
 use super::scan::{Kind, Token, tokens};
 
 /// One input of a link.
+#[derive(Clone)]
 pub(super) struct Part {
     /// For logs.
     pub(super) name: String,
     pub(super) text: String,
+    /// It is linked only where something needs it.
+    pub(super) of_library: bool,
 }
 
 /// What a driver answers to inputs that cannot be linked.
@@ -193,7 +196,11 @@ mod tests {
         texts
             .iter()
             .zip('a'..)
-            .map(|(text, name)| Part { name: name.into(), text: format!("{header}{text}") })
+            .map(|(text, name)| Part {
+                name: name.into(),
+                text: format!("{header}{text}"),
+                of_library: false,
+            })
             .collect()
     }
 

@@ -1,5 +1,6 @@
 //! `cuModule*`: loading images and finding what is in them.
 
+mod archive;
 mod image;
 mod jit;
 pub(super) mod library;
@@ -186,6 +187,7 @@ fn load<'a>(
     let place = module.required()?;
     let loaded = read().and_then(|text| {
         options.check_target(&text)?;
+        let text = options.registers().limit(text);
         Module::load(&context, &text, false, &options.symbols()?)
     });
     match loaded {

@@ -12,6 +12,8 @@ pub(in crate::driver) struct Shape {
     pub(in crate::driver) maxntid: Option<[u32; 3]>,
     /// `.reqntid`
     pub(in crate::driver) reqntid: Option<[u32; 3]>,
+    /// `.maxnreg`
+    pub(in crate::driver) max_registers: Option<u32>,
     /// `.reqnctapercluster`
     pub(in crate::driver) cluster: Option<[u32; 3]>,
     /// `.explicitcluster`
@@ -27,6 +29,7 @@ impl From<&Directives> for Shape {
         Shape {
             maxntid: directives.maxntid,
             reqntid: directives.reqntid,
+            max_registers: directives.maxnreg,
             cluster: directives.reqnctapercluster,
             explicit_cluster: directives.explicitcluster,
             max_cluster_rank: directives.maxclusterrank,

@@ -13,6 +13,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
 
 use super::context::{Context, current};
+use super::default_stream::is_own;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::handles::Handles;
 use super::queue::{Kind, Queue};
@@ -101,9 +102,10 @@ impl Context {
 }
 
 impl Call {
-    /// The stream that a handle means: NULL and 1 are the legacy stream of the current context, 2 is this thread's.
+    /// The stream that a handle means: 1 is the legacy stream of the current context, 2 this thread's, and NULL one of them.
     pub(super) fn stream(&self, handle: CUstream) -> Outcome<Arc<Stream>> {
         match handle.addr() {
+            0 if is_own() => self.context()?.per_thread(),
             0 | 1 => Ok(self.context()?.legacy()),
             2 => self.context()?.per_thread(),
             address => {
@@ -116,6 +118,18 @@ impl Call {
                 }
             }
         }
+    }
+
+    /// The stream of functions that name none, and wait.
+    pub(super) fn default_stream(&self) -> Outcome<Arc<Stream>> {
+        let context = self.context()?;
+        if !is_own() {
+            return Ok(context.legacy());
+        }
+        let stream = context.per_thread()?;
+        // What the call waits for would not be done in a capture.
+        stream.outside()?;
+        Ok(stream)
     }
 }
 

@@ -14,6 +14,8 @@ use crate::driver::device::checked;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::allocations::ALLOCATIONS;
+use crate::driver::memory::location::Location;
+use crate::driver::memory::managed;
 use crate::driver::state::{Call, lock};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
@@ -50,6 +52,7 @@ pub(in crate::driver) struct Block {
 impl Drop for Block {
     fn drop(&mut self) {
         lock(&GRAPH_MEMORY.0).blocks.remove(&self.address);
+        managed::forget(self.address);
         // It is live: nobody else frees it.
         let _ = self.memory.free(self.address);
     }
@@ -117,14 +120,18 @@ impl GraphMemory {
 
 impl Alloc {
     fn new(call: &Call, properties: &CUmemPoolProps, bytes: usize) -> Outcome<Alloc> {
-        let device = device_of(properties)?;
+        let (device, preferred) = place_of(properties)?;
         checked(device)?;
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
         let memory = Arc::clone(call.state()?.memory_of(device)?);
         let bytes = bytes as u64;
-        let address = memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let address = match preferred {
+            Some(location) => managed::allocate_at(&memory, location, bytes),
+            None => memory.allocate(bytes),
+        };
+        let address = address.map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         let block = Arc::new(Block { address, bytes, device, memory, properties: Properties(*properties) });
         let mut table = lock(&GRAPH_MEMORY.0);
         table.blocks.insert(address, Entry { device, bytes, live: None });
@@ -140,6 +147,17 @@ impl Alloc {
         };
         properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         properties.location.__bindgen_anon_1.id = device;
+        Alloc::new(call, &properties, bytes)
+    }
+
+    /// Managed memory.
+    pub(in crate::driver) fn managed(call: &Call, location: Location, bytes: usize) -> Outcome<Alloc> {
+        let mut properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
+            ..Default::default()
+        };
+        properties.location.type_ = location.kind;
+        properties.location.__bindgen_anon_1.id = location.id;
         Alloc::new(call, &properties, bytes)
     }
 
@@ -182,11 +200,19 @@ fn device_at(location: &CUmemLocation) -> Outcome<CUdevice> {
     checked(device).map(|_| device)
 }
 
-/// Graphs allocate pinned memory of a device that stays in this process.
-fn device_of(properties: &CUmemPoolProps) -> Outcome<CUdevice> {
-    let pinned = properties.allocType == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-    let local = properties.handleTypes == CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE;
-    if pinned && local { device_at(&properties.location) } else { Err(INVALID_VALUE) }
+/// Graphs allocate memory that stays in this process: of a device, or managed memory, and then where that shall be.
+fn place_of(properties: &CUmemPoolProps) -> Outcome<(CUdevice, Option<Location>)> {
+    if properties.handleTypes != CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE {
+        return Err(INVALID_VALUE);
+    }
+    match properties.allocType {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => Ok((device_at(&properties.location)?, None)),
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => {
+            let location = Location::of_managed(properties.location)?;
+            Ok((location.counted_by(), Some(location)))
+        }
+        _ => Err(INVALID_VALUE),
+    }
 }
 
 /// What gives memory back.
@@ -215,6 +241,7 @@ impl Free {
         if let Some(pool) = record.and_then(|record| record.pool) {
             pool.give_back(bytes);
         }
+        managed::forget(address);
         let freed = memory.free(address);
         freed.map_err(|error| {
             let error = BadRange { address, bytes: 0, description: error.description };

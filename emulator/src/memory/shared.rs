@@ -1,0 +1,125 @@
+//! Bytes that several processes have: a file that has no name, mapped into each.
+#![allow(unsafe_code)]
+// Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking; the bytes
+// are only touched through `access`.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::{NonNull, null_mut};
+
+// Of the C library, with the types that it has on Linux of 64 bits.
+unsafe extern "C" {
+    fn memfd_create(name: *const c_char, flags: c_uint) -> c_int;
+    fn mmap(
+        at: *mut c_void,
+        len: usize,
+        rights: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, len: usize) -> c_int;
+    fn fcntl(file: c_int, command: c_int, ...) -> c_int;
+}
+
+/// `MFD_CLOEXEC | MFD_ALLOW_SEALING`
+const CREATE: c_uint = 1 | 2;
+/// `PROT_READ | PROT_WRITE`
+const READ_WRITE: c_int = 1 | 2;
+/// `MAP_SHARED`
+const SHARED: c_int = 1;
+/// `F_ADD_SEALS` and `F_GET_SEALS`
+const SEALS: [c_int; 2] = [1033, 1034];
+/// `F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW`
+const FIXED: c_int = 1 | 2 | 4;
+
+/// What the files are called, before the number of the device.
+const NAME: &str = "cuda-emulator device ";
+
+/// Bytes in a file that other processes can map, too.
+#[derive(Debug)]
+pub(super) struct SharedBytes {
+    start: NonNull<u8>,
+    len: usize,
+    file: OwnedFd,
+}
+
+// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; whoever drops them last unmaps them, on any thread.
+unsafe impl Send for SharedBytes {}
+// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
+unsafe impl Sync for SharedBytes {}
+
+impl SharedBytes {
+    /// `len` zeroed bytes of a device; `None` if the host has none left.
+    pub(super) fn new(len: u64, device: u32) -> Option<SharedBytes> {
+        let name = format!("{NAME}{device}\0");
+        // SAFETY: a text that ends with a NUL.
+        let number = unsafe { memfd_create(name.as_ptr().cast(), CREATE) };
+        if number < 0 {
+            return None;
+        }
+        // SAFETY: a descriptor that was just made, and is nobody else's.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
+        file.set_len(len).ok()?;
+        // SAFETY: adding seals takes one number.
+        let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
+        if sealed != 0 {
+            return None;
+        }
+        SharedBytes::map(file.into(), len)
+    }
+
+    /// What another process, or this one, exported: the bytes, and the number of their device. The descriptor stays the caller's.
+    ///
+    /// # Safety
+    ///
+    /// 1. The descriptor is open.
+    pub(super) unsafe fn import(number: RawFd) -> Option<(SharedBytes, u32)> {
+        // SAFETY: it is open, by duty 1.
+        let file = File::from(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?);
+        // Files of this name alone: others may be anything.
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
+        let device = name.strip_prefix(NAME)?.parse().ok()?;
+        // SAFETY: asking for the seals takes no argument.
+        let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
+        if seals & FIXED != FIXED {
+            return None;
+        }
+        let len = file.metadata().ok()?.len();
+        Some((SharedBytes::map(file.into(), len)?, device))
+    }
+
+    /// Maps a file of that length, which cannot change any more.
+    fn map(file: OwnedFd, len: u64) -> Option<SharedBytes> {
+        let len = usize::try_from(len).ok().filter(|len| *len > 0)?;
+        // SAFETY: a new mapping, wherever there is room.
+        let start = unsafe { mmap(null_mut(), len, READ_WRITE, SHARED, file.as_raw_fd(), 0) };
+        // Failure is the address -1.
+        let start = NonNull::new(start.cast::<u8>()).filter(|start| start.addr().get() != usize::MAX)?;
+        Some(SharedBytes { start, len, file })
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// A descriptor for other processes.
+    pub(super) fn export(&self) -> Option<OwnedFd> {
+        self.file.try_clone().ok()
+    }
+
+    /// How many bytes there are.
+    pub(super) fn len(&self) -> u64 {
+        self.len as u64
+    }
+}
+
+impl Drop for SharedBytes {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length in `map`, unmapped only here.
+        unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}

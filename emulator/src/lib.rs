@@ -124,8 +124,8 @@ pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
-    LiveHandles, driver, faults, forget_written, last_fault, live_handles, set_checks, symbol_address,
-    take_findings, unsupported_calls,
+    Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
+    live_handles, set_checks, symbol_address, take_findings, unsupported_calls,
 };
 pub use engine::{Fault, FaultKind};
 

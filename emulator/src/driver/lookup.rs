@@ -1,11 +1,11 @@
 //! The table, and `cuGetProcAddress`.
 
-use super::device::DRIVER_VERSION;
+use super::config::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
-use super::state::Call;
+use super::state::{self, Call};
 use super::{
     array, context, device, errors, event, function, graph, init, launch, logs, memory, module, profiler,
-    stream, texture, unimplemented,
+    shims, slot, stream, texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -64,8 +64,40 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
 /// in the driver that is emulated; others that the emulator does not have answer `CUDA_ERROR_NOT_SUPPORTED` and are
 /// listed by [`unsupported_calls`](crate::unsupported_calls).
 pub fn driver() -> Arc<Driver> {
+    Arc::clone(shared())
+}
+
+/// The table of [`driver`].
+pub(super) fn shared() -> &'static Arc<Driver> {
     static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| Arc::new(table()));
-    Arc::clone(&DRIVER)
+    &DRIVER
+}
+
+/// The table of the instance in that slot, which tells that version: it lacks what came later.
+#[allow(unsafe_code, reason = "the table takes bare addresses")]
+pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
+    let _entered = slot::enter(slot);
+    let find = |symbol: &std::ffi::CStr| {
+        let name = symbol.to_str().unwrap_or_default();
+        let known = FUNCTIONS.binary_search_by_key(&name, |function| function.name()).ok();
+        let since = known.and_then(|at| FUNCTIONS.get(at)).map(|function| function.since);
+        // Older drivers have this one, too, under the name without a number.
+        let is_there = since.is_some_and(|since| since <= version as u32) || name == "cuEventElapsedTime_v2";
+        if is_there { address_here(name) } else { std::ptr::null() }
+    };
+    // SAFETY: 1: `address_here` finds the shim of a function, whose type the compiler compared with the function's, and which does
+    // what that does. 2: they are functions of this program, callable for ever.
+    unsafe { Driver::from_lookup(find) }
+}
+
+/// The function for that exact symbol, of the driver that is called; null if it has none.
+fn address_here(symbol: &str) -> *const c_void {
+    let address = symbol_address(symbol);
+    match slot::current() {
+        slot::PROCESS => address,
+        _ if address.is_null() => address,
+        slot => shims::address(slot, symbol),
+    }
 }
 
 #[allow(unsafe_code, reason = "the table takes bare addresses")]
@@ -115,7 +147,8 @@ fn get_proc_address(
 ) -> Outcome {
     use CUdriverProcAddressQueryResult as R;
     let (name, place) = (name.required()?, function.required()?);
-    if version > DRIVER_VERSION || flags > 3 {
+    let own = state::version();
+    if version > own || flags > 3 {
         return Err(INVALID_VALUE);
     }
     if flags & 2 != 0 {
@@ -126,15 +159,14 @@ fn get_proc_address(
         ));
         return Err(NOT_SUPPORTED);
     }
-    let found: Vec<_> =
-        FUNCTIONS.iter().filter(|f| is_called(f, name) && f.since <= DRIVER_VERSION as u32).collect();
+    let found: Vec<_> = FUNCTIONS.iter().filter(|f| is_called(f, name) && f.since <= own as u32).collect();
     // Driver 580 takes a negative version for any.
     let limit = u32::try_from(version).unwrap_or(u32::MAX);
     let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);
     let (address, answer) = match best {
-        Some(function) => (symbol_address(function.name()), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        Some(function) => (address_here(function.name()), R::CU_GET_PROC_ADDRESS_SUCCESS),
         None if !found.is_empty() => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
-        None => (profiler::address(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+        None => (address_here(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
     };
     let answer = if address.is_null() { answer } else { R::CU_GET_PROC_ADDRESS_SUCCESS };
     place.set(address.cast_mut());

@@ -16,11 +16,11 @@ pub(super) fn address(name: &str) -> *const c_void {
     }
 }
 
-extern "C" fn start() -> CUresult {
+pub(super) extern "C" fn start() -> CUresult {
     call("cuProfilerStart", Rule::Ordinary, nothing)
 }
 
-extern "C" fn stop() -> CUresult {
+pub(super) extern "C" fn stop() -> CUresult {
     call("cuProfilerStop", Rule::Ordinary, nothing)
 }
 

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 
 entries! {
@@ -29,7 +30,7 @@ entries! {
 /// What was said about managed memory: for each allocation, by its address, the parts that differ, in order.
 pub(in crate::driver) struct Managed(Mutex<BTreeMap<u64, Vec<Part>>>);
 
-pub(super) static MANAGED: Managed = Managed(Mutex::new(BTreeMap::new()));
+pub(super) static MANAGED: PerSlot<Managed> = per_slot!(Managed(Mutex::new(BTreeMap::new())));
 
 /// A part of an allocation, all of which was said the same about.
 #[derive(Clone)]
@@ -48,6 +49,11 @@ struct Said {
 }
 
 impl Managed {
+    /// All allocations are gone.
+    pub(super) fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
     /// The allocation that starts at `base` is gone.
     pub(super) fn forget(&self, base: u64) {
         lock(&self.0).remove(&base);

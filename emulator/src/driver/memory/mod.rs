@@ -41,6 +41,17 @@ pub(super) fn forget(state: &State, context: u64) {
     }
 }
 
+/// Forgets all memory, and gives back what is the host's: no work is left that could use it.
+pub(super) fn clear(state: &State) {
+    GRAPH_MEMORY.clear();
+    virtual_memory::clear();
+    ALLOCATIONS.clear();
+    MANAGED.clear();
+    POOLS.clear();
+    host::clear(state);
+    state.memory.clear();
+}
+
 /// Frees an allocation, whose record is gone from the table.
 fn give_back(state: &State, address: u64, record: &Record) {
     MANAGED.forget(address);

@@ -28,8 +28,24 @@ static DOORS: PerSlot<Door> = per_slot!(Door {
     empty: Condvar::new(),
 });
 /// Which instances there are; the first is that of slot 1.
-static TAKEN: Mutex<[bool; INSTANCES]> = Mutex::new([false; INSTANCES]);
+static TAKEN: Mutex<Taken> = Mutex::new(Taken { slots: [false; INSTANCES], last: 0 });
 static FREED: Condvar = Condvar::new();
+
+struct Taken {
+    slots: [bool; INSTANCES],
+    /// Which was taken last. The next one is another: who kept the address of a function is told the longer that it is of no use.
+    last: usize,
+}
+
+impl Taken {
+    fn take(&mut self) -> Option<usize> {
+        let next = (self.last + 1..INSTANCES).chain(0..=self.last);
+        let index = next.into_iter().find(|index| self.slots.get(*index) == Some(&false))?;
+        *self.slots.get_mut(index)? = true;
+        self.last = index;
+        Some(index)
+    }
+}
 
 /// The number of the current slot's present life. No two lives have the same.
 pub(super) fn life() -> u64 {
@@ -50,8 +66,7 @@ impl Lease {
         let start = Instant::now();
         let mut taken = lock(&TAKEN);
         loop {
-            if let Some((index, place)) = taken.iter_mut().enumerate().find(|(_, taken)| !**taken) {
-                *place = true;
+            if let Some(index) = taken.take() {
                 return Some(Lease(index + 1));
             }
             let left = patience.saturating_sub(start.elapsed());
@@ -77,7 +92,7 @@ impl Lease {
 
     /// Its instance has ended: the slot is for another one.
     pub(super) fn give_back(self) {
-        if let Some(place) = lock(&TAKEN).get_mut(self.0 - 1) {
+        if let Some(place) = lock(&TAKEN).slots.get_mut(self.0 - 1) {
             *place = false;
         }
         FREED.notify_one();

@@ -83,16 +83,15 @@ pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
         let since = known.and_then(|at| FUNCTIONS.get(at)).map(|function| function.since);
         // Older drivers have this one, too, under the name without a number.
         let is_there = since.is_some_and(|since| since <= version as u32) || name == "cuEventElapsedTime_v2";
-        if is_there { address_here(name) } else { std::ptr::null() }
+        if is_there { here(name, symbol_address(name)) } else { std::ptr::null() }
     };
-    // SAFETY: 1: `address_here` finds the shim of a function, whose type the compiler compared with the function's, and which does
+    // SAFETY: 1: `here` finds the shim of a function, whose type the compiler compared with the function's, and which does
     // what that does. 2: they are functions of this program, callable for ever.
     unsafe { Driver::from_lookup(find) }
 }
 
-/// The function for that exact symbol, of the driver that is called; null if it has none.
-fn address_here(symbol: &str) -> *const c_void {
-    let address = symbol_address(symbol);
+/// The function of the driver that is called which does what the process's at that address does; null for null.
+fn here(symbol: &str, address: *const c_void) -> *const c_void {
     match slot::current() {
         slot::PROCESS => address,
         _ if address.is_null() => address,
@@ -164,9 +163,11 @@ fn get_proc_address(
     let limit = u32::try_from(version).unwrap_or(u32::MAX);
     let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);
     let (address, answer) = match best {
-        Some(function) => (address_here(function.name()), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        Some(function) => {
+            (here(function.name(), symbol_address(function.name())), R::CU_GET_PROC_ADDRESS_SUCCESS)
+        }
         None if !found.is_empty() => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
-        None => (address_here(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+        None => (here(name, profiler::address(name)), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
     };
     let answer = if address.is_null() { answer } else { R::CU_GET_PROC_ADDRESS_SUCCESS };
     place.set(address.cast_mut());

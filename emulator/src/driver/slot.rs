@@ -23,13 +23,14 @@ pub(super) fn current() -> usize {
     CURRENT.get()
 }
 
-/// Where the current slot's part of a room of addresses starts, so that one of another instance is seldom one of this: the process
-/// has the first half.
+/// Where in a room of addresses the current slot begins. The process has the first half, and each life of an instance begins
+/// elsewhere, so that an address of another one, or of an earlier life, is seldom a good one.
 pub(super) fn share(room: u64) -> u64 {
+    const PARTS: u64 = 64;
     let part = room / (2 * INSTANCES as u64);
     match current() {
         PROCESS => 0,
-        slot => room / 2 + (slot as u64 - 1) * part,
+        slot => room / 2 + (slot as u64 - 1) * part + door::life() % PARTS * (part / PARTS),
     }
 }
 

@@ -6,7 +6,9 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::{Instance, InstanceError, InstanceOptions, live_handles};
+use cuda_emulator::{
+    Checks, FindingKind, Instance, InstanceError, InstanceOptions, live_handles, take_findings,
+};
 use std::ptr::null_mut;
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
@@ -257,6 +259,23 @@ fn a_log_and_what_is_missing_are_of_one() {
     assert_eq!(unsafe { a.cuIpcCloseMemHandle(64) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     assert_eq!(first.unsupported_calls(), ["cuIpcCloseMemHandle"]);
     assert!(second.unsupported_calls().is_empty());
+}
+
+/// A read of what nobody wrote, found where it was asked for.
+#[test]
+fn checks_are_of_one() {
+    let checked = InstanceOptions::new().checks(Checks::ALL).workers(1).start().unwrap();
+    let plain = InstanceOptions::new().checks(Checks::NONE).start().unwrap();
+    for instance in [&checked, &plain] {
+        let cuda = begin(instance);
+        let (mut memory, add) = (alloc(&cuda, 4), function(&cuda, load(&cuda, KERNELS), "add"));
+        assert!(instance.forget_written(memory, 4) && !instance.forget_written(memory, 512));
+        ok(launch(&cuda, add, null_mut(), &mut [argument(&mut memory), argument(&mut 1_u32)]));
+        ok(unsafe { cuda.cuCtxSynchronize() });
+    }
+    let (found, other) = (checked.take_findings().list, plain.take_findings().list);
+    assert!(found.iter().any(|finding| finding.kind == FindingKind::Uninitialised), "{found:?}");
+    assert!(other.is_empty() && checked.take_findings().list.is_empty() && take_findings().list.is_empty());
 }
 
 #[test]

@@ -44,7 +44,8 @@
 //! # Ok::<(), cuda_driver_sys::CUresult>(())
 //! ```
 //!
-//! As in a real driver, there is one state per process, no matter which table is used to access it. The same code as a
+//! As in a real driver, there is one state per process, no matter which of [`driver`]'s tables is used to access it. An [`Instance`] is
+//! another emulator in the same process, for tests that run beside each other. The same code as a
 //! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
 //! because the runtime requests undocumented tables from the driver, which the emulator does not provide.

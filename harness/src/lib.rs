@@ -51,6 +51,7 @@ mod read;
 mod report;
 mod rules;
 mod shims;
+mod short;
 mod slots;
 mod spy;
 mod value;

@@ -149,7 +149,6 @@ pub(super) fn end_all(state: &State) {
 
 /// Forgets all contexts, which have ended.
 pub(super) fn clear() {
-    green::clear();
     CONTEXTS.clear();
 }
 

@@ -23,6 +23,7 @@ pub(super) fn end(lease: &Lease) {
         module::clear();
         work::event::EVENTS.clear();
         stream::clear();
+        context::green::clear();
         context::clear();
         memory::clear(&state);
     }

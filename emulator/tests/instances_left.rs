@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::Instance;
+use cuda_emulator::{Instance, InstanceError};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -80,6 +80,8 @@ fn instances_leave_nothing_behind() {
     assert!(after.0 - before.0 < 4096, "{} bytes", after.0 - before.0);
     assert_eq!(after.1, before.1);
     calls_after_the_end_are_refused();
+    #[cfg(unix)]
+    a_forked_child_waits_for_nothing();
 }
 
 /// The address of a function outlives the table that it is of, and the driver the instance.
@@ -94,4 +96,38 @@ fn calls_after_the_end_are_refused() {
     drop(cuda);
     assert_eq!(unsafe { count(&mut 0) }, CUresult::CUDA_ERROR_DEINITIALIZED);
     assert_eq!(unsafe { initialise(0) }, CUresult::CUDA_ERROR_DEINITIALIZED);
+}
+
+/// It has none of the instance's threads, and can make an instance of its own.
+#[cfg(unix)]
+fn a_forked_child_waits_for_nothing() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn kill(process: i32, signal: i32) -> i32;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    let instance = Instance::new().unwrap();
+    let (cuda, mut context) = (instance.driver(), null_mut());
+    ok(unsafe { cuda.cuInit(0) });
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    let _busy = Busy::new(&cuda, stream(&cuda, 1));
+    let child = unsafe { fork() };
+    if child == 0 {
+        let is_refused = unsafe { cuda.cuMemAlloc(&mut 0, 4) } == CUresult::CUDA_ERROR_NOT_INITIALIZED;
+        let is_known = instance.reset() == Err(InstanceError::Forked);
+        drop((instance, cuda));
+        let is_usable =
+            Instance::new().is_ok_and(|own| unsafe { own.driver().cuInit(0) } == CUresult::SUCCESS);
+        unsafe { _exit(i32::from(!(is_refused && is_known && is_usable))) };
+    }
+    let mut status = -1;
+    let is_over = (0..6000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        unsafe { waitpid(child, &mut status, 1) != 0 }
+    });
+    if !is_over {
+        unsafe { kill(child, 9) };
+    }
+    assert!(is_over && status == 0, "{is_over} {status}");
 }

@@ -33,6 +33,8 @@ pub enum InstanceError {
     },
     /// A reset by a callback of the instance, which would wait for itself.
     InCallback,
+    /// A reset in a forked child, which has none of the instance's threads.
+    Forked,
 }
 
 impl fmt::Display for InstanceError {
@@ -52,6 +54,9 @@ impl fmt::Display for InstanceError {
                 Version(*oldest),
                 Version(*newest)
             ),
+            InstanceError::Forked => {
+                f.write_str("an instance cannot be reset in a forked child: make another one there")
+            }
             InstanceError::InCallback => {
                 f.write_str("an instance cannot be reset by its own callback, for whose end it waits: reset it on another thread")
             }

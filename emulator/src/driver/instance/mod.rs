@@ -67,6 +67,8 @@ pub struct Instance {
 struct Held {
     lease: Option<Lease>,
     config: Config,
+    /// The process that made it. A forked child has none of its threads, and waits for none of its work.
+    process: u32,
     /// Held by who resets it.
     turn: Mutex<()>,
 }
@@ -84,7 +86,8 @@ impl Instance {
     fn on(lease: Lease, config: Config) -> Instance {
         let (slot, version) = (lease.slot(), config.version);
         begin(&lease, &config);
-        let held = Arc::new(Held { lease: Some(lease), config, turn: Mutex::new(()) });
+        let process = std::process::id();
+        let held = Arc::new(Held { lease: Some(lease), config, process, turn: Mutex::new(()) });
         let driver = lookup::table_of(slot, version).with_owner(Arc::clone(&held));
         Instance { driver: Arc::new(driver), held }
     }
@@ -131,9 +134,12 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// [`InstanceError::InCallback`] in a callback of this instance.
+    /// [`InstanceError::InCallback`] in a callback of this instance; [`InstanceError::Forked`] in a forked child.
     pub fn reset(&self) -> Result<(), InstanceError> {
         let Some(lease) = &self.held.lease else { return Ok(()) };
+        if self.held.process != std::process::id() {
+            return Err(InstanceError::Forked);
+        }
         if door::is_within(lease.slot()) {
             return Err(InstanceError::InCallback);
         }
@@ -167,7 +173,8 @@ fn begin(lease: &Lease, config: &Config) {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let Some(lease) = self.lease.take() else { return };
+        let is_here = self.process == std::process::id();
+        let Some(lease) = self.lease.take().filter(|_| is_here) else { return };
         let is_within = door::is_within(lease.slot());
         let end = move || {
             end::end(&lease);

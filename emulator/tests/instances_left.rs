@@ -79,6 +79,8 @@ fn instances_leave_nothing_behind() {
     // Room of tables that grew, and a stream of this thread's own, which goes with the next one or the thread.
     assert!(after.0 - before.0 < 4096, "{} bytes", after.0 - before.0);
     assert_eq!(after.1, before.1);
+    // The process's own emulator was never started.
+    assert_eq!(cuda_emulator::live_handles(), cuda_emulator::LiveHandles::default());
     calls_after_the_end_are_refused();
     #[cfg(unix)]
     a_forked_child_waits_for_nothing();

@@ -4,8 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_emulator::{Instance, InstanceOptions};
+use cuda_launch::memory::{ManagedAttach, PinnedFlags};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, ManagedBuffer, PinnedBuffer,
+    cuda_launch,
+};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -86,6 +90,24 @@ fn instances_end_with_their_contexts() {
         assert_eq!(fill(&module, &stream, N, number).unwrap(), [number; N as usize]);
         stream.call_host(|| {}).unwrap();
     }
+}
+
+/// References of safe code outlive a reset: the memory is there until the last object of the instance is gone.
+#[test]
+fn memory_that_the_host_reaches_outlives_a_reset() {
+    const LARGE: usize = 8 << 20;
+    let instance = Instance::new().unwrap();
+    let stream = context(&instance).new_stream().unwrap();
+    let pinned =
+        PinnedBuffer::from_slice(stream.context(), &vec![7_u8; LARGE], PinnedFlags::empty()).unwrap();
+    let mut managed = ManagedBuffer::<u8>::zeroed(&stream, LARGE, ManagedAttach::Global).unwrap();
+    let (seen, written) = (pinned.as_slice().unwrap(), managed.as_mut_slice().unwrap());
+    instance.reset().unwrap();
+    // Another one may be given what was free.
+    let other = vec![1_u8; LARGE];
+    written.fill(5);
+    assert!(seen.iter().all(|byte| *byte == 7) && written.iter().all(|byte| *byte == 5));
+    assert!(other.iter().all(|byte| *byte == 1));
 }
 
 #[test]

@@ -10,10 +10,12 @@ use crate::driver::{
 };
 
 /// Ends what the lease's slot has, and waits for the work that is left. The slot's door is closed after that; the caller is not in.
+/// Memory that the host reaches stays: who has a driver of the instance may hold references to it.
 pub(super) fn end(lease: &Lease) {
     lease.close();
     let _entered = slot::enter(lease.slot());
     if let Some(state) = state::get() {
+        memory::keep(&state);
         capture::end_all();
         context::end_all(&state);
         workers::join();
@@ -30,6 +32,12 @@ pub(super) fn end(lease: &Lease) {
     logs::clear();
     unimplemented::clear();
     state::replace(None);
+}
+
+/// After that, for good: gives back the memory that the host reached. Nobody has a driver of the instance any more.
+pub(super) fn end_for_good(lease: &Lease) {
+    let _entered = slot::enter(lease.slot());
+    memory::end_left();
 }
 
 #[cfg(test)]

@@ -130,7 +130,8 @@ impl Instance {
     /// Makes it as new: it waits for the work that it was given, then gives back everything and forgets a fault. As in a process that has
     /// just started, `cuInit` comes first. Calls of other threads meanwhile return `CUDA_ERROR_DEINITIALIZED`.
     ///
-    /// Handles and memory from before are gone; so are objects of `cuda_launch`, which are best dropped first.
+    /// Handles and device memory from before are gone; so are objects of `cuda_launch`, which are best dropped first. Pinned and managed
+    /// memory the host can still read and write, until the instance ends.
     ///
     /// # Errors
     ///
@@ -178,6 +179,7 @@ impl Drop for Held {
         let is_within = door::is_within(lease.slot());
         let end = move || {
             end::end(&lease);
+            end::end_for_good(&lease);
             lease.give_back();
         };
         if is_within {

@@ -92,18 +92,22 @@ impl Pinned {
     }
 }
 
-/// Allocations of contexts that are gone.
+/// Allocations of contexts that are gone, for as long as the instance is there.
 static LEFT: PerSlot<Mutex<Vec<(usize, Layout)>>> = per_slot!(Mutex::new(Vec::new()));
 
-/// Forgets all pinned memory, and gives back what was allocated: with its instance a program loses all that it had from it.
+/// Forgets all pinned memory. The bytes of allocations stay.
 pub(super) fn clear(state: &State) {
     let ranges = std::mem::take(&mut *lock(&PINNED.0));
-    for address in ranges.keys() {
-        state.memory.leave(*address as u64);
+    for (address, range) in ranges {
+        state.memory.leave(address as u64);
+        lock(&LEFT).extend(range.layout.map(|layout| (address, layout)));
     }
-    let own = ranges.iter().filter_map(|(address, range)| Some((*address, range.layout?)));
+}
+
+/// Gives back the bytes of allocations that are forgotten: with its instance a program loses all that it had from it.
+pub(super) fn end_left() {
     let left = std::mem::take(&mut *lock(&LEFT));
-    for (address, layout) in left.into_iter().chain(own) {
+    for (address, layout) in left {
         // SAFETY: `allocate` got it with this layout and exposed it; its entry, which is gone, was the only way here. No work is left
         // that could use it, and a program may use what an instance gave it only as long as that exists.
         unsafe { dealloc(with_exposed_provenance_mut(address), layout) };

@@ -8,13 +8,14 @@ use cuda_driver_sys::*;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
+use crate::memory::Allocation;
 
 entries! {
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) = allocate;
@@ -31,6 +32,21 @@ entries! {
 pub(in crate::driver) struct Managed(Mutex<BTreeMap<u64, Vec<Part>>>);
 
 pub(super) static MANAGED: PerSlot<Managed> = per_slot!(Managed(Mutex::new(BTreeMap::new())));
+
+/// Managed memory that a reset made the driver forget, for as long as the instance is there.
+static LEFT: PerSlot<Mutex<Vec<Arc<Allocation>>>> = per_slot!(Mutex::new(Vec::new()));
+
+/// Keeps the bytes of all managed memory, which the driver is about to forget.
+pub(super) fn keep(state: &State) {
+    let addresses: Vec<u64> = lock(&MANAGED.0).keys().copied().collect();
+    let found = addresses.into_iter().filter_map(|address| state.memory.find(address));
+    lock(&LEFT).extend(found);
+}
+
+/// Gives them back.
+pub(super) fn end_left() {
+    lock(&LEFT).clear();
+}
 
 /// A part of an allocation, all of which was said the same about.
 #[derive(Clone)]

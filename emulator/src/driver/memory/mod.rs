@@ -41,7 +41,18 @@ pub(super) fn forget(state: &State, context: u64) {
     }
 }
 
-/// Forgets all memory, and gives back what is the host's: no work is left that could use it.
+/// Keeps what the host reaches of the memory that contexts own, though these are about to end: the program may hold references to it.
+pub(super) fn keep(state: &State) {
+    managed::keep(state);
+}
+
+/// Gives back what [`keep`] and [`clear`] kept.
+pub(super) fn end_left() {
+    managed::end_left();
+    host::end_left();
+}
+
+/// Forgets all memory: no work is left that could use it. Bytes that the host reaches are kept.
 pub(super) fn clear(state: &State) {
     GRAPH_MEMORY.clear();
     virtual_memory::clear();

@@ -266,7 +266,8 @@ fn the_variable_chooses_the_driver() {
 
 #[test]
 fn two_drivers_serve_one_process() {
-    let (emulator, chosen) = (CudaContext::with_driver(&cuda_emulator::driver(), 0).unwrap(), context());
+    let instance = cuda_emulator::Instance::new().unwrap();
+    let (emulator, chosen) = (CudaContext::with_driver(&instance.driver(), 0).unwrap(), context());
     assert!(emulator.device_name().unwrap().contains("emulator"));
     let (a, b) = (emulator.new_stream().unwrap(), chosen.new_stream().unwrap());
     let x = cuda_launch::DeviceBuffer::from_host(&a, &[1u8, 2]).unwrap();

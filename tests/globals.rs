@@ -246,15 +246,10 @@ fn a_handle_keeps_its_module_loaded() {
 #[test]
 fn a_stream_of_another_context_is_refused() {
     let gpu = Gpu::new();
-    let emulator = cuda_launch::CudaContext::with_driver(&cuda_emulator_table(), 0).unwrap();
+    let other = cuda_emulator::Instance::new().unwrap();
+    let emulator = cuda_launch::CudaContext::with_driver(&other.driver(), 0).unwrap();
     let module = gpu.module(GLOBALS);
     let counter = module.global::<u32>("counter").unwrap();
     let foreign = emulator.new_stream().unwrap();
     assert!(counter.to_host_vec(&foreign).unwrap_err().is_context_mismatch());
-}
-
-/// A second table of the emulator: its contexts are others than those of the first.
-fn cuda_emulator_table() -> std::sync::Arc<cuda_launch::Driver> {
-    let find = |name: &std::ffi::CStr| cuda_emulator::symbol_address(name.to_str().unwrap());
-    std::sync::Arc::new(unsafe { cuda_launch::Driver::from_lookup(find) })
 }

@@ -44,7 +44,8 @@
 //! # Ok::<(), cuda_driver_sys::CUresult>(())
 //! ```
 //!
-//! As in a real driver, there is one state per process, no matter which table is used to access it. The same code as a
+//! As in a real driver, there is one state per process, no matter which of [`driver`]'s tables is used to access it. An [`Instance`] is
+//! another emulator in the same process, for tests that run beside each other. The same code as a
 //! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
 //! because the runtime asks a driver to prove that it is NVIDIA's, and the emulator does not answer. The tool's command
@@ -126,8 +127,8 @@ pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
-    LiveHandles, driver, faults, forget_written, last_fault, live_handles, set_checks, symbol_address,
-    take_findings, unsupported_calls,
+    Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
+    live_handles, set_checks, symbol_address, take_findings, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, nvml_devices};

@@ -6,6 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
+use cuda_emulator::{Instance, InstanceOptions};
 use std::ptr::null_mut;
 use support::*;
 
@@ -105,13 +106,10 @@ fn fills() {
 
 #[test]
 fn memory_is_counted() {
-    const VARIABLE: &str = "CUDA_LAUNCH_EMULATOR_MEMORY";
-    if std::env::var(VARIABLE).as_deref() != Ok("64M") {
-        let output = child("memory_is_counted", &[(VARIABLE, "64M")]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        return;
-    }
-    let (cuda, context) = with_own_context();
+    let (instance, mut context) = (InstanceOptions::new().memory(64 << 20).start().unwrap(), null_mut());
+    let cuda = instance.driver();
+    ok(unsafe { cuda.cuInit(0) });
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
     let info = || {
         let (mut free, mut total) = (0, 0);
         ok(unsafe { cuda.cuMemGetInfo(&mut free, &mut total) });
@@ -129,8 +127,25 @@ fn memory_is_counted() {
     alloc(&cuda, 8 << 20);
     load(&cuda, KERNELS);
     ok(unsafe { cuda.cuCtxDestroy(context) });
-    let (_cuda, _) = with_own_context();
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
     assert_eq!(info().0, 64 << 20);
+}
+
+#[test]
+fn a_variable_says_how_much_memory_there_is() {
+    const VARIABLE: &str = "CUDA_LAUNCH_EMULATOR_MEMORY";
+    if std::env::var(VARIABLE).as_deref() != Ok("64M") {
+        let output = child("a_variable_says_how_much_memory_there_is", &[(VARIABLE, "64M")]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    // An instance's, too, unless the program says otherwise.
+    for cuda in [driver(), Instance::new().unwrap().driver()] {
+        let mut total = 0;
+        ok(unsafe { cuda.cuInit(0) });
+        ok(unsafe { cuda.cuDeviceTotalMem(&mut total, 0) });
+        assert_eq!(total, 64 << 20);
+    }
 }
 
 #[test]

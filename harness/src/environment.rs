@@ -182,7 +182,7 @@ fn bytes(text: &str) -> Option<u64> {
     number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `cuMemAlloc@2=OUT_OF_MEMORY`, `cuLaunchKernel@3..=700`, `*=UNKNOWN`, `launch@1!700`: the last is a kernel's fault.
+/// `cuMemAlloc@2=OUT_OF_MEMORY`, `cuLaunchKernel@3..=700`, `*=UNKNOWN`, `cuMemGetInfo=short`, `launch@1!700`: the last is a kernel's fault.
 fn fault(text: &str) -> Option<Fault> {
     let (calls, code, is_sticky) = match (text.split_once('='), text.split_once('!')) {
         (Some((calls, code)), _) => (calls, code, false),
@@ -203,6 +203,9 @@ fn fault(text: &str) -> Option<Fault> {
             None => fault.nth(counted(number)?),
         },
     };
+    if code.trim() == "short" && !is_sticky {
+        return Some(fault.short());
+    }
     let code = result(code.trim())?;
     Some(if is_sticky { fault.sticky(code) } else { fault.answer(code) })
 }
@@ -251,6 +254,7 @@ mod tests {
             ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit=0"),
             ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit=NO_SUCH_CODE"),
             ("CUDA_LAUNCH_HARNESS_FAIL", "cuInit@x..=1"),
+            ("CUDA_LAUNCH_HARNESS_FAIL", "launch!short"),
         ];
         for (name, value) in wrong {
             let error = asked(&[(name, value)]).unwrap_err().to_string();
@@ -264,5 +268,6 @@ mod tests {
         assert_eq!((bytes("512M"), bytes("7"), bytes("2 k")), (Some(512 << 20), Some(7), Some(2048)));
         assert_eq!(result("OUT_OF_MEMORY"), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         assert_eq!(result("CUDA_ERROR_OUT_OF_MEMORY"), result("2"));
+        assert!(format!("{:?}", fault("cuMemGetInfo@2=short")).contains("short: true"));
     }
 }

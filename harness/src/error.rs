@@ -17,6 +17,14 @@ pub enum Error {
         /// How long it was waited for one of them.
         waited: Duration,
     },
+    /// A function whose answer cannot be [short](crate::Fault::short).
+    #[error("`{name}` has no short answer: these have one: {}", .known.join(", "))]
+    NoShortAnswer {
+        /// The function.
+        name: String,
+        /// The functions that have one.
+        known: &'static [&'static str],
+    },
     /// A variable of the environment that cannot be understood.
     #[error("{name} is {value:?}: it should be {wanted}")]
     Variable {

@@ -166,6 +166,36 @@ impl EveryFailure {
         self.run_checked(base, program, |_, _| Ok(()))
     }
 
+    /// As [`run`](Self::run), but each run of the program has a driver of its own, which `base` makes: what one leaves behind or breaks,
+    /// another does not see. An emulator for each run is a `cuda_emulator::Instance`.
+    ///
+    /// ```
+    /// use cuda_driver_sys::Driver;
+    /// use cuda_emulator::Instance;
+    /// use cuda_harness::EveryFailure;
+    /// use std::sync::Arc;
+    ///
+    /// let program = |cuda: Arc<Driver>| cuda.version().map(drop).map_err(|code| format!("{code:?}"));
+    /// let instance = || Instance::new().expect("one of 16").driver();
+    /// let report = EveryFailure::new().run_fresh(instance, program)?;
+    /// assert_eq!(report.sites(), 10);
+    /// report.assert_clean();
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn run_fresh<E: Display + Send + 'static>(
+        &self,
+        base: impl Fn() -> Arc<Driver>,
+        program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
+    ) -> Result<Report, Error> {
+        let spy = || self.spy.over(&base()).map(Arc::new);
+        let check = |_: &Site, _: Result<(), &E>| Ok(());
+        Search { how: self, spy, program: Arc::new(program), check, leaks: Cell::new(false) }.run()
+    }
+
     /// As [`run`](Self::run); after each run in which a call failed, `check` sees where, and what the program returned. What it
     /// objects to is a finding.
     ///
@@ -195,14 +225,16 @@ impl EveryFailure {
         program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
         check: impl Fn(&Site, Result<(), &E>) -> Result<(), String>,
     ) -> Result<Report, Error> {
-        let (spy, program) = (Arc::new(self.spy.over(base)?), Arc::new(program));
-        Ok(Search { how: self, spy, program, check, leaks: Cell::new(false) }.run())
+        let only = Arc::new(self.spy.over(base)?);
+        let (spy, program) = (|| Ok(only.clone()), Arc::new(program));
+        Search { how: self, spy, program, check, leaks: Cell::new(false) }.run()
     }
 }
 
-struct Search<'how, P, C> {
+struct Search<'how, S, P, C> {
     how: &'how EveryFailure,
-    spy: Arc<Spy>,
+    /// What the next run is watched by.
+    spy: S,
     program: Arc<P>,
     check: C,
     /// Something was left behind once.
@@ -220,24 +252,25 @@ struct Run<E> {
     is_lost: bool,
 }
 
-impl<E, P, C> Search<'_, P, C>
+impl<E, S, P, C> Search<'_, S, P, C>
 where
     E: Display + Send + 'static,
+    S: Fn() -> Result<Arc<Spy>, Error>,
     P: Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
     C: Fn(&Site, Result<(), &E>) -> Result<(), String>,
 {
-    fn run(self) -> Report {
+    fn run(self) -> Result<Report, Error> {
         let mut report = Report::default();
         // What a driver makes at first use is there after the first run.
         for _ in 0..2 {
-            let run = self.once();
+            let run = self.once(&(self.spy)()?);
             report.calls = run.calls;
             let failed =
                 run.result.and_then(|result| result.err()).map(|error| What::FailsAnyway(error.to_string()));
             let what: Vec<_> = run.findings.into_iter().chain(failed).collect();
             if !what.is_empty() {
                 report.findings = what.into_iter().map(|what| Finding { site: None, what }).collect();
-                return report;
+                return Ok(report);
             }
         }
         for number in 1..=report.calls {
@@ -245,31 +278,37 @@ where
                 // A sticky code has no other way.
                 let ways: &[bool] = if code.is_sticky() { &[true] } else { &[false, true] };
                 for is_lasting in ways {
-                    let goes_on = self.site(number, *code, *is_lasting, &mut report);
+                    let goes_on = self.site(number, *code, *is_lasting, &mut report)?;
                     if !goes_on || report.findings.len() >= self.how.most {
-                        return report;
+                        return Ok(report);
                     }
                 }
             }
         }
-        report
+        Ok(report)
     }
 
     /// One run with a failure; whether the search goes on.
-    fn site(&self, number: usize, code: CUresult, is_lasting: bool, report: &mut Report) -> bool {
+    fn site(
+        &self,
+        number: usize,
+        code: CUresult,
+        is_lasting: bool,
+        report: &mut Report,
+    ) -> Result<bool, Error> {
         let fault = match (code.is_sticky(), is_lasting) {
             (true, _) => Fault::any().nth(number).sticky(code),
             (false, true) => Fault::any().from_nth(number),
             (false, false) => Fault::any().nth(number),
         };
-        // It names no function, so no name is wrong.
-        let Ok(injected) = self.spy.inject(fault.answer(code)) else { return false };
-        let mut run = self.once();
-        let calls = self.spy.calls();
+        let spy = (self.spy)()?;
+        let injected = spy.inject(fault.answer(code))?;
+        let mut run = self.once(&spy);
+        let calls = spy.calls();
         let met = calls.iter().find(|call| call.is_injected());
         let Some(met) = met.filter(|_| injected.hits() > 0) else {
             // This run made fewer calls.
-            return !run.is_lost;
+            return Ok(!run.is_lost);
         };
         let site = Site { function: met.name(), number, code, is_lasting };
         report.sites += 1;
@@ -287,29 +326,29 @@ where
         }
         let findings = run.findings.into_iter().map(|what| Finding { site: Some(site.clone()), what });
         report.findings.extend(findings);
-        !run.is_lost
+        Ok(!run.is_lost)
     }
 
     /// Runs the program once, and takes the faults back.
-    fn once(&self) -> Run<E> {
-        self.spy.clear();
-        let before = self.spy.ledger();
+    fn once(&self, spy: &Arc<Spy>) -> Run<E> {
+        spy.clear();
+        let before = spy.ledger();
         let (sender, ended) = mpsc::channel();
-        let (spy, program, settle) = (self.spy.clone(), self.program.clone(), self.how.settle.clone());
+        let (own, program, settle) = (spy.clone(), self.program.clone(), self.how.settle.clone());
         let thread = thread::spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| program(spy.driver())));
+            let result = catch_unwind(AssertUnwindSafe(|| program(own.driver())));
             let result = result.map_err(|panic| message(&*panic).to_owned());
             // Nobody waits where the run was given up.
-            let _ = sender.send((result, spy.calls().len()));
-            spy.heal();
-            let settled = catch_unwind(AssertUnwindSafe(|| settle.inspect(|settle| settle(&spy.driver()))));
+            let _ = sender.send((result, own.calls().len()));
+            own.heal();
+            let settled = catch_unwind(AssertUnwindSafe(|| settle.inspect(|settle| settle(&own.driver()))));
             settled.err().map(|panic| message(&*panic).to_owned())
         });
         let mut findings = Vec::new();
         let mut answer = ended.recv_timeout(self.how.limit);
         if matches!(answer, Err(RecvTimeoutError::Timeout)) {
-            findings.push(What::Hangs(self.last_call()));
-            self.spy.heal();
+            findings.push(What::Hangs(last_call(spy)));
+            spy.heal();
             answer = ended.recv_timeout(self.how.limit);
         }
         let (result, calls) = match answer {
@@ -326,15 +365,15 @@ where
             Ok(Some(panic)) => findings.push(What::Panics(panic)),
             Err(panic) => findings.push(What::Panics(message(&*panic).to_owned())),
         }
-        findings.extend(self.left(&before));
+        findings.extend(self.left(spy, &before));
         Run { findings, result, calls, is_lost: false }
     }
 
     /// What the run left behind, and what it used wrongly.
-    fn left(&self, before: &crate::ledger::Ledger) -> Option<What> {
+    fn left(&self, spy: &Spy, before: &crate::ledger::Ledger) -> Option<What> {
         let start = Instant::now();
         loop {
-            let left = self.spy.ledger().since(before);
+            let left = spy.ledger().since(before);
             let patience = if self.leaks.get() { self.how.patience / 20 } else { self.how.patience };
             if left.live().is_empty() || start.elapsed() >= patience {
                 self.leaks.set(self.leaks.get() || !left.live().is_empty());
@@ -344,13 +383,13 @@ where
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
 
-    /// The call that does not end, or the last one that did.
-    fn last_call(&self) -> Option<String> {
-        let calls = self.spy.calls();
-        let open = calls.iter().rev().find(|call| call.answer().is_none());
-        open.or(calls.last()).map(|call| call.to_string())
-    }
+/// The call that does not end, or the last one that did.
+fn last_call(spy: &Spy) -> Option<String> {
+    let calls = spy.calls();
+    let open = calls.iter().rev().find(|call| call.answer().is_none());
+    open.or(calls.last()).map(|call| call.to_string())
 }
 
 /// Whether a call after a fault is for nothing: it gives nothing back, waits for nothing, and needs the context.

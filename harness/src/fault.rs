@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::error::Error;
 use crate::functions;
+use crate::short;
 use cuda_driver_sys::CUresult;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,6 +52,7 @@ pub struct Fault {
     delay: Duration,
     sticky: Option<CUresult>,
     is_done: bool,
+    is_short: bool,
 }
 
 type Predicate = dyn Fn(&Call) -> bool + Send + Sync;
@@ -73,6 +75,7 @@ impl Fault {
             delay: Duration::ZERO,
             sticky: None,
             is_done: false,
+            is_short: false,
         }
     }
 
@@ -109,7 +112,8 @@ impl Fault {
         Fault { when: Some(Arc::new(predicate)), ..self }
     }
 
-    /// What the calls answer. Without this, [`delay`](Self::delay) and [`sticky`](Self::sticky) it is `CUDA_ERROR_UNKNOWN`.
+    /// What the calls answer. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
+    /// `CUDA_ERROR_UNKNOWN`.
     pub fn answer(self, code: CUresult) -> Fault {
         Fault { answer: Some(code), ..self }
     }
@@ -122,6 +126,35 @@ impl Fault {
     /// The driver does what it is asked, and the answer is replaced afterwards: what the call made is lost.
     pub fn done_all_the_same(self) -> Fault {
         Fault { is_done: true, ..self }
+    }
+
+    /// The calls succeed and give less than they could, as a driver may on another machine or at another time:
+    ///
+    /// | call | gives |
+    /// |---|---|
+    /// | `cuDeviceGetCount` | one device less |
+    /// | `cuDeviceGetName` | a name that fills the buffer, without a NUL at its end |
+    /// | `cuGetErrorName`, `cuGetErrorString` | a null pointer |
+    /// | `cuGetProcAddress_v2` | a null pointer, and `CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND` |
+    /// | `cuLinkComplete` | an image of 0 bytes |
+    /// | `cuMemGetInfo` | no free memory |
+    /// | `cuOccupancyMaxActiveBlocksPerMultiprocessor`, also `WithFlags` | no block |
+    ///
+    /// Of [all calls](Fault::any) those that are in this table are met. One that the driver refuses stays refused.
+    ///
+    /// ```
+    /// use cuda_harness::{Fault, Spy};
+    ///
+    /// let spy = Spy::over(&cuda_emulator::driver())?;
+    /// spy.inject(Fault::on("cuDeviceGetCount").short())?;
+    /// let (cuda, mut count) = (spy.driver(), 9);
+    /// unsafe { cuda.cuInit(0) };
+    /// unsafe { cuda.cuDeviceGetCount(&mut count) };
+    /// assert_eq!(count, 0);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn short(self) -> Fault {
+        Fault { is_short: true, ..self }
     }
 
     /// The calls succeed, and every later call answers this code: the kernel that was launched has a fault. As with a driver, that
@@ -139,6 +172,7 @@ impl fmt::Debug for Fault {
             .field("calls", &(self.first..=self.last))
             .field("answer", &self.answer)
             .field("sticky", &self.sticky)
+            .field("short", &self.is_short)
             .finish_non_exhaustive()
     }
 }
@@ -176,6 +210,8 @@ pub(crate) struct Verdict {
     /// The driver is asked although there is an answer.
     pub(crate) is_done: bool,
     pub(crate) delay: Duration,
+    /// What the driver gave is made less.
+    pub(crate) is_short: bool,
     /// What all later calls answer.
     pub(crate) sticky: Option<CUresult>,
     /// Of predicates.
@@ -189,9 +225,12 @@ impl Active {
                 Some(function) => *name = function.name.to_owned(),
                 None => return Err(Error::NoSuchFunction { name: name.clone() }),
             }
+            if fault.is_short && !short::FUNCTIONS.contains(&name.as_str()) {
+                return Err(Error::NoShortAnswer { name: name.clone(), known: short::FUNCTIONS });
+            }
         }
-        let is_plain = fault.answer.is_none() && fault.delay.is_zero() && fault.sticky.is_none();
-        if is_plain {
+        let is_timely = fault.delay.is_zero() && fault.sticky.is_none();
+        if fault.answer.is_none() && is_timely && !fault.is_short {
             fault.answer = Some(CUresult::CUDA_ERROR_UNKNOWN);
         }
         Ok(Active {
@@ -209,7 +248,8 @@ impl Active {
             Target::Launches => call.is_launch,
             Target::Function(name) => call.name == name,
         };
-        if !is_target || self.is_lifted.load(Ordering::Acquire) {
+        let is_met = is_target && (!self.fault.is_short || short::FUNCTIONS.contains(&call.name));
+        if !is_met || self.is_lifted.load(Ordering::Acquire) {
             return false;
         }
         if let Some(when) = &self.fault.when {
@@ -250,6 +290,7 @@ pub(crate) fn judge(faults: &[Arc<Active>], call: &Call) -> Verdict {
         let fault = &active.fault;
         verdict.delay = verdict.delay.saturating_add(fault.delay);
         verdict.sticky = verdict.sticky.or(fault.sticky);
+        verdict.is_short |= fault.is_short;
         if verdict.answer.is_none() {
             verdict.answer = fault.answer;
             verdict.is_done = fault.is_done;

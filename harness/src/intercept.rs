@@ -17,6 +17,7 @@ use crate::ledger::Problem;
 use crate::lists;
 use crate::objects::Objects;
 use crate::procs;
+use crate::short;
 use crate::slots;
 use cuda_driver_sys::{CUresult, Driver};
 use std::collections::VecDeque;
@@ -132,6 +133,10 @@ impl Inner {
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self, function, words) };
+            if verdict.is_short {
+                // SAFETY: 1: as above.
+                unsafe { short::shorten(function.name, words) };
+            }
         }
         // SAFETY: 1, 2: duty 1; the answer is the driver's.
         unsafe { self.end(function, words, context, begun, start, (real, answer), verdict) }
@@ -242,12 +247,13 @@ impl Inner {
         // The fault shows from the next call on.
         state.sticky = state.sticky.or(verdict.sticky);
         let shown = answer.or(real).unwrap_or(CUresult::CUDA_ERROR_UNKNOWN);
+        let is_injected = answer.is_some() || verdict.is_short && real == Some(CUresult::SUCCESS);
         if answer.is_some() {
             // The program does not see what the driver may have written.
             arguments.clear();
         }
         // It is empty: this call ends once.
-        let _ = begun.call.end.set(End { answer: shown, is_injected: answer.is_some(), took, arguments });
+        let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments });
         drop(state);
         if let Some(Listener(listener)) = &self.listener
             && let Err(panic) = catch_unwind(AssertUnwindSafe(|| listener(&begun.call)))

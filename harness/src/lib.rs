@@ -52,6 +52,7 @@ mod read;
 mod report;
 mod rules;
 mod shims;
+mod short;
 mod slots;
 mod spy;
 mod value;

@@ -6,7 +6,9 @@
 mod support;
 
 use cuda_driver_sys::{CUresult, Driver};
+use cuda_emulator::Instance;
 use cuda_harness::{EveryFailure, Finding, Kind, Mistake, Report, What, every_failure};
+use std::ffi::CString;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -284,4 +286,46 @@ fn what_is_put_off_is_done_when_it_settles() {
     one_code().settle(settle).run(&cuda_emulator::driver(), program).unwrap().assert_clean();
     assert!(!one_code().run(&cuda_emulator::driver(), program).unwrap().is_clean());
     settle(&cuda_emulator::driver());
+}
+
+/// A kernel that writes where nothing is.
+fn break_driver(cuda: &Arc<Driver>) -> Result<(), String> {
+    let (image, mut module, mut fill) = (CString::new(support::FILL).unwrap(), null_mut(), null_mut());
+    let (mut out, mut n, mut value) = (64_u64, 64_u32, 1.0_f32);
+    let mut arguments = [(&raw mut out).cast(), (&raw mut n).cast(), (&raw mut value).cast()];
+    unsafe {
+        check(cuda.cuModuleLoadData(&mut module, image.as_ptr().cast()))?;
+        check(cuda.cuModuleGetFunction(&mut fill, module, c"fill".as_ptr()))?;
+        check(cuda.cuLaunchKernel(
+            fill,
+            1,
+            1,
+            1,
+            64,
+            1,
+            1,
+            0,
+            null_mut(),
+            arguments.as_mut_ptr(),
+            null_mut(),
+        ))?;
+        let _ = cuda.cuCtxSynchronize();
+        check(cuda.cuModuleUnload(module))
+    }
+}
+
+/// The program breaks its driver where the wait fails; the runs after that have another one.
+#[test]
+fn each_run_may_have_a_driver_of_its_own() {
+    let program = |cuda: Arc<Driver>| {
+        in_context(&cuda, || {
+            check(unsafe { cuda.cuCtxSynchronize() }).inspect_err(|_| drop(break_driver(&cuda)))
+        })
+    };
+    let driver = || Instance::new().unwrap().driver();
+    let (fresh, shared) =
+        (one_code().run_fresh(driver, program).unwrap(), one_code().run(&driver(), program).unwrap());
+    // 5 calls, once or from then on.
+    assert_eq!((fresh.calls(), fresh.sites()), (5, 10), "{fresh}");
+    assert_eq!((shared.calls(), shared.sites()), (5, 7), "{shared}");
 }

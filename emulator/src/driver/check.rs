@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::state;
+use super::config::Config;
+use super::{slot, state};
 use crate::check::{Checker, Checks, Findings};
 
-/// What the program requested.
+/// What the program requested of the process's driver.
 static ASKED: OnceLock<Checks> = OnceLock::new();
 
 /// From the first `cuInit` on, checks kernels for more than faults, and keeps the findings for [`take_findings`].
@@ -49,7 +50,7 @@ pub fn set_checks(checks: Checks) -> bool {
 /// assert!(found.iter().any(|finding| finding.kind == FindingKind::Race));
 /// ```
 pub fn take_findings() -> Findings {
-    state::get().and_then(|state| state.checker.as_ref()).map(|checker| checker.take()).unwrap_or_default()
+    state::get().and_then(|state| state.checker.clone()).map(|checker| checker.take()).unwrap_or_default()
 }
 
 /// Marks bytes of device memory as uninitialised, though they keep their contents: for programs that put a pattern
@@ -58,11 +59,11 @@ pub fn forget_written(address: u64, bytes: u64) -> bool {
     state::get().is_some_and(|state| state.memory.forget_written(address, bytes).is_ok())
 }
 
-/// Who collects findings; `environment` is what the variable asks for.
-pub(super) fn checker(environment: Checks) -> Option<Arc<Checker>> {
-    if let Some(asked) = ASKED.get() {
-        return (*asked != Checks::NONE).then(|| Arc::new(Checker::new(*asked)));
-    }
+/// Who collects findings.
+pub(super) fn checker(config: &Config) -> Option<Arc<Checker>> {
+    let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS);
+    let (checks, prints) = asked.map_or((config.checks, config.prints), |asked| (*asked, false));
     let print = |finding: &_| super::report::line(format_args!("{finding}"));
-    (environment != Checks::NONE).then(|| Arc::new(Checker::with_sink(environment, print)))
+    let checker = || if prints { Checker::with_sink(checks, print) } else { Checker::new(checks) };
+    (checks != Checks::NONE).then(|| Arc::new(checker()))
 }

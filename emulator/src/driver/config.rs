@@ -1,10 +1,12 @@
 //! What the environment chooses.
 
+use std::ffi::c_int;
 use std::num::NonZero;
 
 use crate::check::Checks;
 
-/// The emulator's own variables, read once, by the first `cuInit`.
+/// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
+#[derive(Clone)]
 pub(super) struct Config {
     /// Devices: `CUDA_LAUNCH_EMULATOR_DEVICES`, or its older name `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if both are unset.
     pub(super) devices: u32,
@@ -14,26 +16,41 @@ pub(super) struct Config {
     pub(super) workers: usize,
     /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init` and `race`; nothing if it is unset.
     pub(super) checks: Checks,
+    /// Whether findings are printed besides being kept: where the variable asked for the checks.
+    pub(super) prints: bool,
+    /// What `cuDriverGetVersion` tells; functions that came later are not there.
+    pub(super) version: c_int,
 }
 
+/// CUDA 13.0, as driver 580: functions that came later are not there.
+pub(super) const DRIVER_VERSION: c_int = 13000;
 const GIB: u64 = 1 << 30;
 /// More devices than this are not played.
-const MOST_DEVICES: u32 = 8;
+pub(super) const MOST_DEVICES: u32 = 8;
 
 impl Config {
     pub(super) fn from_environment() -> Config {
+        Config::of_devices(None, None)
+    }
+
+    /// With that many devices of so many bytes; the rest, and what is `None`, is what the environment asks for.
+    pub(super) fn of_devices(devices: Option<u32>, memory: Option<u64>) -> Config {
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
-        let devices = variable("CUDA_LAUNCH_EMULATOR_DEVICES", count)
+        let devices = devices
+            .or_else(|| variable("CUDA_LAUNCH_EMULATOR_DEVICES", count))
             .or_else(|| variable("CUDA_EMULATOR_DEVICES", count))
             .unwrap_or(1);
         Config {
             devices,
-            memory: variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes)
+            memory: memory
+                .or_else(|| variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes))
                 .unwrap_or_else(|| default_memory() / u64::from(devices.max(1))),
             workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
                 .or_else(|| std::thread::available_parallelism().ok())
                 .map_or(1, NonZero::get),
             checks: variable("CUDA_LAUNCH_EMULATOR_CHECK", Checks::parse).unwrap_or_default(),
+            prints: true,
+            version: DRIVER_VERSION,
         }
     }
 }

@@ -3,9 +3,8 @@
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 use std::ffi::c_void;
 
-use super::device::DRIVER_VERSION;
 use super::lookup::{driver, table_address};
-use super::{default_stream, older_abi, unimplemented};
+use super::{default_stream, older_abi, state, unimplemented};
 
 /// A symbol of a driver's library.
 pub(super) struct Export {
@@ -15,12 +14,19 @@ pub(super) struct Export {
     since: u32,
     /// Its NULL stream is the thread's own.
     per_thread: bool,
+    /// The function of the table that it is.
+    same: Option<&'static str>,
 }
 
 impl Export {
     /// The exact symbol.
     pub(super) fn symbol(&self) -> &'static str {
         self.symbol
+    }
+
+    /// Its name in the table; its symbol where the table does not have it.
+    pub(super) fn in_table(&self) -> &'static str {
+        self.same.unwrap_or(self.symbol)
     }
 }
 
@@ -34,6 +40,7 @@ macro_rules! exports {
             name: $name,
             since: $since,
             per_thread: matches!(stringify!($default).as_bytes(), b"per_thread"),
+            same: same!($default $how $target),
         },)*];
 
         /// The function behind a symbol, whenever it came.
@@ -43,6 +50,16 @@ macro_rules! exports {
                 _ => std::ptr::null(),
             }
         }
+    };
+}
+
+/// The function of the table that a row is.
+macro_rules! same {
+    (legacy same $target:ident) => {
+        Some(stringify!($target))
+    };
+    ($default:ident $how:ident $target:ident) => {
+        None
     };
 }
 
@@ -108,7 +125,7 @@ pub fn symbol_address(symbol: &str) -> *const c_void {
 
 /// Whether the driver that is emulated has it.
 fn is_there(export: &Export) -> bool {
-    export.since <= DRIVER_VERSION as u32
+    export.since <= state::version() as u32
 }
 
 /// What a driver finds for a name.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::entry::Outcome;
+use super::slot;
 use super::state::lock;
 use crate::engine::{Fault, FaultKind};
 use crate::memory::BadRange;
@@ -28,9 +29,11 @@ impl FaultLatch {
     /// Remembers a fault and prints its report. Kernels that ran beside the first one may add theirs; the code stays.
     pub(super) fn raise(&self, fault: Fault) {
         let code = code(fault.kind);
-        super::report::line(format_args!(
-            "{fault}\n  {code:?}: CUDA is unusable in this process from here on"
-        ));
+        let place = match slot::current() {
+            slot::PROCESS => "process from here on",
+            _ => "emulator's instance until it is reset",
+        };
+        super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this {place}"));
         lock(&self.reports).push(Arc::new(fault));
         self.latch(code);
     }

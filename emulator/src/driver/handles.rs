@@ -8,10 +8,19 @@ use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::slot;
+
+/// The numbers of one kind: each is given out once.
+pub(super) struct Numbers {
+    /// Tells apart the kinds of one driver.
+    kind: usize,
+    /// How many were given out.
+    count: AtomicUsize,
+}
+
 /// The objects of one kind.
 pub(super) struct Handles<T> {
-    first: usize,
-    next: AtomicUsize,
+    numbers: Numbers,
     objects: RwLock<BTreeMap<usize, Arc<T>>>,
 }
 
@@ -25,22 +34,46 @@ pub(super) enum Found<T> {
     Unknown,
 }
 
+/// Where handles start. Not a canonical user address on any machine we run on, so that a program that dereferences one stops at once.
+const FIRST: usize = 0x0c0d_a000 << 32;
 /// Distance of two handles: as if objects of a cache line stood there.
 const STEP: usize = 64;
 /// Room for the handles of one kind.
 const KIND: usize = 1 << 32;
+/// Room for the handles of one slot. No two slots have the same handle.
+const SLOT: usize = 64 * KIND;
+
+impl Numbers {
+    pub(super) const fn new(kind: usize) -> Self {
+        Numbers { kind, count: AtomicUsize::new(0) }
+    }
+
+    /// The number before the first one, in the current slot.
+    fn start(&self) -> usize {
+        FIRST + slot::current() * SLOT + self.kind * KIND
+    }
+
+    /// A new one.
+    pub(super) fn reserve(&self) -> usize {
+        self.start() + (self.count.fetch_add(1, Ordering::Relaxed) + 1) * STEP
+    }
+
+    /// Whether it was given out.
+    fn issued(&self, handle: usize) -> bool {
+        let distance = handle.wrapping_sub(self.start());
+        distance.is_multiple_of(STEP) && (1..=self.count.load(Ordering::Relaxed)).contains(&(distance / STEP))
+    }
+}
 
 impl<T> Handles<T> {
     /// An empty table; `kind` tells apart the tables of one driver.
     pub(super) const fn new(kind: usize) -> Self {
-        // Not a canonical user address on any machine we run on, so that a program that dereferences one stops at once.
-        let first = (0x0c0d_a000 << 32) + kind * KIND;
-        Handles { first, next: AtomicUsize::new(first + STEP), objects: RwLock::new(BTreeMap::new()) }
+        Handles { numbers: Numbers::new(kind), objects: RwLock::new(BTreeMap::new()) }
     }
 
     /// A number for an object that is about to be made.
     pub(super) fn reserve(&self) -> usize {
-        self.next.fetch_add(STEP, Ordering::Relaxed)
+        self.numbers.reserve()
     }
 
     /// Makes `handle` stand for `object`.
@@ -52,7 +85,7 @@ impl<T> Handles<T> {
     pub(super) fn find(&self, handle: usize) -> Found<T> {
         match self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle) {
             Some(object) => Found::Live(Arc::clone(object)),
-            None if self.issued(handle) => Found::Gone,
+            None if self.numbers.issued(handle) => Found::Gone,
             None => Found::Unknown,
         }
     }
@@ -89,9 +122,10 @@ impl<T> Handles<T> {
         objects.iter().map(|(handle, object)| (*handle, Arc::clone(object))).collect()
     }
 
-    fn issued(&self, handle: usize) -> bool {
-        let range = self.first + STEP..self.next.load(Ordering::Relaxed);
-        range.contains(&handle) && (handle - self.first).is_multiple_of(STEP)
+    /// Takes all objects out. They are dropped when the table is empty: that may ask it.
+    pub(super) fn clear(&self) {
+        let objects = std::mem::take(&mut *self.objects.write().unwrap_or_else(PoisonError::into_inner));
+        drop(objects);
     }
 }
 
@@ -116,6 +150,16 @@ mod tests {
         assert!(matches!(streams.find(handle + 1), Found::Unknown));
         streams.remove(handle);
         assert!(matches!(streams.find(handle), Found::Gone));
+        assert_ne!(streams.reserve(), handle);
+    }
+
+    #[test]
+    fn slots_have_their_own() {
+        let streams = Handles::<u32>::new(1);
+        let handle = streams.reserve();
+        assert!(matches!(streams.find(handle), Found::Gone));
+        let _entered = slot::enter(1);
+        assert!(matches!(streams.find(handle), Found::Unknown));
         assert_ne!(streams.reserve(), handle);
     }
 }

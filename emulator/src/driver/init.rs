@@ -18,5 +18,7 @@ fn init(_: &Call, flags: c_uint) -> Outcome {
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    state::initialize(BELONGINGS)
+    let state = state::initialize(BELONGINGS)?;
+    memory::POOLS.begin(&state);
+    Ok(())
 }

@@ -10,10 +10,12 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::default_stream::on_no_stream;
 use super::entry::{Buffer, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::errors::sentence;
+use super::slot::{self, PerSlot, per_slot};
 use super::state::{Call, lock};
 
 entries! {
@@ -33,8 +35,6 @@ struct Log {
     /// Number of the next line.
     next: CUlogIterator,
     listeners: Vec<Listener>,
-    /// Number of the next listener: its handle.
-    handle: usize,
 }
 
 /// A callback of the program. The data is the program's, and only passed on.
@@ -49,12 +49,19 @@ struct Listener {
 // pointer to its data.
 unsafe impl Send for Listener {}
 
-static LOG: Mutex<Log> =
-    Mutex::new(Log { lines: VecDeque::new(), next: 0, listeners: Vec::new(), handle: 1 });
+static LOG: PerSlot<Mutex<Log>> = per_slot!(Mutex::new(Log::new()));
+/// Numbers the listeners.
+static HANDLES: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
     /// Whether this thread is in a callback: what goes wrong there is not logged, or it would never end.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Forgets the lines and who listens.
+pub(super) fn clear() {
+    let log = std::mem::replace(&mut *lock(&LOG), Log::new());
+    drop(log);
 }
 
 /// Notes that a function answered an error.
@@ -74,6 +81,8 @@ pub(super) fn note(function: &str, code: CUresult) {
         log.listeners.clone()
     };
     INSIDE.set(true);
+    // The program's code works for no instance.
+    let _outside = slot::enter(slot::PROCESS);
     let mut bytes = line.into_bytes();
     let length = bytes.len();
     bytes.push(0);
@@ -93,6 +102,10 @@ pub(super) fn note(function: &str, code: CUresult) {
 }
 
 impl Log {
+    const fn new() -> Log {
+        Log { lines: VecDeque::new(), next: 0, listeners: Vec::new() }
+    }
+
     /// The lines from that number on, as far as they are kept.
     fn since(&self, from: Option<CUlogIterator>) -> String {
         let missed = from.map_or(u32::MAX, |from| self.next.wrapping_sub(from)) as usize;
@@ -108,10 +121,8 @@ fn register(
     handle: Out<CUlogsCallbackHandle>,
 ) -> Outcome {
     let (place, callback) = (handle.required()?, callback.ok_or(INVALID_VALUE)?);
-    let mut log = lock(&LOG);
-    let handle = log.handle;
-    log.handle += 1;
-    log.listeners.push(Listener { handle, callback, data });
+    let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
+    lock(&LOG).listeners.push(Listener { handle, callback, data });
     place.set(without_provenance_mut(handle));
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The table, and `cuGetProcAddress`.
 
-use super::device::DRIVER_VERSION;
-use super::entry::{INVALID_VALUE, Out, Outcome, Text, entries};
-use super::exports::{Found, find, symbol_address};
-use super::state::Call;
+use super::config::DRIVER_VERSION;
+use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
+use super::exports::{Export, Found, find, symbol_address};
+use super::state::{self, Call};
 use super::{
-    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, stream,
-    texture, unimplemented,
+    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, shims, slot,
+    stream, texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -66,8 +66,39 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
 /// in the driver that is emulated; others that the emulator does not have answer `CUDA_ERROR_NOT_SUPPORTED` and are
 /// listed by [`unsupported_calls`](crate::unsupported_calls).
 pub fn driver() -> Arc<Driver> {
+    Arc::clone(shared())
+}
+
+/// The table of [`driver`].
+pub(super) fn shared() -> &'static Arc<Driver> {
     static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| Arc::new(table()));
-    Arc::clone(&DRIVER)
+    &DRIVER
+}
+
+/// The table of the instance in that slot, which tells that version: it lacks what came later.
+#[allow(unsafe_code, reason = "the table takes bare addresses")]
+pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
+    let _entered = slot::enter(slot);
+    let find = |symbol: &std::ffi::CStr| {
+        let name = symbol.to_str().unwrap_or_default();
+        let known = FUNCTIONS.binary_search_by_key(&name, |function| function.name()).ok();
+        let since = known.and_then(|at| FUNCTIONS.get(at)).map(|function| function.since);
+        // Older drivers have this one, too, under the name without a number.
+        let is_there = since.is_some_and(|since| since <= version as u32) || name == "cuEventElapsedTime_v2";
+        if is_there { here(name, table_address(name)) } else { std::ptr::null() }
+    };
+    // SAFETY: 1: `here` finds the shim of a function, whose type the compiler compared with the function's, and which does
+    // what that does. 2: they are functions of this program, callable for ever.
+    unsafe { Driver::from_lookup(find) }
+}
+
+/// The function of the driver that is called which does what the process's at that address does; null for null.
+fn here(symbol: &str, address: *const c_void) -> *const c_void {
+    match slot::current() {
+        slot::PROCESS => address,
+        _ if address.is_null() => address,
+        slot => shims::address(slot, symbol),
+    }
 }
 
 #[allow(unsafe_code, reason = "the table takes bare addresses")]
@@ -106,9 +137,28 @@ pub fn found_symbol(name: &str, version: c_int, flags: cuuint64_t) -> Option<&'s
     }
 }
 
+/// The function of the driver that is called for a symbol. Instances have those of their table: the process's others would be silently
+/// wrong.
+fn provided(call: &Call, export: &Export) -> Outcome<*const c_void> {
+    let address = symbol_address(export.symbol());
+    if slot::current() == slot::PROCESS {
+        return Ok(address);
+    }
+    let own = here(export.in_table(), address);
+    if own.is_null() && !address.is_null() {
+        super::report::line(format_args!(
+            "{}: an Instance does not have {}; the process's emulator does",
+            call.name,
+            export.symbol()
+        ));
+        return Err(NOT_SUPPORTED);
+    }
+    Ok(own)
+}
+
 /// Finds a function by its unversioned name and the CUDA version that the program was written for.
 fn get_proc_address(
-    _: &Call,
+    call: &Call,
     name: Text,
     function: Out<*mut c_void>,
     version: c_int,
@@ -117,11 +167,12 @@ fn get_proc_address(
 ) -> Outcome {
     use CUdriverProcAddressQueryResult as R;
     let (name, place) = (name.required()?, function.required()?);
-    if version > DRIVER_VERSION || flags > 3 {
+    let own = state::version();
+    if version > own || flags > 3 {
         return Err(INVALID_VALUE);
     }
     let (address, answer) = match find(name, version, wants_own(flags)) {
-        Found::Symbol(export) => (symbol_address(export.symbol()), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        Found::Symbol(export) => (provided(call, export)?, R::CU_GET_PROC_ADDRESS_SUCCESS),
         Found::Later => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
         Found::Nothing => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
     };

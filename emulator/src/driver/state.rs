@@ -1,15 +1,18 @@
-//! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
+//! The state of a driver. That of the process is made by the first `cuInit` and never taken down, as in a real driver; that of an
+//! instance goes with it.
 
 use super::check;
-use super::config::Config;
+use super::config::{Config, DRIVER_VERSION};
 use super::entry::Outcome;
 use super::fault::FaultLatch;
+use super::slot::{self, PerSlot, PerThread, per_slot, per_thread};
 use crate::check::Checker;
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUresult};
-use std::cell::Cell;
+use std::ffi::c_int;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// Everything the driver knows.
 pub(super) struct State {
@@ -27,19 +30,47 @@ pub(super) struct State {
     pub(super) checker: Option<Arc<Checker>>,
     /// What a context takes with it when it ends, of each family.
     pub(super) belongings: &'static [Belongings],
-    ids: AtomicU64,
 }
 
-static STATE: OnceLock<State> = OnceLock::new();
+/// The state of the process.
+static PROCESS: OnceLock<State> = OnceLock::new();
+
+/// What is known of an instance.
+struct Known {
+    /// What it was made with; `None` where there is no instance.
+    config: Option<Config>,
+    /// Since its `cuInit`.
+    state: Option<Arc<State>>,
+}
+
+/// Those of the instances.
+static INSTANCES: PerSlot<RwLock<Known>> = per_slot!(RwLock::new(Known { config: None, state: None }));
+
+/// A state, wherever it lives.
+#[derive(Clone)]
+pub(super) enum Shared {
+    Process(&'static State),
+    Instance(Arc<State>),
+}
+
+impl Deref for Shared {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        match self {
+            Shared::Process(state) => state,
+            Shared::Instance(state) => state,
+        }
+    }
+}
 
 /// Gives back what the context of that number owns, which is at its end.
 pub(super) type Belongings = fn(&State, u64);
 
 impl State {
-    fn new(belongings: &'static [Belongings]) -> State {
-        let config = Config::from_environment();
-        let checker = check::checker(config.checks);
-        let memories = Memory::of_devices(config.memory, config.devices, checker.clone());
+    fn new(config: Config, belongings: &'static [Belongings]) -> State {
+        let checker = check::checker(&config);
+        let memories = Memory::of_devices(config.memory, config.devices, slot::share, checker.clone());
         let devices: Vec<_> = memories.into_iter().map(Arc::new).collect();
         State {
             process: std::process::id(),
@@ -48,7 +79,6 @@ impl State {
             fault: FaultLatch::default(),
             checker,
             belongings,
-            ids: AtomicU64::new(1),
             config,
         }
     }
@@ -59,9 +89,10 @@ impl State {
         known.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
-    /// A number that no other object of this process has.
+    /// A number that no other object of this process has, of whatever instance.
     pub(super) fn id(&self) -> u64 {
-        self.ids.fetch_add(1, Ordering::Relaxed)
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        IDS.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -71,17 +102,48 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// `cuInit`.
-pub(super) fn initialize(belongings: &'static [Belongings]) -> Outcome {
-    let state = STATE.get_or_init(|| State::new(belongings));
-    admissible(state).map(|_| ())
+pub(super) fn initialize(belongings: &'static [Belongings]) -> Outcome<Shared> {
+    admissible(match slot::current() {
+        slot::PROCESS => {
+            Shared::Process(PROCESS.get_or_init(|| State::new(Config::from_environment(), belongings)))
+        }
+        _ => {
+            let mut known = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
+            let config = known.config.clone().ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?;
+            let state = known.state.get_or_insert_with(|| Arc::new(State::new(config, belongings)));
+            Shared::Instance(Arc::clone(state))
+        }
+    })
 }
 
 /// The state, if the driver is initialised: for code that runs outside a driver function.
-pub(super) fn get() -> Option<&'static State> {
-    STATE.get()
+pub(super) fn get() -> Option<Shared> {
+    match slot::current() {
+        slot::PROCESS => PROCESS.get().map(Shared::Process),
+        _ => known().state.clone().map(Shared::Instance),
+    }
 }
 
-fn admissible(state: &'static State) -> Outcome<&'static State> {
+fn known() -> RwLockReadGuard<'static, Known> {
+    INSTANCES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The version that the driver says it is.
+pub(super) fn version() -> c_int {
+    match slot::current() {
+        slot::PROCESS => DRIVER_VERSION,
+        _ => known().config.as_ref().map_or(DRIVER_VERSION, |config| config.version),
+    }
+}
+
+/// The current slot is an instance's, which has no state before its `cuInit`; or with `None` no instance's any more.
+pub(super) fn replace(config: Option<Config>) {
+    let known = Known { config, state: None };
+    let before = std::mem::replace(&mut *INSTANCES.write().unwrap_or_else(PoisonError::into_inner), known);
+    drop(before);
+}
+
+fn admissible(state: Shared) -> Outcome<Shared> {
     if state.process != std::process::id() {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
@@ -89,53 +151,58 @@ fn admissible(state: &'static State) -> Outcome<&'static State> {
 }
 
 thread_local! {
-    static CALLBACK: Cell<Option<usize>> = const { Cell::new(None) };
+    static CALLBACK: PerThread<Option<usize>> = const { per_thread!(None) };
 }
 
 /// Whether this thread is in a callback of a stream, where most functions answer `CUDA_ERROR_NOT_PERMITTED`.
 pub(super) fn in_callback() -> bool {
-    CALLBACK.get().is_some()
+    callback_stream().is_some()
 }
 
 /// The handle of the stream whose callback this thread is in.
 pub(super) fn callback_stream() -> Option<usize> {
-    CALLBACK.get()
+    CALLBACK.with(PerThread::get)
 }
 
-/// Runs a callback of the stream with that handle.
+/// Runs a callback of the stream with that handle. It is the program's code, which works for no instance.
 pub(super) fn enter_callback(stream: usize, callback: impl FnOnce()) {
-    let outer = CALLBACK.replace(Some(stream));
-    callback();
-    CALLBACK.set(outer);
+    let outer = CALLBACK.with(|own| own.replace(Some(stream)));
+    {
+        let _outside = slot::enter(slot::PROCESS);
+        callback();
+    }
+    CALLBACK.with(|own| own.replace(outer));
 }
 
 /// One call of a driver function.
 pub(super) struct Call {
     /// The function, for messages.
     pub(super) name: &'static str,
+    /// The state of the driver that is called, if it is initialised.
+    state: Option<Shared>,
 }
 
 impl Call {
     /// For functions that need no `cuInit`.
     pub(super) fn unchecked(name: &'static str) -> Call {
-        Call { name }
+        Call { name, state: get() }
     }
 
     /// For all others: `CUDA_ERROR_NOT_INITIALIZED` before `cuInit` and in a forked child.
     pub(super) fn admit(name: &'static str) -> Outcome<Call> {
-        match STATE.get().map(admissible) {
-            Some(Ok(_)) => Ok(Call { name }),
+        match get().map(admissible) {
+            Some(Ok(state)) => Ok(Call { name, state: Some(state) }),
             _ => Err(CUresult::CUDA_ERROR_NOT_INITIALIZED),
         }
     }
 
     /// The state.
-    pub(super) fn state(&self) -> Outcome<&'static State> {
-        STATE.get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)
+    pub(super) fn state(&self) -> Outcome<&Shared> {
+        self.state.as_ref().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)
     }
 
-    /// Answers with the fault of an earlier kernel, if there was one: it ends the use of CUDA in this process.
-    pub(super) fn healthy(&self) -> Outcome<&'static State> {
+    /// Answers with the fault of an earlier kernel, if there was one: it ends the use of this driver.
+    pub(super) fn healthy(&self) -> Outcome<&Shared> {
         let state = self.state()?;
         state.fault.check()?;
         Ok(state)

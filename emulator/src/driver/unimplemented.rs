@@ -6,14 +6,20 @@ use std::ffi::c_void;
 use std::sync::Mutex;
 
 use super::entry::{NOT_SUPPORTED, Rule, call};
+use super::slot::{PerSlot, per_slot};
 use super::state::lock;
 
-static CALLED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+static CALLED: PerSlot<Mutex<Vec<&'static str>>> = per_slot!(Mutex::new(Vec::new()));
 
 /// The driver functions that this process has called and that the emulator does not have, in the order of their first
 /// call.
 pub fn unsupported_calls() -> Vec<&'static str> {
     lock(&CALLED).clone()
+}
+
+/// Forgets the calls.
+pub(super) fn clear() {
+    lock(&CALLED).clear();
 }
 
 /// Remembers the call; the first one of each function is reported, with what to do instead.

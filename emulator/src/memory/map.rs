@@ -11,6 +11,8 @@ use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot
 const FIRST: u64 = 0x3000_0000_0000;
 /// Where addresses end; past it they start again from [`FIRST`], in holes.
 const END: u64 = 0x5000_0000_0000;
+/// Room for addresses.
+pub(super) const ROOM: u64 = END - FIRST;
 /// Unused bytes behind every allocation, so that an overrun does not land in the neighbour.
 const GAP: u64 = 1 << 20;
 /// Freed ranges remembered for reports.
@@ -36,11 +38,12 @@ pub(super) struct Map {
 }
 
 impl Map {
-    pub(super) fn new(capacity: u64, devices: u32, tracked: bool) -> Map {
+    /// `start` is where in the [`ROOM`] the first allocation is.
+    pub(super) fn new(capacity: u64, devices: u32, start: u64, tracked: bool) -> Map {
         Map {
             capacity,
             used: (0..devices).map(|_| Arc::default()).collect(),
-            next: FIRST,
+            next: FIRST + start,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
             freed_order: VecDeque::new(),
@@ -74,6 +77,12 @@ impl Map {
         let used = self.used.get(device as usize).filter(|_| bytes <= free).ok_or(refused)?;
         used.fetch_add(bytes, Ordering::Relaxed);
         Physical::shared(bytes, device, Arc::clone(used)).ok_or(refused)
+    }
+
+    /// Takes everything out.
+    pub(super) fn clear(&mut self) -> BTreeMap<u64, Arc<Allocation>> {
+        self.snapshots.clear();
+        std::mem::take(&mut self.live)
     }
 
     /// Enters an allocation at the address that it brings along.

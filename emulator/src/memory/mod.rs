@@ -101,14 +101,20 @@ impl Memory {
     /// The same, with what kernels of modules in it are checked for.
     pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
-        let map = Arc::new(RwLock::new(Map::new(capacity, 1, tracked)));
+        let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
         Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker }
     }
 
-    /// The memories of `count` devices, each of `capacity` bytes.
-    pub fn of_devices(capacity: u64, count: u32, checker: Option<Arc<Checker>>) -> Vec<Memory> {
+    /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
+    /// allocation is.
+    pub fn of_devices(
+        capacity: u64,
+        count: u32,
+        start: impl Fn(u64) -> u64,
+        checker: Option<Arc<Checker>>,
+    ) -> Vec<Memory> {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
-        let map = Arc::new(RwLock::new(Map::new(capacity, count, tracked)));
+        let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
         let first = Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
@@ -147,6 +153,12 @@ impl Memory {
     /// Gives back the allocation that starts at `address`. Kernels that hold a [`Snapshot`] keep its bytes alive.
     pub fn free(&self, address: u64) -> Result<(), NotAnAllocation> {
         self.write_map().free(address)
+    }
+
+    /// Gives everything back, though somebody may still know this memory.
+    pub fn clear(&self) {
+        let live = self.write_map().clear();
+        drop(live);
     }
 
     /// The live allocation that contains `address`.

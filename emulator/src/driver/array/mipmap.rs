@@ -8,6 +8,7 @@ use super::{ARRAYS, Array, checked};
 use crate::driver::context::{Context, synchronize_all};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::{Found, Handles, to_c};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State};
 
 entries! {
@@ -23,7 +24,7 @@ pub(in crate::driver) struct Mipmap {
     levels: Vec<usize>,
 }
 
-pub(in crate::driver) static MIPMAPS: Handles<Mipmap> = Handles::new(21);
+pub(in crate::driver) static MIPMAPS: PerSlot<Handles<Mipmap>> = per_slot!(Handles::new(21));
 
 impl Mipmap {
     /// The arrays of the levels, the largest first.

@@ -13,6 +13,7 @@ use super::context::{Context, synchronize_all};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE};
 use super::entry::{In, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Found, Handles, to_c};
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State};
 use crate::texture::Texel;
 pub(super) use format::texel;
@@ -38,7 +39,7 @@ pub(super) struct Array {
     pub(super) level_of: Option<usize>,
 }
 
-pub(super) static ARRAYS: Handles<Array> = Handles::new(20);
+pub(super) static ARRAYS: PerSlot<Handles<Array>> = per_slot!(Handles::new(20));
 
 /// The flags that the emulator has, by `CUDA_ARRAY3D_*`: layered, surface, cubemap, gather, depth.
 const FLAGS: u32 = CUDA_ARRAY3D_LAYERED
@@ -55,6 +56,12 @@ const LIMIT_2D: [usize; 3] = [131_072, 65_536, 0];
 const LIMIT_2D_LAYERED: [usize; 3] = [32_768, 32_768, 2_048];
 const LIMIT_3D: [usize; 3] = [16_384; 3];
 const LIMIT_CUBEMAP: [usize; 3] = [32_768, 32_768, 6 * 2_046];
+
+/// Forgets all arrays.
+pub(super) fn clear() {
+    mipmap::MIPMAPS.clear();
+    ARRAYS.clear();
+}
 
 impl Array {
     /// Checks a descriptor and allocates; `level_of` as the field.

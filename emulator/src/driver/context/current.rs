@@ -6,16 +6,28 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::{CONTEXTS, Context};
+use crate::driver::door;
 use crate::driver::entry::{INVALID_CONTEXT, Outcome};
 use crate::driver::state::Call;
 
 thread_local! {
-    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// A stack for each slot that the thread has worked for, with the number of its life.
+    static STACKS: RefCell<Vec<(u64, Vec<usize>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Works on this thread's stack; does nothing on a thread that is ending, whose stack is gone.
 fn with<T>(work: impl FnOnce(&mut Vec<usize>) -> Option<T>) -> Option<T> {
-    STACK.try_with(|stack| work(&mut stack.borrow_mut())).ok().flatten()
+    STACKS.try_with(|stacks| work(own(&mut stacks.borrow_mut())?)).ok().flatten()
+}
+
+/// The stack of the current slot, in its present life.
+fn own(stacks: &mut Vec<(u64, Vec<usize>)>) -> Option<&mut Vec<usize>> {
+    let life = door::life();
+    if !stacks.iter().any(|(of, _)| *of == life) {
+        stacks.retain(|(of, _)| door::is_present(*of));
+        stacks.push((life, Vec::new()));
+    }
+    stacks.iter_mut().find(|(of, _)| *of == life).map(|(_, stack)| stack)
 }
 
 /// The current context.

@@ -14,6 +14,7 @@ use crate::driver::device::{MULTIPROCESSORS, checked};
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::Kind;
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::Call;
 use crate::driver::stream::{GREATEST_PRIORITY, STREAMS, Stream};
 
@@ -46,9 +47,15 @@ pub(in crate::driver) struct Green {
     context: Arc<Context>,
 }
 
-pub(in crate::driver) static GREENS: Handles<Green> = Handles::new(40);
+pub(in crate::driver) static GREENS: PerSlot<Handles<Green>> = per_slot!(Handles::new(40));
 /// What `cuDevResourceGenerateDesc` made.
-static DESCRIPTIONS: Handles<Part> = Handles::new(41);
+static DESCRIPTIONS: PerSlot<Handles<Part>> = per_slot!(Handles::new(41));
+
+/// Forgets all green contexts.
+pub(in crate::driver) fn clear() {
+    GREENS.clear();
+    DESCRIPTIONS.clear();
+}
 
 /// Multiprocessors that are scheduled together on compute capability 9.0, and without that (`IGNORE_SM_COSCHEDULING`).
 const TOGETHER: u32 = 8;

@@ -10,6 +10,7 @@ pub(super) mod primary;
 use super::entry::{INVALID_VALUE, Outcome};
 use super::handles::Handles;
 use super::queue::Order;
+use super::slot::{PerSlot, per_slot};
 use super::state::{State, lock};
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUfunc_cache, CUsharedconfig};
@@ -39,7 +40,7 @@ pub(super) struct Context {
 }
 
 /// All contexts.
-pub(super) static CONTEXTS: Handles<Context> = Handles::new(0);
+pub(super) static CONTEXTS: PerSlot<Handles<Context>> = per_slot!(Handles::new(0));
 
 /// What can be set on a context.
 pub(super) struct Settings {
@@ -138,6 +139,17 @@ impl Context {
         state.belongings.iter().for_each(|give_back| give_back(state, self.id));
         self.order.end();
     }
+}
+
+/// Ends all contexts, and with them what they own.
+pub(super) fn end_all(state: &State) {
+    primary::end_all(state);
+    CONTEXTS.all().iter().filter(|context| context.is_alive()).for_each(|context| context.destroy(state));
+}
+
+/// Forgets all contexts, which have ended.
+pub(super) fn clear() {
+    CONTEXTS.clear();
 }
 
 /// Waits until all work of all contexts is done.

@@ -2,13 +2,15 @@
 
 use cuda_driver_sys::{CUcontext, CUdevice, CUresult};
 use std::ffi::{c_int, c_uint};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{CONTEXTS, Context, checked_flags};
+use crate::driver::config::MOST_DEVICES;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::to_c;
-use crate::driver::state::{self, Call, State, lock};
+use crate::driver::slot::{PerSlot, per_slot};
+use crate::driver::state::{Call, State, lock};
 
 /// How often it is retained, and its present life.
 struct Primary {
@@ -19,10 +21,19 @@ struct Primary {
 }
 
 impl Primary {
+    const fn new() -> Primary {
+        Primary { handle: 0, count: 0, flags: 0, active: None }
+    }
+
     /// That of a device.
     fn of(device: CUdevice) -> Outcome<MutexGuard<'static, Primary>> {
+        checked(device)?;
         let known = usize::try_from(device).ok().and_then(|device| PRIMARIES.get(device));
-        known.map(lock).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        let mut primary = known.map(lock).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?;
+        if primary.handle == 0 {
+            primary.handle = CONTEXTS.reserve();
+        }
+        Ok(primary)
     }
 
     fn end(&mut self, state: &State) {
@@ -34,11 +45,17 @@ impl Primary {
 }
 
 /// By device.
-static PRIMARIES: LazyLock<Vec<Mutex<Primary>>> = LazyLock::new(|| {
-    let devices = state::get().map_or(0, |state| state.config.devices);
-    let primary = |_| Primary { handle: CONTEXTS.reserve(), count: 0, flags: 0, active: None };
-    (0..devices).map(|device| Mutex::new(primary(device))).collect()
-});
+static PRIMARIES: PerSlot<[Mutex<Primary>; MOST_DEVICES as usize]> =
+    per_slot!([const { Mutex::new(Primary::new()) }; MOST_DEVICES as usize]);
+
+/// Ends all of them: nobody holds one any more.
+pub(super) fn end_all(state: &State) {
+    for primary in PRIMARIES.iter() {
+        let mut primary = lock(primary);
+        primary.end(state);
+        *primary = Primary::new();
+    }
+}
 
 entries! {
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) = retain;

@@ -15,8 +15,6 @@ use attributes::{attribute, attribute_of};
 const NAME: &str = "cuda-launch emulator (CPU)";
 /// Its UUID without the last byte, which is its ordinal's digit: the ASCII codes of `cuda-launch emu0`.
 const UUID: [u8; 15] = *b"cuda-launch emu";
-/// CUDA 13.0, as driver 580: functions that came later are not there.
-pub(super) const DRIVER_VERSION: c_int = 13000;
 
 /// Multiprocessors.
 pub(super) const MULTIPROCESSORS: u32 = 132;
@@ -48,7 +46,7 @@ fn pci_text(device: CUdevice) -> String {
 }
 
 fn driver_version(_: &Call, version: Out<c_int>) -> Outcome {
-    version.required()?.set(DRIVER_VERSION);
+    version.required()?.set(state::version());
     Ok(())
 }
 

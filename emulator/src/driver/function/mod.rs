@@ -12,6 +12,7 @@ use super::context::{Context, checked_banks, checked_cache};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
 use super::handles::{Handles, to_c};
 use super::module::Shape;
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use crate::engine::Kernel;
 use attributes::Settings;
@@ -41,7 +42,7 @@ pub(super) struct Function {
 }
 
 /// All functions that were looked up.
-pub(super) static FUNCTIONS: Handles<Function> = Handles::new(4);
+pub(super) static FUNCTIONS: PerSlot<Handles<Function>> = per_slot!(Handles::new(4));
 
 impl Function {
     /// One of a module, by its handle.

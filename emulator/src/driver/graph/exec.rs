@@ -10,6 +10,7 @@ use super::{Graph, memory};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::driver::work::Turn;
 
@@ -42,7 +43,7 @@ const UPLOAD: u64 = 2;
 const DEVICE_LAUNCH: u64 = 4;
 const KNOWN_FLAGS: u64 = 0xf;
 
-pub(in crate::driver) static EXECS: Handles<Exec> = Handles::new(34);
+pub(in crate::driver) static EXECS: PerSlot<Handles<Exec>> = per_slot!(Handles::new(34));
 
 impl Exec {
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -180,7 +181,8 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     inner.plan.check()?;
     let plan = Arc::clone(&inner.plan);
     let freed = memory::launch(&plan.operations(), exec.flags & AUTO_FREE != 0)?;
-    let turn = Turn { state, stream: stream.handle, caller: None, points: Some(plan.points()) };
+    let turn =
+        Turn { state: state.clone(), stream: stream.handle, caller: None, points: Some(plan.points()) };
     let run = move || {
         plan.begin();
         let outcome = plan.run(&turn);

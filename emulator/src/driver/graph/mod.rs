@@ -35,6 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::entry::{INVALID_VALUE, Outcome};
 use super::handles::Handles;
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::work::recorder::Edge;
 use conditional::Condition;
@@ -77,8 +78,17 @@ struct Node {
 pub(super) struct Home(Weak<Graph>);
 
 /// All graphs, and their nodes.
-pub(super) static GRAPHS: Handles<Graph> = Handles::new(32);
-pub(super) static NODES: Handles<Home> = Handles::new(33);
+pub(super) static GRAPHS: PerSlot<Handles<Graph>> = per_slot!(Handles::new(32));
+pub(super) static NODES: PerSlot<Handles<Home>> = per_slot!(Handles::new(33));
+
+/// Forgets all graphs.
+pub(super) fn clear() {
+    EXECS.clear();
+    NODES.clear();
+    // What graphs hold of user objects is given back with them.
+    GRAPHS.clear();
+    USER_OBJECTS.clear();
+}
 
 impl Graph {
     /// An empty graph, known to the driver.

@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
+use crate::driver::slot::{self, PerSlot, per_slot};
 use crate::driver::state::{Call, enter_callback, lock};
 
 entries! {
@@ -33,6 +34,8 @@ pub(in crate::driver) struct UserObject {
 /// The function that takes it down, and its data.
 #[derive(Clone, Copy)]
 struct Destroy {
+    /// Whose object it is.
+    slot: usize,
     function: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,
 }
@@ -56,6 +59,7 @@ impl Destroy {
     }
 
     fn call(self) {
+        let _entered = slot::enter(self.slot);
         // SAFETY: the program gave both for one call with this data, after the last reference; that goes once.
         enter_callback(0, || unsafe { (self.function)(self.data) });
     }
@@ -69,7 +73,7 @@ fn worker() -> Option<Sender<Destroy>> {
     Some(sender)
 }
 
-pub(in crate::driver) static USER_OBJECTS: Handles<UserObject> = Handles::new(35);
+pub(in crate::driver) static USER_OBJECTS: PerSlot<Handles<UserObject>> = per_slot!(Handles::new(35));
 
 impl UserObject {
     fn retain(&self, count: u64) {
@@ -133,7 +137,7 @@ fn create(
         return Err(INVALID_VALUE);
     }
     let handle = USER_OBJECTS.reserve();
-    let destroy = Destroy { function, data };
+    let destroy = Destroy { slot: slot::current(), function, data };
     USER_OBJECTS.insert(handle, Arc::new(UserObject { handle, count, destroy }));
     place.set(to_c(handle));
     Ok(())

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::pools::Pool;
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{State, lock};
 use crate::memory::Reach;
 
@@ -13,7 +14,8 @@ use crate::memory::Reach;
 pub(in crate::driver) struct Allocations(Mutex<BTreeMap<u64, Record>>);
 
 /// All of them, by address.
-pub(in crate::driver) static ALLOCATIONS: Allocations = Allocations(Mutex::new(BTreeMap::new()));
+pub(in crate::driver) static ALLOCATIONS: PerSlot<Allocations> =
+    per_slot!(Allocations(Mutex::new(BTreeMap::new())));
 
 /// An allocation of the program.
 #[derive(Clone)]
@@ -29,6 +31,11 @@ pub(in crate::driver) struct Record {
 }
 
 impl Allocations {
+    /// Forgets all of them.
+    pub(in crate::driver) fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
     /// How many there are.
     pub(in crate::driver) fn len(&self) -> usize {
         lock(&self.0).len()

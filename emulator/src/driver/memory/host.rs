@@ -8,11 +8,12 @@ use cuda_driver_sys::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::Mutex;
 
 use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::Memory;
 
@@ -29,7 +30,7 @@ entries! {
 /// The pinned ranges, by their first address.
 pub(in crate::driver) struct Pinned(Mutex<BTreeMap<usize, Range>>);
 
-pub(in crate::driver) static PINNED: Pinned = Pinned(Mutex::new(BTreeMap::new()));
+pub(in crate::driver) static PINNED: PerSlot<Pinned> = per_slot!(Pinned(Mutex::new(BTreeMap::new())));
 
 /// A pinned range.
 #[derive(Clone, Copy)]
@@ -84,9 +85,32 @@ impl Pinned {
         lock(&self.0).retain(|address, range| {
             if range.context == context {
                 memory.leave(*address as u64);
+                lock(&LEFT).extend(range.layout.map(|layout| (*address, layout)));
             }
             range.context != context
         });
+    }
+}
+
+/// Allocations of contexts that are gone, for as long as the instance is there.
+static LEFT: PerSlot<Mutex<Vec<(usize, Layout)>>> = per_slot!(Mutex::new(Vec::new()));
+
+/// Forgets all pinned memory. The bytes of allocations stay.
+pub(super) fn clear(state: &State) {
+    let ranges = std::mem::take(&mut *lock(&PINNED.0));
+    for (address, range) in ranges {
+        state.memory.leave(address as u64);
+        lock(&LEFT).extend(range.layout.map(|layout| (address, layout)));
+    }
+}
+
+/// Gives back the bytes of allocations that are forgotten: with its instance a program loses all that it had from it.
+pub(super) fn end_left() {
+    let left = std::mem::take(&mut *lock(&LEFT));
+    for (address, layout) in left {
+        // SAFETY: `allocate` got it with this layout and exposed it; its entry, which is gone, was the only way here. No work is left
+        // that could use it, and a program may use what an instance gave it only as long as that exists.
+        unsafe { dealloc(with_exposed_provenance_mut(address), layout) };
     }
 }
 

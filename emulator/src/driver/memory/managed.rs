@@ -8,13 +8,14 @@ use cuda_driver_sys::*;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
-use crate::memory::{Memory, OutOfMemory};
+use crate::memory::{Allocation, Memory, OutOfMemory};
 
 entries! {
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) = allocate;
@@ -30,7 +31,22 @@ entries! {
 /// What was said about managed memory: for each allocation, by its address, the parts that differ, in order.
 pub(in crate::driver) struct Managed(Mutex<BTreeMap<u64, Vec<Part>>>);
 
-pub(super) static MANAGED: Managed = Managed(Mutex::new(BTreeMap::new()));
+pub(super) static MANAGED: PerSlot<Managed> = per_slot!(Managed(Mutex::new(BTreeMap::new())));
+
+/// Managed memory that a reset made the driver forget, for as long as the instance is there.
+static LEFT: PerSlot<Mutex<Vec<Arc<Allocation>>>> = per_slot!(Mutex::new(Vec::new()));
+
+/// Keeps the bytes of all managed memory, which the driver is about to forget.
+pub(super) fn keep(state: &State) {
+    let addresses: Vec<u64> = lock(&MANAGED.0).keys().copied().collect();
+    let found = addresses.into_iter().filter_map(|address| state.memory.find(address));
+    lock(&LEFT).extend(found);
+}
+
+/// Gives them back.
+pub(super) fn end_left() {
+    lock(&LEFT).clear();
+}
 
 /// A part of an allocation, all of which was said the same about.
 #[derive(Clone)]
@@ -49,6 +65,11 @@ struct Said {
 }
 
 impl Managed {
+    /// All allocations are gone.
+    pub(super) fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
     /// The allocation that starts at `base` is gone.
     pub(super) fn forget(&self, base: u64) {
         lock(&self.0).remove(&base);

@@ -42,6 +42,28 @@ pub(super) fn forget(state: &State, context: u64) {
     }
 }
 
+/// Keeps what the host reaches of the memory that contexts own, though these are about to end: the program may hold references to it.
+pub(super) fn keep(state: &State) {
+    managed::keep(state);
+}
+
+/// Gives back what [`keep`] and [`clear`] kept.
+pub(super) fn end_left() {
+    managed::end_left();
+    host::end_left();
+}
+
+/// Forgets all memory: no work is left that could use it. Bytes that the host reaches are kept.
+pub(super) fn clear(state: &State) {
+    GRAPH_MEMORY.clear();
+    virtual_memory::clear();
+    ALLOCATIONS.clear();
+    MANAGED.clear();
+    POOLS.clear();
+    host::clear(state);
+    state.memory.clear();
+}
+
 /// Frees an allocation, whose record is gone from the table.
 fn give_back(state: &State, address: u64, record: &Record) {
     MANAGED.forget(address);

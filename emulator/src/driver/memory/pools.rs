@@ -2,13 +2,14 @@
 
 use cuda_driver_sys::{CUdevice, CUmemAccess_flags, CUmemoryPool, CUresult};
 use std::ffi::c_int;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use super::location::Location;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::driver::handles::Handles;
-use crate::driver::state::{self, lock};
+use crate::driver::slot::{PerSlot, per_slot};
+use crate::driver::state::{State, lock};
 use crate::memory::ALIGNMENT;
 
 /// A pool. Allocations hold theirs: a pool that is destroyed counts on until the last one is freed.
@@ -80,7 +81,8 @@ impl Pool {
 /// The pools, and which of them the devices use.
 pub(in crate::driver) struct Pools {
     pub(super) handles: Handles<Pool>,
-    defaults: Vec<Arc<Pool>>,
+    /// By device, since `cuInit`.
+    defaults: Mutex<Vec<Arc<Pool>>>,
     pub(super) current: Mutex<Vec<Arc<Pool>>>,
     /// Those of managed memory, of each location that was asked about.
     managed: Mutex<Vec<AtLocation>>,
@@ -94,7 +96,7 @@ struct AtLocation {
 }
 
 /// All of them.
-pub(in crate::driver) static POOLS: LazyLock<Pools> = LazyLock::new(Pools::new);
+pub(in crate::driver) static POOLS: PerSlot<Pools> = per_slot!(Pools::new());
 
 impl Pools {
     /// How many pools there are.
@@ -102,17 +104,35 @@ impl Pools {
         self.handles.len()
     }
 
-    /// One pool for each device.
-    fn new() -> Pools {
-        let devices = state::get().map_or(0, |state| state.config.devices);
-        let handles = Handles::new(8);
-        let pool = |device| {
-            let pool = Pool::new(handles.reserve(), device, 0);
-            handles.insert(pool.handle, Arc::clone(&pool));
-            pool
-        };
-        let defaults: Vec<_> = (0..devices as CUdevice).map(pool).collect();
-        Pools { handles, current: Mutex::new(defaults.clone()), defaults, managed: Mutex::default() }
+    const fn new() -> Pools {
+        Pools {
+            handles: Handles::new(8),
+            defaults: Mutex::new(Vec::new()),
+            current: Mutex::new(Vec::new()),
+            managed: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Makes one pool for each device, if there are none.
+    pub(in crate::driver) fn begin(&self, state: &State) {
+        let mut defaults = lock(&self.defaults);
+        if defaults.is_empty() {
+            let pool = |device| {
+                let pool = Pool::new(self.handles.reserve(), device, 0);
+                self.handles.insert(pool.handle, Arc::clone(&pool));
+                pool
+            };
+            defaults.extend((0..state.config.devices as CUdevice).map(pool));
+            *lock(&self.current) = defaults.clone();
+        }
+    }
+
+    /// Forgets all of them.
+    pub(in crate::driver) fn clear(&self) {
+        lock(&self.defaults).clear();
+        lock(&self.current).clear();
+        lock(&self.managed).clear();
+        self.handles.clear();
     }
 
     pub(super) fn get(&self, pool: CUmemoryPool) -> Outcome<Arc<Pool>> {
@@ -121,7 +141,7 @@ impl Pools {
 
     pub(super) fn default_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {
         checked(device)?;
-        self.defaults.get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        lock(&self.defaults).get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
     pub(super) fn current_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {

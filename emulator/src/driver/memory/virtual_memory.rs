@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 use super::location::Location;
 use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, entries};
+use crate::driver::handles::Numbers;
+use crate::driver::slot::{self, PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Physical, Rights};
 
@@ -39,12 +41,16 @@ const PAGE: u64 = 4096;
 /// Everything that programs reserved, created and mapped.
 struct VirtualMemory(Mutex<Tables>);
 
-static VIRTUAL_MEMORY: VirtualMemory = VirtualMemory(Mutex::new(Tables {
-    reserved: BTreeMap::new(),
-    created: BTreeMap::new(),
-    mapped: BTreeMap::new(),
-    count: 0,
-}));
+static VIRTUAL_MEMORY: PerSlot<VirtualMemory> = per_slot!(VirtualMemory(Mutex::new(Tables::new())));
+
+/// The handles of created memory.
+static CREATED: PerSlot<Numbers> = per_slot!(Numbers::new(16));
+
+/// Forgets everything.
+pub(super) fn clear() {
+    let tables = std::mem::replace(&mut *lock(&VIRTUAL_MEMORY.0), Tables::new());
+    drop(tables);
+}
 
 struct Tables {
     /// Reserved ranges: length by first address.
@@ -53,8 +59,6 @@ struct Tables {
     created: BTreeMap<u64, Created>,
     /// Mappings by first address.
     mapped: BTreeMap<u64, Mapping>,
-    /// Memory created so far: handles are not used again.
-    count: u64,
 }
 
 /// Memory that was created.
@@ -76,6 +80,10 @@ struct Mapping {
 }
 
 impl Tables {
+    const fn new() -> Tables {
+        Tables { reserved: BTreeMap::new(), created: BTreeMap::new(), mapped: BTreeMap::new() }
+    }
+
     /// The reservation that a range lies in.
     fn is_reserved(&self, address: u64, bytes: u64) -> bool {
         let before = self.reserved.range(..=address).next_back();
@@ -93,7 +101,8 @@ impl Tables {
         let ends = self.reserved.iter().rev().map(|(first, len)| first + len);
         // A gap, so that an overrun does not land in the neighbour.
         let starts = ends.map(|end| (end + GRANULARITY).next_multiple_of(alignment));
-        let mut starts = starts.chain([FIRST.next_multiple_of(alignment)]);
+        let firsts = [FIRST + slot::share(END - FIRST), FIRST];
+        let mut starts = starts.chain(firsts.map(|first| first.next_multiple_of(alignment)));
         starts.find(|start| self.is_free(*start, bytes))
     }
 
@@ -195,9 +204,7 @@ fn create(
 /// A new handle for memory of a device.
 pub(super) fn keep(memory: Arc<Physical>, device: CUdevice) -> CUmemGenericAllocationHandle {
     let mut tables = lock(&VIRTUAL_MEMORY.0);
-    tables.count += 1;
-    // As the handles of other kinds, no address that can be followed.
-    let new = 0x0c0d_a010_0000_0000 + tables.count * 64;
+    let new = CREATED.reserve() as u64;
     tables.created.insert(new, Created { memory, device, holders: 1 });
     new
 }

@@ -15,6 +15,7 @@ use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::function::{Function, attributes};
 use crate::driver::handles::{Handles, to_c};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::memory::Memory;
 
@@ -68,8 +69,8 @@ pub(in crate::driver) struct Kernel {
 }
 
 /// All libraries, and the kernels that were looked up in them.
-pub(in crate::driver) static LIBRARIES: Handles<Library> = Handles::new(5);
-pub(in crate::driver) static KERNELS: Handles<Kernel> = Handles::new(6);
+pub(in crate::driver) static LIBRARIES: PerSlot<Handles<Library>> = per_slot!(Handles::new(5));
+pub(in crate::driver) static KERNELS: PerSlot<Handles<Kernel>> = per_slot!(Handles::new(6));
 
 impl Library {
     fn sample(&self) -> Outcome<&Arc<Module>> {

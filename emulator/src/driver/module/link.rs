@@ -14,6 +14,7 @@ use super::merge::{Part, UNLINKABLE, merge};
 use super::{archive, image, shape};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::handles::{Handles, to_c};
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::engine::{LoadFailureKind, Program};
 use crate::memory::Memory;
@@ -34,7 +35,7 @@ pub(in crate::driver) struct Link {
     image: OnceLock<Box<[u8]>>,
 }
 
-pub(in crate::driver) static LINKS: Handles<Link> = Handles::new(48);
+pub(in crate::driver) static LINKS: PerSlot<Handles<Link>> = per_slot!(Handles::new(48));
 
 fn create(
     call: &Call,

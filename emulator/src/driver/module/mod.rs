@@ -20,6 +20,7 @@ use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::function::{FUNCTIONS, Function};
 use super::handles::{Handles, to_c};
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
 use crate::engine::Program;
 use crate::memory::Memory;
@@ -50,7 +51,7 @@ pub(super) struct Module {
 }
 
 /// All modules.
-pub(super) static MODULES: Handles<Module> = Handles::new(3);
+pub(super) static MODULES: PerSlot<Handles<Module>> = per_slot!(Handles::new(3));
 
 /// A loaded program and the handles given out for its kernels.
 struct Contents {
@@ -152,6 +153,15 @@ impl Call {
         let module = MODULES.get(handle.addr()).ok_or(INVALID_HANDLE)?;
         if module.context.is_alive() { Ok(module) } else { Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) }
     }
+}
+
+/// Forgets all modules, libraries and linkers.
+pub(super) fn clear() {
+    library::LIBRARIES.clear();
+    library::KERNELS.clear();
+    MODULES.clear();
+    FUNCTIONS.clear();
+    link::LINKS.clear();
 }
 
 /// Takes the modules of a context down.

@@ -8,12 +8,14 @@
 
 mod completion;
 mod task;
+pub(super) mod workers;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use super::state::{self, State, lock};
+use super::slot;
+use super::state::{self, lock};
 pub(super) use completion::Completion;
 pub(super) use task::Job;
 use task::Tasks;
@@ -49,6 +51,8 @@ pub(super) struct Queue {
     /// The stream's number.
     pub(super) id: u64,
     pub(super) kind: Kind,
+    /// Whose it is.
+    slot: usize,
     order: Arc<Order>,
     /// The work given last. Changed only while the queues of the order are locked.
     last: Mutex<Arc<Completion>>,
@@ -103,11 +107,12 @@ impl Order {
 impl Queue {
     fn new(order: &Arc<Order>, kind: Kind) -> Arc<Queue> {
         Arc::new(Queue {
-            id: state::get().map_or(0, State::id),
+            id: state::get().map_or(0, |state| state.id()),
             kind,
+            slot: slot::current(),
             order: Arc::clone(order),
             last: Mutex::new(Completion::past()),
-            tasks: Mutex::new(Tasks { left: VecDeque::new(), worker: false }),
+            tasks: Mutex::new(Tasks { left: VecDeque::new(), worker: false, hurries: false }),
             ready: Condvar::new(),
             retired: AtomicBool::new(false),
         })

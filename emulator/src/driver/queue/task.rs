@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::{Completion, Queue};
+use super::{Completion, Queue, workers};
 use crate::driver::entry::Outcome;
 use crate::driver::state::{self, lock};
 use crate::engine::Fault;
@@ -38,6 +38,8 @@ impl Drop for Task {
 pub(super) struct Tasks {
     pub(super) left: VecDeque<Task>,
     pub(super) worker: bool,
+    /// The thread is to end as soon as there is nothing left.
+    pub(super) hurries: bool,
 }
 
 /// How long a queue's thread waits for more work before it ends.
@@ -81,7 +83,8 @@ impl Queue {
         // Others wait for this: done when it leaves here, by a panic too.
         let task = Task { after: before, job: Job::Point, done: Arc::clone(&done) };
         task.after.iter().for_each(|completion| completion.wait());
-        let fault = &state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.fault;
+        let state = state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
+        let fault = &state.fault;
         let outcome = if fault.check().is_ok() { work() } else { Ok(()) };
         if let Err(report) = outcome {
             fault.raise(*report);
@@ -113,9 +116,7 @@ impl Queue {
     fn push(self: &Arc<Self>, task: Task) -> Outcome {
         let mut tasks = lock(&self.tasks);
         if !tasks.worker {
-            let queue = Arc::clone(self);
-            let thread = std::thread::Builder::new().name(format!("cuda-emulator stream {}", self.id));
-            thread.spawn(move || queue.work()).map_err(|_| CUresult::CUDA_ERROR_OPERATING_SYSTEM)?;
+            workers::start(self)?;
             tasks.worker = true;
         }
         tasks.left.push_back(task);
@@ -123,12 +124,18 @@ impl Queue {
         Ok(())
     }
 
-    /// The queue's thread.
-    fn work(&self) {
+    /// What the queue's thread does.
+    pub(super) fn work(&self) {
         while let Some(task) = self.next() {
             task.after.iter().for_each(|completion| completion.wait());
             task.run();
         }
+    }
+
+    /// Has the thread end soon, if there is one.
+    pub(super) fn hurry(&self) {
+        lock(&self.tasks).hurries = true;
+        self.ready.notify_one();
     }
 
     /// The next task; `None` when none came for a while: this thread is then no longer the queue's.
@@ -139,7 +146,7 @@ impl Queue {
             if let Some(task) = tasks.left.pop_front() {
                 return Some(task);
             }
-            if waited {
+            if waited || tasks.hurries {
                 tasks.worker = false;
                 return None;
             }

@@ -1,7 +1,6 @@
 //! Streams that are captured: which ones, and what that forbids, and whom.
 
 use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
-use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +8,7 @@ use super::Stream;
 use crate::driver::context::Context;
 use crate::driver::entry::Outcome;
 use crate::driver::queue::Kind;
+use crate::driver::slot::{PerSlot, PerThread, per_slot, per_thread};
 use crate::driver::state::{Call, lock};
 use crate::driver::work::recorder::{Captured, Recorder};
 
@@ -18,18 +18,18 @@ pub(in crate::driver) const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_
 pub(in crate::driver) const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 /// The streams that are members of captures.
-static MEMBERS: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
+static MEMBERS: PerSlot<Mutex<Vec<Arc<Stream>>>> = per_slot!(Mutex::new(Vec::new()));
 /// How many there are: most calls find none and need no lock.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+static COUNT: PerSlot<AtomicUsize> = per_slot!(AtomicUsize::new(0));
 
 thread_local! {
-    static MODE: Cell<CUstreamCaptureMode> =
-        const { Cell::new(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
+    static MODE: PerThread<CUstreamCaptureMode> =
+        const { per_thread!(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
 }
 
 /// Sets how strict this thread is to itself and tells how it was.
 pub(in crate::driver) fn exchange(mode: CUstreamCaptureMode) -> CUstreamCaptureMode {
-    MODE.replace(mode)
+    MODE.with(|own| own.replace(mode))
 }
 
 /// A mistake: the capture is over, but for its end. One that was over before says so.
@@ -146,7 +146,7 @@ impl Call {
     /// For functions that are unsafe beside a capture, because they may wait for the device or change what kernels see:
     /// they fail, and spoil every capture that forbids them.
     pub(in crate::driver) fn unsafe_in_capture(&self) -> Outcome {
-        let mode = MODE.get();
+        let mode = MODE.with(PerThread::get);
         refuse(captures(|_| true).iter().filter(|capture| capture.forbids(mode)))
     }
 }

@@ -35,7 +35,7 @@ impl Stream {
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
         work.check_stream()?;
-        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: None };
+        let turn = Turn { state: state.clone(), stream: self.handle, caller: Some(call.name), points: None };
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
         let done = match pace {

@@ -17,6 +17,7 @@ use super::default_stream::is_own;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::handles::Handles;
 use super::queue::{Kind, Queue};
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
 use super::work::recorder::Recorder;
 use attributes::Attributes;
@@ -41,9 +42,9 @@ pub(super) struct Stream {
 }
 
 /// The streams that programs made.
-pub(super) static STREAMS: Handles<Stream> = Handles::new(1);
+pub(super) static STREAMS: PerSlot<Handles<Stream>> = per_slot!(Handles::new(1));
 /// The streams that NULL means, by number of their context.
-static LEGACY: Mutex<BTreeMap<u64, Arc<Stream>>> = Mutex::new(BTreeMap::new());
+static LEGACY: PerSlot<Mutex<BTreeMap<u64, Arc<Stream>>>> = per_slot!(Mutex::new(BTreeMap::new()));
 
 impl Stream {
     /// A new stream of a context.
@@ -136,6 +137,12 @@ impl Call {
 /// Forgets the legacy stream of a context.
 pub(super) fn forget(_: &State, context: u64) {
     lock(&LEGACY).remove(&context);
+}
+
+/// Forgets all streams, whose contexts have ended.
+pub(super) fn clear() {
+    lock(&LEGACY).clear();
+    STREAMS.clear();
 }
 
 thread_local! {

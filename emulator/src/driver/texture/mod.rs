@@ -12,6 +12,7 @@ use super::array::{Array, texel};
 use super::context::Context;
 use super::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::Handles;
+use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State};
 use crate::texture::{Image, Surface, Texture, Wrap};
 
@@ -38,14 +39,20 @@ unsafe impl Send for Object {}
 // SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Object {}
 
-pub(super) static TEXTURES: Handles<Object> = Handles::new(22);
-pub(super) static SURFACES: Handles<Object> = Handles::new(23);
+pub(super) static TEXTURES: PerSlot<Handles<Object>> = per_slot!(Handles::new(22));
+pub(super) static SURFACES: PerSlot<Handles<Object>> = per_slot!(Handles::new(23));
 
 /// Linear memory for a texture starts at a multiple of this, rows at multiples of the other.
 const ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
 /// The most elements of linear memory.
 const LINEAR_WIDTH: usize = 1 << 28;
+
+/// Forgets all texture and surface objects.
+pub(super) fn clear() {
+    TEXTURES.clear();
+    SURFACES.clear();
+}
 
 /// Takes the objects of a context with it.
 pub(super) fn forget(state: &State, context: u64) {

@@ -10,6 +10,7 @@ use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use crate::driver::handles::{Found, Handles};
 use crate::driver::queue::Completion;
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 
 /// An event.
@@ -24,7 +25,7 @@ pub(in crate::driver) struct Event {
 }
 
 /// All events.
-pub(in crate::driver) static EVENTS: Handles<Event> = Handles::new(2);
+pub(in crate::driver) static EVENTS: PerSlot<Handles<Event>> = per_slot!(Handles::new(2));
 
 impl Event {
     /// One that stands for no point yet.

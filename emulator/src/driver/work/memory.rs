@@ -16,6 +16,7 @@ use crate::driver::fault::bad_range;
 use crate::driver::memory::allocations::ALLOCATIONS;
 use crate::driver::memory::location::Location;
 use crate::driver::memory::managed;
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
@@ -23,8 +24,8 @@ use crate::memory::{BadRange, Memory};
 /// The memory of graphs, by address.
 pub(in crate::driver) struct GraphMemory(Mutex<Table>);
 
-pub(in crate::driver) static GRAPH_MEMORY: GraphMemory =
-    GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), high: BTreeMap::new() }));
+pub(in crate::driver) static GRAPH_MEMORY: PerSlot<GraphMemory> =
+    per_slot!(GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), high: BTreeMap::new() })));
 
 pub(in crate::driver) struct Table {
     blocks: BTreeMap<u64, Entry>,
@@ -89,6 +90,14 @@ impl Table {
 }
 
 impl GraphMemory {
+    /// Forgets all of it.
+    pub(in crate::driver) fn clear(&self) {
+        let table =
+            std::mem::replace(&mut *lock(&self.0), Table { blocks: BTreeMap::new(), high: BTreeMap::new() });
+        // Not under the lock, which what goes with it takes.
+        drop(table);
+    }
+
     /// What is known about all of it.
     pub(in crate::driver) fn table(&self) -> MutexGuard<'_, Table> {
         lock(&self.0)

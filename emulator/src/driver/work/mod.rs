@@ -14,7 +14,7 @@ use cuda_driver_sys::CUresult;
 
 use super::entry::{NOT_SUPPORTED, Outcome};
 use super::report;
-use super::state::{Call, State};
+use super::state::{Call, Shared};
 use crate::engine::Fault;
 use copy::Copy3d;
 use event::{Points, Signal};
@@ -47,7 +47,7 @@ pub(super) enum Work {
 
 /// Where and when work is done.
 pub(super) struct Turn {
-    pub(super) state: &'static State,
+    pub(super) state: Shared,
     /// Handle of the stream.
     pub(super) stream: usize,
     /// The function that gave it to the stream; `None` for what a graph has.
@@ -107,7 +107,7 @@ impl Work {
     /// Does it; in a graph, as the part of that node.
     pub(super) fn run(&self, node: usize, turn: &Turn) -> Result<(), Box<Fault>> {
         match self {
-            Work::Kernel(kernel) => kernel.run(turn.state),
+            Work::Kernel(kernel) => kernel.run(&turn.state),
             Work::Copy(copy) => copy.run(turn),
             Work::Fill(fill) => fill.run(turn),
             Work::Host(call) => {

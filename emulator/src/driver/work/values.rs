@@ -26,7 +26,7 @@ impl Batch {
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let mut operations = self.operations.iter();
         operations
-            .try_for_each(|operation| operation.run(turn.state, &self.context))
+            .try_for_each(|operation| operation.run(&turn.state, &self.context))
             .map_err(|error| bad_range(turn.caller.unwrap_or("memory operations"), &error))
     }
 }

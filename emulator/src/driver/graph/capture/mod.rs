@@ -14,6 +14,7 @@ use super::Graph;
 use super::edges::ORDINARY;
 use super::operation::Operation;
 use crate::driver::entry::Outcome;
+use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::lock;
 use crate::driver::stream::Stream;
 use crate::driver::stream::capture::{INVALIDATED, release};
@@ -21,11 +22,17 @@ use crate::driver::work::Work;
 use crate::driver::work::recorder::{Edge, Recorder};
 
 /// The captures that are not ended.
-static CAPTURES: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
+static CAPTURES: PerSlot<Mutex<Vec<Arc<Capture>>>> = per_slot!(Mutex::new(Vec::new()));
 
 /// Whether one makes nodes of that graph.
 pub(super) fn are_into(graph: &Graph) -> bool {
     lock(&CAPTURES).iter().any(|capture| capture.graph.handle == graph.handle)
+}
+
+/// Ends all of them, as if they had never begun.
+pub(in crate::driver) fn end_all() {
+    let captures = lock(&CAPTURES).clone();
+    captures.iter().for_each(|capture| capture.end(false));
 }
 
 /// The capture that a stream is a member of.

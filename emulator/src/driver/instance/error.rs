@@ -1,0 +1,76 @@
+//! Why there is no instance, or why it cannot be reset.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// What goes wrong with an [`Instance`](crate::Instance).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InstanceError {
+    /// As many instances as there can be are alive.
+    NoSlot {
+        /// How many there can be.
+        slots: usize,
+        /// How long it was waited for one of them.
+        waited: Duration,
+    },
+    /// More devices than an emulator has.
+    Devices {
+        /// How many were asked for.
+        asked: u32,
+        /// How many there can be.
+        most: u32,
+    },
+    /// A version that the emulator cannot play.
+    Version {
+        /// The version that was asked for.
+        asked: u32,
+        /// The oldest one.
+        oldest: u32,
+        /// The newest one.
+        newest: u32,
+    },
+    /// A reset by a callback of the instance, which would wait for itself.
+    InCallback,
+    /// A reset in a forked child, which has none of the instance's threads.
+    Forked,
+}
+
+impl fmt::Display for InstanceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstanceError::NoSlot { slots, waited } => write!(
+                f,
+                "all {slots} instances of this process are in use, and none was dropped in {waited:?}: drop one with all its drivers, \
+                 run fewer tests at a time (`--test-threads`), or wait longer (`InstanceOptions::patience`)"
+            ),
+            InstanceError::Devices { asked, most } => {
+                write!(f, "{asked} devices were asked for: the emulator has at most {most}")
+            }
+            InstanceError::Version { asked, oldest, newest } => write!(
+                f,
+                "the emulator cannot be a driver of version {asked}: it can be one from {oldest} (CUDA {}) to {newest} (CUDA {})",
+                Version(*oldest),
+                Version(*newest)
+            ),
+            InstanceError::Forked => {
+                f.write_str("an instance cannot be reset in a forked child: make another one there")
+            }
+            InstanceError::InCallback => {
+                f.write_str("an instance cannot be reset by its own callback, for whose end it waits: reset it on another thread")
+            }
+        }
+    }
+}
+
+impl Error for InstanceError {}
+
+/// `12.4` for 12040.
+struct Version(u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}

@@ -1,0 +1,192 @@
+//! Emulators besides the process's own: each an [`Instance`].
+
+mod end;
+mod error;
+mod options;
+
+use cuda_driver_sys::Driver;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::config::Config;
+use super::door::{self, Lease};
+use super::live::LiveHandles;
+use super::slot::{self, Entered};
+use super::state::{self, lock};
+use super::{faults, forget_written, live_handles, lookup, take_findings, unsupported_calls};
+use crate::check::Findings;
+use crate::engine::Fault;
+pub use error::InstanceError;
+pub use options::InstanceOptions;
+
+/// An emulator of its own, beside that of the process: with devices, memory, handles, faults, findings and a log that no other one
+/// sees. Tests that run at the same time each have one, and a fault ends only one's own.
+///
+/// Handles and addresses of one instance mean nothing to another, nor to the process's emulator: they are refused as a driver refuses
+/// those that it never gave out. Each thread has a stack of current contexts for each instance.
+///
+/// An instance exists as long as a clone of it or a clone of its [`Driver`]. Its end waits for the work that it was given, then gives
+/// back everything, pinned and managed memory too: code that uses the bare functions keeps the driver as long as what it had from it.
+/// Whoever kept the address of a function gets `CUDA_ERROR_DEINITIALIZED` from it, or calls a later instance. There can be 16 at a time.
+///
+/// ```
+/// use cuda_driver_sys::CUresult;
+/// use cuda_emulator::{Instance, InstanceOptions};
+///
+/// let small = InstanceOptions::new().memory(1 << 20).start()?;
+/// let other = Instance::new()?;
+/// let allocate = |instance: &Instance, bytes| {
+///     let (cuda, mut context, mut memory) = (instance.driver(), std::ptr::null_mut(), 0);
+///     unsafe {
+///         cuda.cuInit(0);
+///         cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+///         cuda.cuCtxSetCurrent(context);
+///         cuda.cuMemAlloc(&mut memory, bytes)
+///     }
+/// };
+/// assert_eq!(allocate(&small, 2 << 20), CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+/// assert_eq!(allocate(&other, 2 << 20), CUresult::SUCCESS);
+/// assert_eq!((small.live_handles().allocations, other.live_handles().allocations), (0, 1));
+///
+/// // As after the start of a process.
+/// other.reset()?;
+/// assert_eq!(other.live_handles().contexts, 0);
+/// # Ok::<(), cuda_emulator::InstanceError>(())
+/// ```
+///
+/// With `cuda_launch`, `CudaContext::with_driver(&instance.driver(), 0)` makes a context on it; with `cuda_harness`,
+/// `Spy::over(&instance.driver())` and `EveryFailure::run(&instance.driver(), ..)` stand before it.
+#[derive(Clone)]
+pub struct Instance {
+    driver: Arc<Driver>,
+    held: Arc<Held>,
+}
+
+/// The slot; the last one who drops this ends the instance.
+struct Held {
+    lease: Option<Lease>,
+    config: Config,
+    /// The process that made it. A forked child has none of its threads, and waits for none of its work.
+    process: u32,
+    /// Held by who resets it.
+    turn: Mutex<()>,
+}
+
+impl Instance {
+    /// An instance as the environment asks for; [`InstanceOptions`] have what can be changed.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::NoSlot`] if all instances that there can be are alive, and none is dropped within a minute.
+    pub fn new() -> Result<Instance, InstanceError> {
+        InstanceOptions::new().start()
+    }
+
+    fn on(lease: Lease, config: Config) -> Instance {
+        let (slot, version) = (lease.slot(), config.version);
+        begin(&lease, &config);
+        let process = std::process::id();
+        let held = Arc::new(Held { lease: Some(lease), config, process, turn: Mutex::new(()) });
+        let driver = lookup::table_of(slot, version).with_owner(Arc::clone(&held));
+        Instance { driver: Arc::new(driver), held }
+    }
+
+    /// Its driver. The first `cuInit` starts it, as in a process.
+    pub fn driver(&self) -> Arc<Driver> {
+        Arc::clone(&self.driver)
+    }
+
+    /// What was created and not released: [`live_handles`](crate::live_handles) of this instance.
+    pub fn live_handles(&self) -> LiveHandles {
+        self.ask(live_handles)
+    }
+
+    /// The reports of all kernels that were stopped since the last [`reset`](Self::reset), in order.
+    pub fn faults(&self) -> Vec<Arc<Fault>> {
+        self.ask(faults)
+    }
+
+    /// The report of the kernel that was stopped last.
+    pub fn last_fault(&self) -> Option<Arc<Fault>> {
+        self.faults().pop()
+    }
+
+    /// What kernels did wrong since the last call, as far as [`InstanceOptions::checks`] asked for it.
+    pub fn take_findings(&self) -> Findings {
+        self.ask(take_findings)
+    }
+
+    /// Marks bytes of device memory as uninitialised: [`forget_written`](crate::forget_written) of this instance.
+    pub fn forget_written(&self, address: u64, bytes: u64) -> bool {
+        self.ask(|| forget_written(address, bytes))
+    }
+
+    /// The functions that it was asked for and the emulator does not have.
+    pub fn unsupported_calls(&self) -> Vec<&'static str> {
+        self.ask(unsupported_calls)
+    }
+
+    /// Makes it as new: it waits for the work that it was given, then gives back everything and forgets a fault. As in a process that has
+    /// just started, `cuInit` comes first. Calls of other threads meanwhile return `CUDA_ERROR_DEINITIALIZED`.
+    ///
+    /// Handles and device memory from before are gone; so are objects of `cuda_launch`, which are best dropped first. Pinned and managed
+    /// memory the host can still read and write, until the instance ends.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::InCallback`] in a callback of this instance; [`InstanceError::Forked`] in a forked child.
+    pub fn reset(&self) -> Result<(), InstanceError> {
+        let Some(lease) = &self.held.lease else { return Ok(()) };
+        if self.held.process != std::process::id() {
+            return Err(InstanceError::Forked);
+        }
+        if door::is_within(lease.slot()) {
+            return Err(InstanceError::InCallback);
+        }
+        let _turn = lock(&self.held.turn);
+        end::end(lease);
+        begin(lease, &self.held.config);
+        Ok(())
+    }
+
+    /// Asks the functions that are about the process's emulator, in this instance's slot.
+    fn ask<T>(&self, question: impl FnOnce() -> T) -> T {
+        let _entered: Option<Entered> = self.held.lease.as_ref().map(|lease| slot::enter(lease.slot()));
+        question()
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slot = self.held.lease.as_ref().map(Lease::slot);
+        f.debug_struct("Instance").field("slot", &slot).finish_non_exhaustive()
+    }
+}
+
+/// The lease's slot has an instance from now on.
+fn begin(lease: &Lease, config: &Config) {
+    let entered = slot::enter(lease.slot());
+    state::replace(Some(config.clone()));
+    drop(entered);
+    lease.open();
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let is_here = self.process == std::process::id();
+        let Some(lease) = self.lease.take().filter(|_| is_here) else { return };
+        let is_within = door::is_within(lease.slot());
+        let end = move || {
+            end::end(&lease);
+            end::end_for_good(&lease);
+            lease.give_back();
+        };
+        if is_within {
+            // Dropped by a callback of its own, for whose end it waits. Without a thread the slot stays taken.
+            let _ = thread::Builder::new().name("cuda-emulator end".to_owned()).spawn(end);
+        } else {
+            end();
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What an instance is like.
+
+use std::ffi::c_int;
+use std::time::Duration;
+
+use super::{Instance, InstanceError};
+use crate::check::Checks;
+use crate::driver::config::{Config, DRIVER_VERSION, MOST_DEVICES};
+use crate::driver::door::Lease;
+use crate::driver::slot::INSTANCES;
+
+/// The oldest version that can be played: `cuGetProcAddress`, and the names of today, are of 11.3.
+const OLDEST_VERSION: u32 = 11_030;
+/// The newest: functions that came later are not there.
+const NEWEST_VERSION: u32 = DRIVER_VERSION as u32;
+
+/// How an [`Instance`] is made. What is not said is as the environment asks for, as for [`driver`](crate::driver).
+///
+/// ```
+/// use cuda_emulator::InstanceOptions;
+///
+/// // Two devices of 16 MiB, and the functions of CUDA 12.0.
+/// let instance = InstanceOptions::new().devices(2).memory(16 << 20).as_of(12_000).start()?;
+/// let cuda = instance.driver();
+/// let (mut count, mut bytes) = (0, 0);
+/// unsafe {
+///     cuda.cuInit(0);
+///     cuda.cuDeviceGetCount(&mut count);
+///     cuda.cuDeviceTotalMem(&mut bytes, 1);
+/// }
+/// assert_eq!((count, bytes), (2, 16 << 20));
+/// assert_eq!(cuda.version(), Ok(12_000));
+/// assert!(!cuda.has("cuFuncGetParamInfo"));
+/// # Ok::<(), cuda_emulator::InstanceError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "`start` makes the instance"]
+pub struct InstanceOptions {
+    devices: Option<u32>,
+    memory: Option<u64>,
+    workers: Option<usize>,
+    checks: Option<Checks>,
+    version: u32,
+    patience: Duration,
+}
+
+impl Default for InstanceOptions {
+    fn default() -> InstanceOptions {
+        InstanceOptions {
+            devices: None,
+            memory: None,
+            workers: None,
+            checks: None,
+            version: NEWEST_VERSION,
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+impl InstanceOptions {
+    /// Everything as the environment asks for.
+    pub fn new() -> InstanceOptions {
+        InstanceOptions::default()
+    }
+
+    /// How many devices it has, at most 8. With 0, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+    pub fn devices(mut self, count: u32) -> InstanceOptions {
+        self.devices = Some(count);
+        self
+    }
+
+    /// Bytes of each device.
+    pub fn memory(mut self, bytes: u64) -> InstanceOptions {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Threads that run the blocks of a kernel, at least one. With one, a kernel always runs in the same order.
+    pub fn workers(mut self, count: usize) -> InstanceOptions {
+        self.workers = Some(count.max(1));
+        self
+    }
+
+    /// What kernels are checked for besides faults; [`Instance::take_findings`] has what was found.
+    pub fn checks(mut self, checks: Checks) -> InstanceOptions {
+        self.checks = Some(checks);
+        self
+    }
+
+    /// The driver says that it is of this version (`12_040` is 12.4) and has only the functions of that version. 13.0 without this.
+    ///
+    /// What functions do is not changed: an enum's value that came later is still taken.
+    pub fn as_of(mut self, version: u32) -> InstanceOptions {
+        self.version = version;
+        self
+    }
+
+    /// How long [`start`](Self::start) waits while all instances that there can be are alive; a minute without this.
+    pub fn patience(mut self, time: Duration) -> InstanceOptions {
+        self.patience = time;
+        self
+    }
+
+    /// Makes the instance.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::Devices`] and [`InstanceError::Version`] for what the emulator cannot be; [`InstanceError::NoSlot`] if all
+    /// instances that there can be, 16, are alive for longer than the [patience](Self::patience) lasts.
+    pub fn start(&self) -> Result<Instance, InstanceError> {
+        if let Some(asked) = self.devices.filter(|devices| *devices > MOST_DEVICES) {
+            return Err(InstanceError::Devices { asked, most: MOST_DEVICES });
+        }
+        if !(OLDEST_VERSION..=NEWEST_VERSION).contains(&self.version) {
+            let (oldest, newest) = (OLDEST_VERSION, NEWEST_VERSION);
+            return Err(InstanceError::Version { asked: self.version, oldest, newest });
+        }
+        let lease = Lease::take(self.patience)
+            .ok_or(InstanceError::NoSlot { slots: INSTANCES, waited: self.patience })?;
+        Ok(Instance::on(lease, self.config()))
+    }
+
+    fn config(&self) -> Config {
+        let environment = Config::of_devices(self.devices, self.memory);
+        Config {
+            workers: self.workers.unwrap_or(environment.workers),
+            checks: self.checks.unwrap_or(environment.checks),
+            prints: self.checks.is_none(),
+            version: self.version as c_int,
+            ..environment
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Emulators beside each other, for contexts of this crate: what a test program does that gives each of its tests one.
+
+#![allow(unsafe_code)] // Launches: `fill` takes memory, a length and a number.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+use cuda_emulator::{Instance, InstanceOptions};
+use cuda_launch::memory::{ManagedAttach, PinnedFlags};
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, ManagedBuffer, PinnedBuffer,
+    cuda_launch,
+};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+const FILL: &str = include_str!("../examples/kernels/fill.ptx");
+const N: u32 = 64;
+
+fn context(instance: &Instance) -> CudaContext {
+    CudaContext::with_driver(&instance.driver(), 0).unwrap()
+}
+
+/// Fills memory of `N` numbers; `length` may be more.
+fn fill(module: &CudaModule, stream: &CudaStream, length: u32, value: u32) -> Result<Vec<u32>, Error> {
+    let mut out = DeviceBuffer::<u32>::zeroed(stream, N as usize)?;
+    let config = LaunchConfig::for_num_elems(length);
+    unsafe {
+        cuda_launch! { kernel: fill, module: module, stream: stream, config: config, args: [ptr_mut(out), length, value] }
+    }?;
+    out.to_host_vec(stream)
+}
+
+/// Threads stand for cargo's tests. Half of them fault, at the same time, and end nobody else's driver.
+#[test]
+fn tests_beside_each_other_have_a_driver_each() {
+    let together = Arc::new(Barrier::new(8));
+    let run = |number: u32, together: &Barrier| {
+        let instance = Instance::new().unwrap();
+        let stream = context(&instance).new_stream().unwrap();
+        let module = stream.context().load_module(FILL).unwrap();
+        together.wait();
+        for round in 0..10 {
+            assert_eq!(fill(&module, &stream, N, number + round).unwrap(), [number + round; N as usize]);
+        }
+        let is_faulty = number.is_multiple_of(2);
+        if is_faulty {
+            let error = fill(&module, &stream, 1 << 20, 0).unwrap_err();
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+            assert_eq!(instance.last_fault().unwrap().kernel, "fill");
+        }
+        together.wait();
+        assert_eq!(fill(&module, &stream, N, number).is_err(), is_faulty);
+        drop((module, stream));
+        // After a fault a new one is needed for the next context, or a reset.
+        assert_eq!(CudaContext::with_driver(&instance.driver(), 0).is_err(), is_faulty);
+        instance.reset().unwrap();
+        let stream = context(&instance).new_stream().unwrap();
+        let module = stream.context().load_module(FILL).unwrap();
+        assert_eq!(fill(&module, &stream, N, 7).unwrap(), [7; N as usize]);
+    };
+    thread::scope(|scope| {
+        (0..8).for_each(|number| {
+            let together = &together;
+            scope.spawn(move || run(number, together));
+        });
+    });
+}
+
+/// Buffers keep their context, a context its driver, and that its instance.
+#[test]
+fn objects_keep_their_instance() {
+    let instance = InstanceOptions::new().memory(1 << 20).start().unwrap();
+    let stream = context(&instance).new_stream().unwrap();
+    drop(instance);
+    let buffer = DeviceBuffer::from_host(&stream, &[1_u8, 2, 3]).unwrap();
+    assert_eq!(buffer.to_host_vec(&stream).unwrap(), [1, 2, 3]);
+    let error = DeviceBuffer::<u8>::zeroed(&stream, 2 << 20).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+}
+
+/// Far more than there can be at a time: each ends with the last object, on whatever thread.
+#[test]
+fn instances_end_with_their_contexts() {
+    for number in 0..64 {
+        let instance = InstanceOptions::new().patience(Duration::from_secs(60)).start().unwrap();
+        let stream = context(&instance).new_stream().unwrap();
+        drop(instance);
+        let module = stream.context().load_module(FILL).unwrap();
+        assert_eq!(fill(&module, &stream, N, number).unwrap(), [number; N as usize]);
+        stream.call_host(|| {}).unwrap();
+    }
+}
+
+/// References of safe code outlive a reset: the memory is there until the last object of the instance is gone.
+#[test]
+fn memory_that_the_host_reaches_outlives_a_reset() {
+    const LARGE: usize = 8 << 20;
+    let instance = Instance::new().unwrap();
+    let stream = context(&instance).new_stream().unwrap();
+    let pinned =
+        PinnedBuffer::from_slice(stream.context(), &vec![7_u8; LARGE], PinnedFlags::empty()).unwrap();
+    let mut managed = ManagedBuffer::<u8>::zeroed(&stream, LARGE, ManagedAttach::Global).unwrap();
+    let (seen, written) = (pinned.as_slice().unwrap(), managed.as_mut_slice().unwrap());
+    instance.reset().unwrap();
+    // Another one may be given what was free.
+    let other = vec![1_u8; LARGE];
+    written.fill(5);
+    assert!(seen.iter().all(|byte| *byte == 7) && written.iter().all(|byte| *byte == 5));
+    assert!(other.iter().all(|byte| *byte == 1));
+}
+
+#[test]
+fn objects_of_two_instances_do_not_meet() {
+    let (a, b) = (Instance::new().unwrap(), Instance::new().unwrap());
+    let (a, b) = (context(&a).new_stream().unwrap(), context(&b).new_stream().unwrap());
+    let buffer = DeviceBuffer::from_host(&a, &[1_u8, 2, 3]).unwrap();
+    assert!(buffer.to_host_vec(&b).unwrap_err().is_context_mismatch());
+}

@@ -2,19 +2,22 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `check` | the commands |
+//! | `interpose` | a program with the recorder as its driver, for `trace` and `check` |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
 //! | `failure` | what goes wrong, and the exit codes |
 
 mod bind;
+mod check;
 mod debug;
 mod doctor;
 mod failure;
 mod files;
 mod image;
 mod inspect;
+mod interpose;
 mod occupancy;
 mod output;
 mod run;
@@ -53,6 +56,8 @@ enum Command {
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
+    /// Run a program and report what it does wrong with the driver
+    Check(check::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +76,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
+        Command::Check(arguments) => check::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

@@ -1,15 +1,13 @@
 //! The functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`): programs built with
 //! `--default-stream per-thread` link against them, or ask for them with a flag.
 //!
-//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded as those.
+//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded or checked as those.
 
 #![allow(unsafe_code)] // Each passes on what its caller gave.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
-
-use crate::hooks;
 
 /// The stream that a per-thread function means.
 fn own(stream: CUstream) -> CUstream {
@@ -24,7 +22,7 @@ macro_rules! on_own_stream {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($before: $before_type,)* $stream: CUstream $(, $after: $after_type)*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
-            unsafe { hooks::$plain($($before,)* own($stream) $(, $after)*) }
+            unsafe { crate::$plain($($before,)* own($stream) $(, $after)*) }
         }
     )*};
 }
@@ -58,8 +56,8 @@ macro_rules! and_wait {
         pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
             unsafe {
-                match hooks::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
-                    CUresult::SUCCESS => hooks::cuStreamSynchronize(CU_STREAM_PER_THREAD),
+                match crate::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
+                    CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),
                     code => code,
                 }
             }
@@ -87,5 +85,5 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);
     // SAFETY: the caller keeps to the function's documented contract; the copy outlives the call.
-    unsafe { hooks::cuLaunchKernelEx(config, f, parameters, extra) }
+    unsafe { crate::cuLaunchKernelEx(config, f, parameters, extra) }
 }

@@ -1,22 +1,17 @@
-//! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the file `cuda-launch-recorder`) as its driver.
+//! `cuda-launch trace -- PROGRAM`: the program runs with the recorder as its driver, whose lines become a timeline.
 
-mod program;
 mod summary;
 
 use serde_json::Value;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::failure::{Exit, Failure, Tried};
+use crate::failure::{Failure, Tried};
 use crate::files;
+use crate::interpose::{self, Started};
 use crate::output::Outcome;
 use summary::Summary;
-
-/// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
-const RECORDER: &str = "cuda-launch-recorder";
 
 /// What `--help` ends with.
 const NOTES: &str = "\
@@ -33,132 +28,18 @@ pub(crate) struct Arguments {
     /// The timeline
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
-    /// system, emulator, or the path of a libcuda [default: the system's if it has
-    /// a device, else the emulator]
-    #[arg(long)]
-    driver: Option<String>,
-    /// The recorder [default: cuda-launch-recorder, beside this program]
-    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER", hide_env_values = true)]
-    recorder: Option<PathBuf>,
-    /// The program and its arguments
-    #[arg(last = true, required = true)]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    started: Started,
 }
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
-    let recorder = recorder(arguments.recorder.as_deref())?;
-    let driver = driver(arguments.driver.as_deref())?;
+    let mut prepared = arguments.started.prepare(json)?;
     files::try_to_write(&arguments.output)?;
-    let folder = Folder::new(&recorder)?;
-    let lines = folder.0.join("lines");
-    let ended = program::run(&mut command(arguments, json, &recorder, &driver, &folder.0)?)?;
+    let lines = prepared.lines();
+    let ended = interpose::run(prepared.command.env("CUDA_LAUNCH_TRACE_FILE", &lines))?;
     let summary = convert(&lines, &arguments.output)?;
     let (text, answer) = summary.show(&arguments.output, ended);
     Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
-}
-
-/// Beside this program, where cargo builds and installs it.
-fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(RECORDER));
-    let candidates = given.map(Path::to_owned).or(beside);
-    let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
-    found.ok_or_else(|| {
-        Failure::new(
-            Exit::File,
-            format!(
-                "the recorder `{RECORDER}` is not beside this program: `cargo install cuda-launch-cli` installs both, \
-                 and `--recorder FILE` names another place"
-            ),
-        )
-    })
-}
-
-/// The path of the driver that works: the recorder would find itself by the name.
-fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
-    let system = || cuda_launch::Driver::system().ok().and_then(|driver| driver.file());
-    match wish {
-        Some("system") => {
-            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none; `cuda-launch doctor` shows what was tried"))
-        }
-        Some(name) => Ok(name.into()),
-        None => match cuda_launch::diagnostics::doctor().serving().map(|serving| serving.source) {
-            Some(cuda_launch::diagnostics::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
-            Some(cuda_launch::diagnostics::DriverSource::Variable) => {
-                Ok(std::env::var_os("CUDA_LAUNCH_DRIVER").unwrap_or_default())
-            }
-            _ => Ok("emulator".into()),
-        },
-    }
-}
-
-/// A folder in which the recorder is called `libcuda.so.1`; gone at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(recorder: &Path) -> Result<Self, Failure> {
-        let folder = Self(Self::make()?);
-        let link = folder.0.join("libcuda.so.1");
-        #[cfg(unix)]
-        std::os::unix::fs::symlink(recorder, &link)
-            .map_err(|error| Failure::io(Tried::Write, &link, &error))?;
-        #[cfg(not(unix))]
-        let _ = (recorder, link);
-        Ok(folder)
-    }
-
-    /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
-    fn make() -> Result<PathBuf, Failure> {
-        #[cfg_attr(not(unix), allow(unused_mut, reason = "the mode is Unix's"))]
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        let mut number = 0_u32;
-        loop {
-            let name = format!("cuda-launch-trace-{}-{number}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            match builder.create(&path) {
-                Ok(()) => return Ok(path),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Failure::io(Tried::Write, &path, &error)),
-            }
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left in a folder for temporary files harms nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The program, with the recorder before its driver.
-fn command(
-    arguments: &Arguments,
-    json: bool,
-    recorder: &Path,
-    driver: &OsString,
-    folder: &Path,
-) -> Result<Command, Failure> {
-    let (program, rest) = arguments.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
-    let mut path = folder.as_os_str().to_owned();
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
-        path.push(":");
-        path.push(before);
-    }
-    let mut command = Command::new(program);
-    command
-        .args(rest)
-        .env("LD_LIBRARY_PATH", path)
-        .env("CUDA_LAUNCH_DRIVER", recorder)
-        .env("CUDA_LAUNCH_TRACE_DRIVER", driver)
-        .env("CUDA_LAUNCH_TRACE_FILE", folder.join("lines"));
-    if json {
-        // Standard output has the answer, and nothing else.
-        command.stdout(Stdio::from(std::io::stderr()));
-    }
-    Ok(command)
 }
 
 /// The recorder's lines as one file that every reader of the format takes.

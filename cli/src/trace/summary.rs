@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::program::Ended;
+use crate::interpose::Ended;
 use crate::signature::demangled;
 use crate::style;
 use crate::table::{Columns, Table, count};

@@ -1,4 +1,4 @@
-//! The program that is traced, and signals: whoever ends it still gets the timeline of what it did.
+//! The program that is started, and signals: whoever ends it still gets what was seen until then.
 //!
 //! A signal of the terminal (^C) goes to the program too, as both are in the foreground; one that was sent to this process alone is
 //! handed on. Either way the program decides what it does, and this process waits for its end.
@@ -9,15 +9,15 @@ use crate::failure::{Failure, Tried};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
     /// The number of the signal that ended it.
-    pub(super) signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 impl Ended {
     /// As shells have it.
-    pub(super) fn exit_code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         let code = self.code.or(self.signal.map(|signal| 128 + signal));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
     }
@@ -34,7 +34,7 @@ impl From<ExitStatus> for Ended {
 }
 
 /// Starts it and waits for its end.
-pub(super) fn run(command: &mut Command) -> Result<Ended, Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<Ended, Failure> {
     #[cfg(unix)]
     signals::catch();
     let ended = command.spawn().and_then(|mut child| {

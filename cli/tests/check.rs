@@ -1,0 +1,131 @@
+//! `cuda-launch check`: each rule finds its fault in a C program over the driver API, and nothing in the twin that is right.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use cuda_harness::check::Rule;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::skip::or_skip;
+use support::{Run, finished, recorder, root, scratch, tool};
+
+/// A folder with the recorder under the driver's name, for programs that are linked with it.
+struct Programs {
+    recorder: PathBuf,
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// None on a machine without the recorder, or without a C compiler.
+    fn new(test: &str) -> Option<Self> {
+        let recorder = recorder()?;
+        let is_there = Command::new("cc").arg("--version").stdout(Stdio::null()).status().is_ok();
+        or_skip(is_there.then_some(()), "there is no C compiler")?;
+        let folder = scratch(test);
+        std::os::unix::fs::symlink(&recorder, folder.join("libcuda.so.1")).unwrap();
+        Some(Self { recorder, folder })
+    }
+
+    /// Compiles a program of `cli/tests/check`, with its fault or without.
+    fn compile(&self, name: &str, is_wrong: bool) -> PathBuf {
+        let source = root().join("cli/tests/check").join(format!("{name}.c"));
+        let program = self.folder.join(format!("{name}{}", if is_wrong { "-wrong" } else { "" }));
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-pthread"]);
+        cc.args(is_wrong.then_some("-DWRONG")).arg(source).arg("-o").arg(&program);
+        assert!(cc.arg("-L").arg(&self.folder).arg("-l:libcuda.so.1").status().unwrap().success(), "{name}");
+        program
+    }
+
+    fn check(&self, options: &[&str], program: &Path) -> (Run, Value) {
+        let mut command = tool();
+        command.args(["check", "--json", "--driver", "emulator"]).args(options);
+        command.arg("--recorder").arg(&self.recorder).arg("--").arg(program);
+        let run = finished(&command.output().unwrap());
+        let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
+        (run, answer)
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The rules that were broken.
+fn rules(answer: &Value) -> Vec<&str> {
+    answer["rules"].as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect()
+}
+
+/// Each rule with its program, the options that this needs, and words of the message.
+const FAULTS: &[(&str, &str, &[&str], &str)] = &[
+    (
+        "missing-arguments",
+        "missing_arguments",
+        &["--refuse"],
+        "of fill: kernelParams is null, and the kernel has 3 parameters",
+    ),
+    ("null-argument", "null_argument", &["--refuse"], "of fill: element 2 of kernelParams is 0x0"),
+    (
+        "argument-packet",
+        "argument_packet",
+        &["--refuse"],
+        "has 12 bytes, and the kernel's parameters take 16",
+    ),
+    ("freed-pointer", "freed_pointer", &[], "argument 0 is memory#1, which call 7 freed"),
+    ("launch-dimensions", "launch_dimensions", &[], "the grid has no x: 0"),
+    ("block-size", "block_size", &[], "has 64 threads, and this kernel can have 32"),
+    (
+        "shared-memory",
+        "shared_memory",
+        &[],
+        "61440 bytes of dynamic shared memory, and this kernel can have 49152",
+    ),
+    ("null-handle", "null_handle", &[], "f is null, and has to be the handle of a function"),
+    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, and has to be a event"),
+    ("wrong-context", "wrong_context", &[], "uses event#1, which is of another context"),
+    ("dead-handle", "dead_handle", &[], "cuStreamQuery: uses stream#1, which call 10 ended"),
+    ("use-after-free", "use_after_free", &[], "cuMemcpyDtoH_v2: uses memory#1, which call 8 freed"),
+    ("double-free", "double_free", &[], "gives memory#1 back a second time; call 7 did before"),
+    ("sticky-fault", "sticky_fault", &[], "call 7: fill on the default stream"),
+    (
+        "leak",
+        "leak",
+        &[],
+        "2 of kind event were not given back: cuEventCreate made them, event#1 first, in call 6",
+    ),
+    (
+        "open-capture",
+        "open_capture",
+        &["--allow", "leak"],
+        "the capture that call 8, cuStreamBeginCapture_v2, began was not ended",
+    ),
+    (
+        "failed-call",
+        "failed_call",
+        &[],
+        "cuMemAlloc_v2 answered CUDA_ERROR_OUT_OF_MEMORY once, first in call 6",
+    ),
+];
+
+#[test]
+fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
+    let Some(programs) = Programs::new("check-faults") else { return };
+    let mut wrong = Vec::new();
+    for (rule, program, options, words) in FAULTS {
+        let (run, answer) = programs.check(options, &programs.compile(program, true));
+        let is_error = Rule::named(rule).unwrap().level().name() == "error";
+        let found = rules(&answer) == [*rule] && run.says(words) && run.code == i32::from(is_error);
+        if !found {
+            wrong.push(format!("{program}: {} {}{:#}", run.code, run.err, answer));
+        }
+        let (run, answer) = programs.check(options, &programs.compile(program, false));
+        if run.code != 0 || !rules(&answer).is_empty() {
+            wrong.push(format!("the twin of {program}: {} {}", run.code, run.err));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

@@ -1,0 +1,205 @@
+//! What happens in a call.
+//!
+//! No lock is held while the driver behind or the listener runs.
+//!
+//! Relies on: the caller keeps the contract of the function that it calls, as far as the driver asks for it.
+#![allow(unsafe_code)]
+
+use super::Inner;
+use super::ends::is_probe;
+use super::rule::{Finding, Level, Rule};
+use super::state::State;
+use crate::decode;
+use crate::effects::Doing;
+use crate::functions::{Function, Plain, Type};
+use crate::intercept::Layer;
+use crate::kind::Kind;
+use crate::launch::Raw;
+use crate::ledger::{Mistake, Problem};
+use crate::procs;
+use cuda_driver_sys::{CUresult, Driver};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+
+/// A call as all parts of the check know it.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'call> {
+    pub(super) number: usize,
+    pub(super) function: &'static Function,
+    pub(super) words: &'call [u64],
+    /// The context that is current.
+    pub(super) context: u64,
+}
+
+impl Call<'_> {
+    pub(super) fn word(&self, number: usize) -> u64 {
+        self.words.get(number).copied().unwrap_or(0)
+    }
+
+    pub(super) fn finding(&self, rule: Rule, message: String) -> Finding {
+        Finding { rule, call: self.number, function: self.function.name, kernel: None, message }
+    }
+
+    fn doing(&self) -> Doing<'_> {
+        Doing { number: self.number, function: self.function, words: self.words, context: self.context }
+    }
+}
+
+impl Layer for Inner {
+    unsafe fn call(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        if self.is_off.load(Ordering::Acquire) {
+            return base(&self.base);
+        }
+        let context = self.current();
+        let mut state = self.lock();
+        state.count += 1;
+        let call = Call { number: state.count, function, words, context };
+        let mut findings = handles(&call, &state);
+        // SAFETY: 1: duty 1.
+        let raw = unsafe { Raw::of(function, words) };
+        let launched = raw.as_ref().map(|raw| (raw.function, raw.stream));
+        let (undo, problems) = call.doing().before(&mut state.objects, launched);
+        drop(state);
+        // What the driver refuses for it is told of after its answer.
+        let (foreign, problems): (Vec<Problem>, Vec<Problem>) =
+            problems.into_iter().partition(|problem| problem.mistake == Mistake::WrongContext);
+        findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
+        // SAFETY: 1: duty 1.
+        let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
+        findings.retain(|finding| self.is_wanted(finding));
+        findings.iter().for_each(|finding| self.tell(finding));
+        let is_refused = self.options.refuses
+            && launch.is_some()
+            && findings.iter().any(|finding| finding.rule.level() == Level::Error);
+        if is_refused {
+            call.doing().refused(&mut self.lock().objects, undo);
+            return CUresult::CUDA_ERROR_INVALID_VALUE;
+        }
+        let answer = base(&self.base);
+        if answer == CUresult::SUCCESS {
+            // SAFETY: 1: duty 1, and it succeeded.
+            unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
+        }
+        let mut later = Vec::new();
+        let mut state = self.lock();
+        if answer == CUresult::SUCCESS {
+            // SAFETY: 1: duty 1, and it succeeded.
+            let results = unsafe { decode::results(function, words) };
+            call.doing().done(&mut state.objects, &results);
+            self.succeeded(&call, &mut state, launch);
+        } else {
+            if !answer.is_sticky() {
+                call.doing().refused(&mut state.objects, undo);
+            }
+            later.extend(self.failed(&call, &mut state, answer));
+            let told = foreign.iter().filter(|_| !state.is_green);
+            later.extend(told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))));
+        }
+        drop(state);
+        later.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
+        answer
+    }
+}
+
+impl Inner {
+    /// The calling thread's context.
+    fn current(&self) -> u64 {
+        let mut context = null_mut();
+        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
+            CUresult::SUCCESS => context.expose_provenance() as u64,
+            _ => 0,
+        }
+    }
+
+    /// A mistake with an object. Where memory is concerned the driver has the last word: another way than those that are seen here may
+    /// have led to new memory at the address.
+    fn problem(&self, call: &Call<'_>, problem: &Problem) -> Option<Finding> {
+        let rule = match problem.mistake {
+            Mistake::DoubleFree => Rule::DoubleFree,
+            Mistake::DeadHandle => Rule::DeadHandle,
+            Mistake::DeadMemory => Rule::UseAfterFree,
+            Mistake::WrongContext => return None,
+        };
+        if matches!(problem.object.kind().family(), Kind::Memory) {
+            let parameters = call.function.parameters.iter().zip(call.words);
+            let mut addresses =
+                parameters.filter(|(parameter, _)| parameter.ty == Type::Plain(Plain::Memory));
+            if addresses.all(|(_, word)| self.is_memory(*word)) {
+                return None;
+            }
+        }
+        Some(call.finding(rule, words_of(problem)))
+    }
+
+    /// An answer that is an error.
+    fn failed(&self, call: &Call<'_>, state: &mut State, answer: CUresult) -> Option<Finding> {
+        if answer.is_sticky() {
+            let is_first = state.fault.replace(answer).is_none();
+            return is_first.then(|| call.finding(Rule::StickyFault, fault(state, answer)));
+        }
+        if !is_probe(call.function.name, answer) {
+            let (times, _) = state.failed.entry((call.function.name, answer.0)).or_insert((0, call.number));
+            *times += 1;
+        }
+        None
+    }
+}
+
+/// The problem in words, without the call that has it.
+fn words_of(problem: &Problem) -> String {
+    let text = problem.to_string();
+    let start = format!("call {}, {}, ", problem.call, problem.function);
+    text.strip_prefix(&start).unwrap_or(&text).to_owned()
+}
+
+/// A fault with the launches that may have it.
+fn fault(state: &State, answer: CUresult) -> String {
+    let name = answer.name().unwrap_or("an error");
+    let mut text = format!("{name}: a kernel faulted, and no call works any more; ");
+    if state.launches.is_empty() {
+        return text + "no launch was seen that had not completed";
+    }
+    text += "launches that had not completed:";
+    for launched in &state.launches {
+        text += &format!("\n    call {}: {} on {}", launched.call, launched.kernel.name, launched.stream);
+    }
+    text
+}
+
+/// Handles that are null, no addresses, or those of something else.
+fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
+    let parameters = call.function.parameters.iter().zip(call.words);
+    let finding =
+        |(parameter, word): (&crate::functions::Parameter, &u64)| {
+            let Type::Plain(Plain::Handle(kind)) = parameter.ty else { return None };
+            let other = match kind {
+                Kind::Event => Kind::Stream,
+                Kind::Stream if *word > 2 => Kind::Event,
+                Kind::Function | Kind::Module => Kind::Stream,
+                _ => return None,
+            };
+            let name = parameter.name;
+            if *word == 0 {
+                return Some(call.finding(
+                    Rule::NullHandle,
+                    format!("{name} is null, and has to be the handle of a {kind}"),
+                ));
+            }
+            let live = |kind: Kind| {
+                let object = state.objects.find(kind, *word).and_then(|place| state.objects.at(place));
+                object.filter(|object| object.is_live()).map(|object| object.name)
+            };
+            if live(kind).is_some() {
+                return None;
+            }
+            let object = live(other)?;
+            Some(call.finding(Rule::WrongHandle, format!("{name} is {object}, and has to be a {kind}")))
+        };
+    parameters.filter_map(finding).collect()
+}

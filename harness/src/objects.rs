@@ -123,6 +123,15 @@ impl Objects {
         (offset < object.bytes.max(1)).then_some((*place, offset))
     }
 
+    /// The live memory that ends before an address, and how many bytes are between them.
+    #[cfg(feature = "check")]
+    pub(crate) fn memory_before(&self, address: u64) -> Option<(&Object, u64)> {
+        let (start, place) = self.ranges.range(..=address).next_back()?;
+        let object = self.at(*place).filter(|object| object.is_live())?;
+        let between = address.checked_sub(start.checked_add(object.bytes)?)?;
+        Some((object, between))
+    }
+
     pub(crate) fn make(&mut self, new: New) -> Place {
         let place = self.all.len();
         if let Some(before) = self.latest.insert((new.kind.family(), new.address), place) {

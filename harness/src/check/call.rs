@@ -7,8 +7,10 @@
 
 use super::Inner;
 use super::ends::is_probe;
+use super::image::Image;
 use super::rule::{Finding, Level, Rule};
 use super::state::State;
+use super::work::stream_of;
 use crate::decode;
 use crate::effects::Doing;
 use crate::functions::{Function, Plain, Type};
@@ -17,8 +19,9 @@ use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
 use crate::procs;
-use cuda_driver_sys::{CUresult, Driver};
-use std::ptr::null_mut;
+use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A call as all parts of the check know it.
@@ -91,7 +94,14 @@ impl Layer for Inner {
             // SAFETY: 1: duty 1, and it succeeded.
             let results = unsafe { decode::results(function, words) };
             call.doing().done(&mut state.objects, &results);
-            self.succeeded(&call, &mut state, launch);
+            let made = results.first().map_or(0, |(_, word)| *word);
+            // SAFETY: 1: duty 1, and it succeeded.
+            unsafe { succeeded(&call, &mut state, made) };
+            let is_capturing = state.captures > 0;
+            drop(state);
+            let is_captured = is_capturing && stream_of(&call).is_some_and(|stream| self.is_captured(stream));
+            later = self.give(&call, launch, made, is_captured);
+            state = self.lock();
         } else {
             if !answer.is_sticky() {
                 call.doing().refused(&mut state.objects, undo);
@@ -99,6 +109,9 @@ impl Layer for Inner {
             later.extend(self.failed(&call, &mut state, answer));
             let told = foreign.iter().filter(|_| !state.is_green);
             later.extend(told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))));
+        }
+        if function.name == "cuStreamEndCapture" {
+            state.captures = state.captures.saturating_sub(1);
         }
         drop(state);
         later.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
@@ -115,6 +128,16 @@ impl Inner {
             CUresult::SUCCESS => context.expose_provenance() as u64,
             _ => 0,
         }
+    }
+
+    /// Whether a stream is captured: then it gives nothing to a device.
+    fn is_captured(&self, stream: u64) -> bool {
+        let mut status = CUstreamCaptureStatus(0);
+        // SAFETY: the place is good for a status; the stream is one that the driver has just taken.
+        let answer = unsafe {
+            self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
+        };
+        answer != CUresult::SUCCESS || status.0 != 0
     }
 
     /// A mistake with an object. Where memory is concerned the driver has the last word: another way than those that are seen here may
@@ -159,17 +182,47 @@ fn words_of(problem: &Problem) -> String {
 }
 
 /// A fault with the launches that may have it.
-fn fault(state: &State, answer: CUresult) -> String {
+fn fault(state: &mut State, answer: CUresult) -> String {
     let name = answer.name().unwrap_or("an error");
     let mut text = format!("{name}: a kernel faulted, and no call works any more; ");
-    if state.launches.is_empty() {
+    let launches = std::mem::take(&mut state.launches);
+    let mut open =
+        launches.iter().filter(|launched| launched.at.is_none_or(|at| !state.order.is_done(at))).peekable();
+    if open.peek().is_none() {
         return text + "no launch was seen that had not completed";
     }
     text += "launches that had not completed:";
-    for launched in &state.launches {
-        text += &format!("\n    call {}: {} on {}", launched.call, launched.kernel.name, launched.stream);
+    let open: Vec<_> =
+        open.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
+    for (call, kernel, stream) in open {
+        text += &format!("\n    call {call}: {kernel} on {}", state.stream_name(stream));
     }
     text
+}
+
+/// What a call that succeeded, and made an object of that handle, tells of the program.
+///
+/// # Safety
+///
+/// 1. It is a call that succeeded.
+unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
+    match call.function.name {
+        "cuGetErrorName" | "cuGetErrorString" => {
+            let asked = call.word(0) as u32;
+            state.failed.retain(|(_, code), _| *code != asked);
+        }
+        "cuGetExportTable" => state.is_runtime = true,
+        "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
+        name if name.contains("Load") => {
+            // SAFETY: 1: duty 1.
+            let image = unsafe { Image::loaded(call) };
+            let kind = if name.starts_with("cuLibrary") { Kind::Library } else { Kind::Module };
+            if let Some((place, image)) = state.objects.find(kind, made).zip(image) {
+                state.images.insert(place, Arc::new(image));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Handles that are null, no addresses, or those of something else.

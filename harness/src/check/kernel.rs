@@ -3,19 +3,26 @@
 //! Relies on: a function is asked for only where the driver gave its handle to the program, and it has not ended.
 #![allow(unsafe_code)]
 
+use super::image::Image;
+use super::walk::Program;
 use crate::kernel;
 use cuda_driver_sys::{
     CUdevice_attribute as Device, CUfunction, CUfunction_attribute as Of, CUresult, Driver,
 };
 use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::Arc;
 
 /// A kernel.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Kernel {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Offset and size of each parameter, where somebody can say.
     pub(super) parameters: Option<Vec<(usize, usize)>>,
     pub(super) limits: Option<Limits>,
+    /// What its threads do, where the image has PTX.
+    pub(super) program: Option<Program>,
+    /// Whether threads of the device may use any memory of the host.
+    pub(super) sees_host: bool,
 }
 
 /// How large a launch may be.
@@ -32,16 +39,27 @@ pub(super) struct Limits {
 }
 
 impl Kernel {
-    /// Asks the driver.
-    pub(super) fn ask(driver: &Driver, handle: u64, of_library: bool) -> Kernel {
+    /// One of which only the handle is known.
+    pub(super) fn unknown(handle: u64) -> Kernel {
+        let name = format!("kernel {handle:#x}").into();
+        Kernel { name, parameters: None, limits: None, program: None, sees_host: true }
+    }
+
+    /// Asks the driver, and the image.
+    pub(super) fn ask(driver: &Driver, handle: u64, of_library: bool, image: Option<&Image>) -> Kernel {
         let asked = kernel::Kernel::ask(driver, handle, of_library);
         let function = if of_library { function_of(driver, handle) } else { Some(handle) };
         let device = device(driver);
         let attribute = |which: Device| device.and_then(|device| of_device(driver, device, which));
+        let unknown = Kernel::unknown(handle);
+        let program = image.zip(asked.name.as_deref()).and_then(|(image, name)| image.program(name));
+        let declared = program.as_ref().map(|program| program.parameters.clone());
         Kernel {
-            name: asked.name.unwrap_or_else(|| format!("kernel {handle:#x}")),
-            parameters: asked.parameters,
+            name: asked.name.map_or(unknown.name, Into::into),
+            parameters: asked.parameters.or(declared),
             limits: function.and_then(|function| limits(driver, function, &attribute)),
+            program,
+            sees_host: attribute(Device::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != Some(0),
         }
     }
 

@@ -8,19 +8,26 @@
 //! | `rule`, `allow` | rules and findings; what is not to be reported |
 //! | `call` | what happens in a call |
 //! | `state` | what is remembered between calls |
-//! | `launch` | a launch: argument list, limits, handles, pointers |
-//! | `packet`, `limits`, `kernel` | the parts of that |
+//! | `launch` | a launch |
+//! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
+//! | `kernel`, `image`, `walk` | what is known of a kernel: from the driver, and from its PTX |
+//! | `work`, `order` | what calls give to streams, and which of it is ordered |
 //! | `ends` | what is left at the end |
 
 mod allow;
 mod call;
 mod ends;
+mod image;
 mod kernel;
 mod launch;
 mod limits;
+mod order;
 mod packet;
+mod pointers;
 mod rule;
 mod state;
+mod walk;
+mod work;
 
 pub use allow::Allow;
 pub use rule::{Finding, Level, Rule};

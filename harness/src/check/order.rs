@@ -1,0 +1,257 @@
+//! Which work is done before which other begins: a clock for each stream, and one for the host.
+//!
+//! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
+//! it is taken to: then a race is not seen, but none is made up. The host is one: what a thread waited for, all threads know.
+
+use crate::objects::Place;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Which stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stream {
+    /// The default stream of a context.
+    Legacy(u64),
+    /// The default stream of a thread, in a context.
+    OfThread(u64, usize),
+    /// One that was made, in a context.
+    Made(Place, u64),
+}
+
+/// How much of the work of each lane.
+type Clock = Vec<u64>;
+
+/// Accesses to one allocation that are remembered.
+const MOST_ACCESSES: usize = 64;
+
+/// A stream, or one after another: what is destroyed leaves its lane to the next.
+#[derive(Default)]
+struct Lane {
+    clock: Clock,
+    count: u64,
+    context: u64,
+    /// It waits for the default stream of its context, and that for it.
+    is_blocking: bool,
+    is_legacy: bool,
+}
+
+/// An access to a range of addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) writes: bool,
+    /// What made it: a call, and its kernel.
+    pub(super) call: usize,
+    pub(super) what: Arc<str>,
+    /// The stream's handle, for the report.
+    pub(super) stream: u64,
+    pub(super) at: Moment,
+}
+
+/// A piece of work: its lane, and its number there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    lane: usize,
+    count: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Order {
+    lanes: Vec<Lane>,
+    by_stream: HashMap<Stream, usize>,
+    /// Streams that are made so as not to wait for the default one.
+    apart: HashMap<Place, bool>,
+    spare: Vec<usize>,
+    /// What was done before each event was recorded.
+    events: HashMap<Place, Clock>,
+    /// Events that graphs record too, and whether any may be one.
+    foreign: HashSet<Place>,
+    all_foreign: bool,
+    /// What the host has waited for.
+    host: Clock,
+    memory: HashMap<Place, Vec<Access>>,
+}
+
+fn join(clock: &mut Clock, other: &[u64]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
+    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+}
+
+fn at(clock: &[u64], lane: usize) -> u64 {
+    clock.get(lane).copied().unwrap_or(0)
+}
+
+impl Order {
+    /// A stream was made.
+    pub(super) fn made(&mut self, stream: Place, is_apart: bool) {
+        self.apart.insert(stream, is_apart);
+    }
+
+    /// A stream goes: what it has runs on.
+    pub(super) fn gone(&mut self, stream: Place) {
+        self.apart.remove(&stream);
+        let of_it = |key: &Stream| matches!(key, Stream::Made(place, _) if *place == stream);
+        let keys: Vec<Stream> = self.by_stream.keys().copied().filter(of_it).collect();
+        self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
+    }
+
+    fn lane(&mut self, stream: Stream) -> usize {
+        if let Some(lane) = self.by_stream.get(&stream) {
+            return *lane;
+        }
+        let lane = self.spare.pop().unwrap_or_else(|| {
+            self.lanes.push(Lane::default());
+            self.lanes.len() - 1
+        });
+        let (context, is_blocking) = match stream {
+            Stream::Legacy(context) => (context, false),
+            Stream::OfThread(context, _) => (context, true),
+            Stream::Made(place, context) => (context, !self.apart.get(&place).copied().unwrap_or(false)),
+        };
+        if let Some(new) = self.lanes.get_mut(lane) {
+            (new.context, new.is_blocking) = (context, is_blocking);
+            new.is_legacy = matches!(stream, Stream::Legacy(_));
+        }
+        self.by_stream.insert(stream, lane);
+        lane
+    }
+
+    /// The lanes that wait for this one by themselves, and it for them.
+    fn joined(&self, lane: usize) -> Vec<usize> {
+        let Some(own) = self.lanes.get(lane) else { return Vec::new() };
+        let is_joined = |other: &Lane| {
+            other.context == own.context
+                && (own.is_legacy && other.is_blocking || own.is_blocking && other.is_legacy)
+        };
+        self.lanes.iter().enumerate().filter(|(_, other)| is_joined(other)).map(|(lane, _)| lane).collect()
+    }
+
+    /// Gives a stream a piece of work.
+    pub(super) fn work(&mut self, stream: Stream) -> Moment {
+        let lane = self.lane(stream);
+        let mut clock = self.host.clone();
+        for other in self.joined(lane) {
+            if let Some(other) = self.lanes.get(other) {
+                join(&mut clock, &other.clock);
+            }
+        }
+        let Some(own) = self.lanes.get_mut(lane) else { return Moment { lane, count: 0 } };
+        own.count += 1;
+        join(&mut own.clock, &clock);
+        if own.clock.len() <= lane {
+            own.clock.resize(lane + 1, 0);
+        }
+        if let Some(done) = own.clock.get_mut(lane) {
+            *done = own.count;
+        }
+        Moment { lane, count: own.count }
+    }
+
+    /// What is done once everything that a stream has now is done.
+    fn until(&mut self, stream: Stream) -> Clock {
+        let Moment { lane, .. } = self.work(stream);
+        self.lanes.get(lane).map(|lane| lane.clock.clone()).unwrap_or_default()
+    }
+
+    /// An event is recorded.
+    pub(super) fn record(&mut self, event: Place, stream: Stream) {
+        let clock = self.until(stream);
+        self.events.insert(event, clock);
+    }
+
+    /// An event is recorded by a graph, or while one is captured: when, is not known.
+    pub(super) fn record_elsewhere(&mut self, event: Option<Place>) {
+        match event {
+            Some(event) => {
+                self.foreign.insert(event);
+            }
+            None => self.all_foreign = true,
+        }
+    }
+
+    /// What an event stands for. One that was not seen to be recorded may have been in another way.
+    fn behind(&self, event: Place) -> Clock {
+        let known = self.events.get(&event).filter(|_| !self.all_foreign && !self.foreign.contains(&event));
+        known.cloned().unwrap_or_else(|| self.all())
+    }
+
+    /// A stream waits for an event.
+    pub(super) fn wait(&mut self, stream: Stream, event: Place) {
+        let Moment { lane, .. } = self.work(stream);
+        let clock = self.behind(event);
+        if let Some(own) = self.lanes.get_mut(lane) {
+            join(&mut own.clock, &clock);
+        }
+    }
+
+    /// A stream waits for something that may come behind anything.
+    pub(super) fn wait_for_all(&mut self, stream: Stream) {
+        let Moment { lane, .. } = self.work(stream);
+        let clock = self.all();
+        if let Some(own) = self.lanes.get_mut(lane) {
+            join(&mut own.clock, &clock);
+        }
+    }
+
+    fn all(&self) -> Clock {
+        self.lanes.iter().map(|lane| lane.count).collect()
+    }
+
+    /// The host knows that a stream's work is done.
+    pub(super) fn host_waits(&mut self, stream: Stream) {
+        let clock = self.until(stream);
+        join(&mut self.host, &clock);
+    }
+
+    /// The host knows that an event is.
+    pub(super) fn host_waits_for(&mut self, event: Place) {
+        let clock = self.behind(event);
+        join(&mut self.host, &clock);
+    }
+
+    /// The host knows that everything is done.
+    pub(super) fn host_waits_for_all(&mut self) {
+        let clock = self.all();
+        join(&mut self.host, &clock);
+    }
+
+    /// Whether the host knows that a piece of work is done.
+    pub(super) fn is_done(&self, moment: Moment) -> bool {
+        at(&self.host, moment.lane) >= moment.count
+    }
+
+    /// Notes an access to an allocation, and finds another that nothing orders before it.
+    pub(super) fn access(&mut self, memory: Place, new: &Access) -> Option<Access> {
+        let Order { lanes, host, memory: all, .. } = self;
+        let clock = lanes.get(new.at.lane).map(|lane| lane.clock.as_slice()).unwrap_or_default();
+        let is_before = |old: &Access| at(clock, old.at.lane) >= old.at.count;
+        let accesses = all.entry(memory).or_default();
+        accesses.retain(|old| {
+            let covers = new.start <= old.start && old.end <= new.end && (new.writes || !old.writes);
+            at(host, old.at.lane) < old.at.count && !(covers && is_before(old))
+        });
+        let races = |old: &&Access| {
+            old.start < new.end && new.start < old.end && (old.writes || new.writes) && !is_before(old)
+        };
+        let race = accesses.iter().find(races).cloned();
+        if accesses.len() >= MOST_ACCESSES {
+            accesses.remove(0);
+        }
+        accesses.push(new.clone());
+        race
+    }
+
+    /// An allocation is gone.
+    pub(super) fn freed(&mut self, memory: Place) {
+        self.memory.remove(&memory);
+    }
+
+    /// An event is gone.
+    pub(super) fn event_gone(&mut self, event: Place) {
+        self.events.remove(&event);
+        self.foreign.remove(&event);
+    }
+}

@@ -172,3 +172,16 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
+
+/// Programs that are right, and try to look wrong.
+const QUIET: &[&str] = &["quiet_slices", "quiet_threads", "quiet_memory", "quiet_orders", "quiet_contexts"];
+
+#[test]
+fn programs_that_are_right_are_not_reported() {
+    let Some(programs) = Programs::new("check-quiet") else { return };
+    for program in QUIET {
+        let (run, answer) = programs.check(&[], &programs.compile(program, false));
+        assert_eq!((run.code, rules(&answer)), (0, vec![]), "{program}: {}", run.err);
+        assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()), "{program}");
+    }
+}

@@ -174,7 +174,8 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
 }
 
 /// Programs that are right, and try to look wrong.
-const QUIET: &[&str] = &["quiet_slices", "quiet_threads", "quiet_memory", "quiet_orders", "quiet_contexts"];
+const QUIET: &[&str] =
+    &["quiet_slices", "quiet_threads", "quiet_memory", "quiet_orders", "quiet_captures", "quiet_contexts"];
 
 #[test]
 fn programs_that_are_right_are_not_reported() {

@@ -99,7 +99,8 @@ impl Layer for Inner {
             unsafe { succeeded(&call, &mut state, made) };
             let is_capturing = state.captures > 0;
             drop(state);
-            let is_captured = is_capturing && stream_of(&call).is_some_and(|stream| self.is_captured(stream));
+            let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
+            let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
             later = self.give(&call, launch, made, is_captured);
             state = self.lock();
         } else {

@@ -128,6 +128,12 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "cuMemFreeAsync frees memory#1 on stream#1, and cuMemsetD32Async of call 10 uses it on stream#2",
     ),
     (
+        "stream-race",
+        "per_thread",
+        &[],
+        "of fill: fill writes 4 bytes at memory#1 on stream#1, and cuMemsetD32Async of call 17 writes there on the per-thread stream",
+    ),
+    (
         "sticky-fault",
         "sticky_fault",
         &[],

@@ -39,11 +39,14 @@ impl Programs {
         program
     }
 
-    fn check(&self, options: &[&str], program: &Path) -> (Run, Value) {
+    fn run(&self, options: &[&str], program: &[&str]) -> Run {
         let mut command = tool();
-        command.args(["check", "--json", "--driver", "emulator"]).args(options);
-        command.arg("--recorder").arg(&self.recorder).arg("--").arg(program);
-        let run = finished(&command.output().unwrap());
+        command.args(options).args(["--driver", "emulator", "--recorder"]).arg(&self.recorder).arg("--");
+        finished(&command.args(program).output().unwrap())
+    }
+
+    fn check(&self, options: &[&str], program: &Path) -> (Run, Value) {
+        let run = self.run(&[&["check", "--json"], options].concat(), &[program.to_str().unwrap()]);
         let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
         (run, answer)
     }
@@ -191,4 +194,85 @@ fn programs_that_are_right_are_not_reported() {
         assert_eq!((run.code, rules(&answer)), (0, vec![]), "{program}: {}", run.err);
         assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()), "{program}");
     }
+}
+
+#[test]
+fn what_is_not_wanted_is_not_reported() {
+    let Some(programs) = Programs::new("check-options") else { return };
+    let (leak, race) = (programs.compile("leak", true), programs.compile("race_of_kernels", true));
+    let file = programs.folder.join("allowed");
+    std::fs::write(&file, "# known\nleak\n\n stream-race:fi* # ours\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (program, options, found) in [
+        (&leak, &["--level", "error"][..], &[][..]),
+        (&leak, &["--allow", "leak"], &[]),
+        (&leak, &["--allow", "stream-race"], &["leak"]),
+        (&leak, &["--allow-file", file], &[]),
+        (&race, &["--level", "error"], &["stream-race"]),
+        (&race, &["--allow", "stream-race:f*l"], &[]),
+        (&race, &["--allow", "stream-race:f*k"], &["stream-race"]),
+        (&race, &["--allow-file", file], &[]),
+    ] {
+        let (run, answer) = programs.check(options, program);
+        assert_eq!(rules(&answer), found, "{options:?} {}", run.err);
+        assert_eq!(run.code, i32::from(found == ["stream-race"]), "{options:?}");
+    }
+    std::fs::write(file, "leak\nleeks\n").unwrap();
+    let run = programs.run(&["check", "--allow-file", file], &["true"]);
+    assert!(run.code == 3 && run.says("line 2: `leeks` is no rule"), "{}", run.err);
+    for wrong in [["--allow", "leeks"], ["--level", "note"]] {
+        let run = programs.run(&[&["check"][..], &wrong].concat(), &["true"]);
+        assert_eq!(run.code, 2, "{}", run.err);
+    }
+}
+
+#[test]
+fn the_answer_is_a_file_too_and_counts_what_is_not_said() {
+    let Some(programs) = Programs::new("check-answer") else { return };
+    let file = programs.folder.join("found.json");
+    let often = programs.compile("often", true);
+    let run = programs.run(&["check", "-o", file.to_str().unwrap()], &[often.to_str().unwrap()]);
+    assert!(run.code == 1 && run.says("cuda-launch check: 10 errors, 0 warnings"), "{}", run.err);
+    assert_eq!(run.err.matches("error[launch-dimensions]: call ").count(), 3, "{}", run.err);
+    let answer: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(answer["schema"], "cuda-launch.check.1");
+    assert_eq!(answer["findings"].as_array().unwrap().len(), 3);
+    let rule = &answer["rules"][0];
+    assert_eq!((&rule["rule"], &rule["times"]), (&"launch-dimensions".into(), &10.into()));
+    let finding = &answer["findings"][0];
+    assert_eq!((&finding["kernel"], &finding["function"]), (&"fill".into(), &"cuLaunchKernel".into()));
+}
+
+/// Without the checks, as `trace` sees it.
+#[test]
+fn a_program_is_answered_the_same() {
+    let Some(programs) = Programs::new("check-same") else { return };
+    let program = programs.compile("answers", true);
+    let program = program.to_str().unwrap();
+    let timeline = programs.folder.join("trace.json");
+    let without = programs.run(&["trace", "-o", timeline.to_str().unwrap()], &[program]);
+    let with = programs.run(&["check"], &[program]);
+    assert_eq!(with.out, without.out);
+    assert!(with.out.lines().count() > 10 && with.code == 1, "{}", with.err);
+    assert_eq!(with.err.matches("error[double-free]").count(), 2, "{}", with.err);
+    // A program that fails keeps its code, also by a signal, and what was found until then is said.
+    let run = programs.run(&["check"], &[program, "abort"]);
+    assert!(run.code == 134 && run.says("signal 6 ended the program"), "{}", run.err);
+    assert!(run.says("error[double-free]") && run.says("it did not come to its end"), "{}", run.err);
+    let run = programs.run(&["check"], &["sh", "-c", "exit 7"]);
+    assert!(run.code == 7 && run.says("the program made no driver call"), "{}", run.err);
+}
+
+/// Without it the kernel runs, and faults.
+#[test]
+fn launches_that_break_a_rule_are_refused_where_that_is_asked() {
+    let Some(programs) = Programs::new("check-refuse") else { return };
+    let program = programs.compile("past_the_end", true);
+    let (_, answer) = programs.check(&["--refuse"], &program);
+    assert_eq!(rules(&answer), ["bad-pointer"]);
+    let (_, answer) = programs.check(&[], &program);
+    assert_eq!(rules(&answer), ["bad-pointer", "sticky-fault"]);
+    // What is allowed is not refused.
+    let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &program);
+    assert_eq!(rules(&answer), ["sticky-fault"]);
 }

@@ -164,17 +164,21 @@ impl Doing<'_> {
             })
         };
         // They may be asked what an address is.
-        let asks = self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
+        let asks = || self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
         let parameters = self.function.parameters.iter().enumerate().filter(|(at, _)| !ends(*at));
         let problem = |(at, parameter): (usize, &crate::functions::Parameter)| {
             let word = self.word(at);
             let (place, mistake) = match parameter.ty {
                 Type::Plain(Plain::Handle(kind)) => (objects.find(kind, word)?, Mistake::DeadHandle),
-                Type::Plain(Plain::Memory) if !asks => (objects.memory_at(word)?.0, Mistake::DeadMemory),
+                Type::Plain(Plain::Memory) => (objects.memory_at(word)?.0, Mistake::DeadMemory),
                 _ => return None,
             };
             let is_live = objects.at(place).is_none_or(|object| object.is_live());
-            if is_live { None } else { self.problem(objects, place, mistake) }
+            if is_live || (mistake == Mistake::DeadMemory && asks()) {
+                None
+            } else {
+                self.problem(objects, place, mistake)
+            }
         };
         parameters.filter_map(problem).collect()
     }

@@ -19,6 +19,7 @@ use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
 use crate::procs;
+use crate::rules::Effect;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
@@ -84,7 +85,7 @@ impl Layer for Inner {
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
         let answer = base(&self.base);
-        if answer == CUresult::SUCCESS {
+        if answer == CUresult::SUCCESS && launch.is_none() {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
         }
@@ -95,8 +96,10 @@ impl Layer for Inner {
             let results = unsafe { decode::results(function, words) };
             call.doing().done(&mut state.objects, &results);
             let made = results.first().map_or(0, |(_, word)| *word);
-            // SAFETY: 1: duty 1, and it succeeded.
-            unsafe { succeeded(&call, &mut state, made) };
+            if launch.is_none() {
+                // SAFETY: 1: duty 1, and it succeeded.
+                unsafe { succeeded(&call, &mut state, made) };
+            }
             let is_capturing = state.captures > 0;
             drop(state);
             let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
@@ -214,7 +217,7 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
         }
         "cuGetExportTable" => state.is_runtime = true,
         "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
-        name if name.contains("Load") => {
+        name if call.function.effects.iter().any(loads) => {
             // SAFETY: 1: duty 1.
             let image = unsafe { Image::loaded(call) };
             let kind = if name.starts_with("cuLibrary") { Kind::Library } else { Kind::Module };
@@ -224,6 +227,10 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
         }
         _ => {}
     }
+}
+
+fn loads(effect: &Effect) -> bool {
+    matches!(effect, Effect::Makes(Kind::Module | Kind::Library, ..))
 }
 
 /// Handles that are null, no addresses, or those of something else.

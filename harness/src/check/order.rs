@@ -3,7 +3,7 @@
 //! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
 //! it is taken to: then a race is not seen, but none is made up. The host is one: what a thread waited for, all threads know.
 
-use crate::objects::Place;
+use crate::objects::{Place, Quick};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(super) struct Moment {
 #[derive(Default)]
 pub(super) struct Order {
     lanes: Vec<Lane>,
-    by_stream: HashMap<Stream, usize>,
+    by_stream: HashMap<Stream, usize, Quick>,
     /// Streams that are made so as not to wait for the default one.
     apart: HashMap<Place, bool>,
     spare: Vec<usize>,
@@ -70,7 +70,7 @@ pub(super) struct Order {
     all_foreign: bool,
     /// What the host has waited for.
     host: Clock,
-    memory: HashMap<Place, Vec<Access>>,
+    memory: HashMap<Place, Vec<Access>, Quick>,
 }
 
 fn join(clock: &mut Clock, other: &[u64]) {
@@ -121,7 +121,9 @@ impl Order {
 
     /// The lanes that wait for this one by themselves, and it for them.
     fn joined(&self, lane: usize) -> Vec<usize> {
-        let Some(own) = self.lanes.get(lane) else { return Vec::new() };
+        let Some(own) = self.lanes.get(lane).filter(|own| own.is_legacy || own.is_blocking) else {
+            return Vec::new();
+        };
         let is_joined = |other: &Lane| {
             other.context == own.context
                 && (own.is_legacy && other.is_blocking || own.is_blocking && other.is_legacy)
@@ -229,16 +231,26 @@ impl Order {
         let clock = lanes.get(new.at.lane).map(|lane| lane.clock.as_slice()).unwrap_or_default();
         let is_before = |old: &Access| at(clock, old.at.lane) >= old.at.count;
         let accesses = all.entry(memory).or_default();
-        accesses.retain(|old| {
-            let covers = new.start <= old.start && old.end <= new.end && (new.writes || !old.writes);
-            at(host, old.at.lane) < old.at.count && !(covers && is_before(old))
-        });
-        let races = |old: &&Access| {
-            old.start < new.end && new.start < old.end && (old.writes || new.writes) && !is_before(old)
-        };
-        let race = accesses.iter().find(races).cloned();
+        let mut race = None;
+        let mut number = accesses.len();
+        while number > 0 {
+            number -= 1;
+            let Some(old) = accesses.get(number) else { continue };
+            if old.start >= new.end || new.start >= old.end {
+                continue;
+            }
+            let is_before = is_before(old);
+            if !is_before && (old.writes || new.writes) {
+                race = Some(old.clone());
+            }
+            // Who is ordered behind the new one is behind the old one, too.
+            if is_before && new.start <= old.start && old.end <= new.end && (new.writes || !old.writes) {
+                accesses.swap_remove(number);
+            }
+        }
         if accesses.len() >= MOST_ACCESSES {
-            accesses.remove(0);
+            accesses.retain(|old| at(host, old.at.lane) < old.at.count);
+            accesses.truncate(MOST_ACCESSES - 1);
         }
         accesses.push(new.clone());
         race

@@ -5,7 +5,7 @@ use super::kernel::Kernel;
 use super::order::{Moment, Order};
 use crate::decode;
 use crate::kind::Kind;
-use crate::objects::{Objects, Place};
+use crate::objects::{Objects, Place, Quick};
 use crate::value::Value;
 use cuda_driver_sys::CUresult;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) count: usize,
     pub(super) objects: Objects,
     /// By the function's object and the context.
-    pub(super) kernels: HashMap<(Place, u64), Arc<Kernel>>,
+    pub(super) kernels: HashMap<(Place, u64), Arc<Kernel>, Quick>,
     /// Of modules and libraries.
     pub(super) images: HashMap<Place, Arc<Image>>,
     pub(super) order: Order,

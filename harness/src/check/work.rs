@@ -278,15 +278,19 @@ impl Inner {
         is_captured: bool,
     ) -> Vec<Finding> {
         let state = &mut *self.lock();
-        state.forget(call, made);
+        if launch.is_none() {
+            state.forget(call, made);
+        }
         if is_captured {
             state.captured(call, launch);
             return Vec::new();
         }
-        match (launch, Piece::of(call)) {
-            (Some(launch), _) => state.launched_on(call, launch),
-            (None, Some(piece)) => state.copied(call, &piece),
-            (None, None) => state.ordered(call, stream_of(call), made),
+        if let Some(launch) = launch {
+            return state.launched_on(call, launch);
+        }
+        match Piece::of(call) {
+            Some(piece) => state.copied(call, &piece),
+            None => state.ordered(call, stream_of(call), made),
         }
     }
 }

@@ -7,8 +7,8 @@ use super::{Program, STEPS, Size, Touch};
 #[derive(Clone, Copy)]
 struct Known {
     bits: u64,
-    /// The parameter that it was made of.
-    parameter: Option<usize>,
+    /// The offset of the parameter that it was made of.
+    parameter: Option<u32>,
 }
 
 impl Program {
@@ -84,7 +84,12 @@ impl Thread<'_> {
             What::Touch { base, offset, bytes, how } => {
                 let known = self.value(*base)?;
                 let address = known.bits.wrapping_add_signed(*offset);
-                return Some(Touch { address, bytes: *bytes, how: *how, parameter: known.parameter });
+                return Some(Touch {
+                    address,
+                    bytes: *bytes,
+                    how: *how,
+                    parameter: known.parameter.map(|offset| offset as usize),
+                });
             }
             What::Forget(_) | What::Jump(_) | What::Stop => self.forget(what),
         }
@@ -95,26 +100,33 @@ impl Thread<'_> {
         let mut word = [0; 8];
         let from = self.block.get(offset..offset.checked_add(bytes)?)?;
         word.get_mut(..bytes)?.copy_from_slice(from);
-        Some(Known { bits: u64::from_le_bytes(word), parameter: (bytes == 8).then_some(offset) })
+        Some(Known {
+            bits: u64::from_le_bytes(word),
+            parameter: u32::try_from(offset).ok().filter(|_| bytes == 8),
+        })
     }
 
     fn compute(&self, how: Compute, of: Int, from: [Value; 3]) -> Option<Known> {
-        let [a, b, c] = from.map(|value| self.value(value));
+        let [a, b, c] = from;
         if how == Compute::Select {
-            let chosen = if c?.bits & 1 == 1 { a } else { b }?;
+            let chosen = self.value(if self.value(c)?.bits & 1 == 1 { a } else { b })?;
             return Some(Known { bits: cut(chosen.bits, of.bits), ..chosen });
         }
-        let (a, b) = (a?, b?);
+        let a = self.value(a)?;
+        if how == Compute::Copy {
+            return Some(Known { bits: cut(a.bits, of.bits), ..a });
+        }
+        let b = self.value(b)?;
         // The addend of a product, and nothing else, is an address.
         let (bits, made_of) = match how {
             Compute::MultiplyAdd | Compute::MultiplyAddWide => {
-                let c = c?;
+                let c = self.value(c)?;
                 let wide = how == Compute::MultiplyAddWide;
                 let bits = if wide { of.bits.saturating_mul(2) } else { of.bits };
                 let product = extend(a.bits, of).wrapping_mul(extend(b.bits, of));
                 (cut((product as u64).wrapping_add(c.bits), bits), c.parameter)
             }
-            Compute::Add | Compute::Sub | Compute::Copy | Compute::Convert(_) | Compute::And => {
+            Compute::Add | Compute::Sub | Compute::Convert(_) | Compute::And => {
                 (two(how, of, a.bits, b.bits)?, a.parameter.or(b.parameter))
             }
             _ => (two(how, of, a.bits, b.bits)?, None),
@@ -139,7 +151,6 @@ fn two(how: Compute, of: Int, a: u64, b: u64) -> Option<u64> {
     let (x, y) = (extend(a, of), extend(b, of));
     let truth = |is: bool| Some(u64::from(is));
     let result = match how {
-        Compute::Copy => x,
         Compute::Convert(from) => extend(a, from),
         Compute::Add => x + y,
         Compute::Sub => x - y,
@@ -166,7 +177,7 @@ fn two(how: Compute, of: Int, a: u64, b: u64) -> Option<u64> {
         Compute::LessOrEqual => return truth(x <= y),
         Compute::Greater => return truth(x > y),
         Compute::GreaterOrEqual => return truth(x >= y),
-        Compute::MultiplyAdd | Compute::MultiplyAddWide | Compute::Select => return None,
+        Compute::MultiplyAdd | Compute::MultiplyAddWide | Compute::Select | Compute::Copy => return None,
     };
     Some(cut(result as u64, of.bits))
 }

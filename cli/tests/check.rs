@@ -183,8 +183,15 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
 }
 
 /// Programs that are right, and try to look wrong.
-const QUIET: &[&str] =
-    &["quiet_slices", "quiet_threads", "quiet_memory", "quiet_orders", "quiet_captures", "quiet_contexts"];
+const QUIET: &[&str] = &[
+    "cost",
+    "quiet_slices",
+    "quiet_threads",
+    "quiet_memory",
+    "quiet_orders",
+    "quiet_captures",
+    "quiet_contexts",
+];
 
 #[test]
 fn programs_that_are_right_are_not_reported() {
@@ -275,4 +282,15 @@ fn launches_that_break_a_rule_are_refused_where_that_is_asked() {
     // What is allowed is not refused.
     let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &program);
     assert_eq!(rules(&answer), ["sticky-fault"]);
+}
+
+#[test]
+fn every_rule_has_its_program_and_its_row() {
+    let page = std::fs::read_to_string(root().join("docs/check.md")).unwrap();
+    for rule in Rule::ALL {
+        let row = format!("\n| `{rule}` | {} | ", rule.level().name());
+        assert!(page.contains(&row), "docs/check.md has no row {row}");
+        assert!(FAULTS.iter().any(|(name, ..)| *name == rule.name()), "{rule} has no program");
+    }
+    assert_eq!(page.matches("\n| `").count() - page.matches("\n| `-").count(), Rule::ALL.len());
 }

@@ -235,9 +235,9 @@ fn loads(effect: &Effect) -> bool {
 
 /// Handles that are null, no addresses, or those of something else.
 fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
-    let parameters = call.function.parameters.iter().zip(call.words);
     let finding =
-        |(parameter, word): (&crate::functions::Parameter, &u64)| {
+        |at: &usize| {
+            let (parameter, word) = (call.function.parameters.get(*at)?, &call.word(*at));
             let Type::Plain(Plain::Handle(kind)) = parameter.ty else { return None };
             let other = match kind {
                 Kind::Event => Kind::Stream,
@@ -262,5 +262,5 @@ fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
             let object = live(other)?;
             Some(call.finding(Rule::WrongHandle, format!("{name} is {object}, and has to be a {kind}")))
         };
-    parameters.filter_map(finding).collect()
+    call.function.uses.iter().filter_map(finding).collect()
 }

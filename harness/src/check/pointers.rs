@@ -101,10 +101,10 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
         How::Write => "writes",
         How::Shared => "uses",
     };
-    let number = parameter
-        .and_then(|offset| kernel.parameters.iter().flatten().position(|(start, _)| *start == offset));
-    let argument = number.map_or_else(String::new, |number| format!("argument {number}: "));
     let made = |rule, address, what: String| {
+        let mut parameters = kernel.parameters.iter().flatten();
+        let number = parameter.and_then(|offset| parameters.position(|(start, _)| *start == offset));
+        let argument = number.map_or_else(String::new, |number| format!("argument {number}: "));
         let message = format!("{argument}the {thread} thread {does} {bytes} bytes at {what}");
         Some(Suspect { rule, parameter, address, message })
     };

@@ -18,7 +18,9 @@ use crate::intercept::Layer;
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
+use crate::objects::New;
 use crate::procs;
+use crate::read;
 use crate::rules::Effect;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
@@ -62,6 +64,11 @@ impl Layer for Inner {
         let context = self.current();
         let mut state = self.lock();
         state.count += 1;
+        // Nothing works any more, and no answer tells anything.
+        if state.fault.is_some() {
+            drop(state);
+            return base(&self.base);
+        }
         let call = Call { number: state.count, function, words, context };
         let mut findings = handles(&call, &state);
         // SAFETY: 1: duty 1.
@@ -144,8 +151,8 @@ impl Inner {
         answer != CUresult::SUCCESS || status.0 != 0
     }
 
-    /// A mistake with an object. Where memory is concerned the driver has the last word: another way than those that are seen here may
-    /// have led to new memory at the address.
+    /// A mistake with an object, of a kind that is made only in ways that are seen here: otherwise there may be a new one with the handle.
+    /// Where memory is concerned the driver has the last word.
     fn problem(&self, call: &Call<'_>, problem: &Problem) -> Option<Finding> {
         let rule = match problem.mistake {
             Mistake::DoubleFree => Rule::DoubleFree,
@@ -153,15 +160,23 @@ impl Inner {
             Mistake::DeadMemory => Rule::UseAfterFree,
             Mistake::WrongContext => return None,
         };
-        if matches!(problem.object.kind().family(), Kind::Memory) {
-            let parameters = call.function.parameters.iter().zip(call.words);
-            let mut addresses =
-                parameters.filter(|(parameter, _)| parameter.ty == Type::Plain(Plain::Memory));
-            if addresses.all(|(_, word)| self.is_memory(*word)) {
-                return None;
+        let is_wrong = match problem.object.kind().family() {
+            Kind::Memory | Kind::HostMemory | Kind::Registration => {
+                let state = self.lock();
+                let is_it = |word: &&u64| {
+                    let object =
+                        state.objects.memory_at(**word).and_then(|(place, _)| state.objects.at(place));
+                    object.is_some_and(|object| object.name.is_of(problem.object))
+                };
+                let address = call.words.iter().find(is_it).copied();
+                drop(state);
+                address.is_some_and(|address| !self.is_memory(address))
             }
-        }
-        Some(call.finding(rule, words_of(problem)))
+            Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
+            Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,
+            _ => false,
+        };
+        is_wrong.then(|| call.finding(rule, words_of(problem)))
     }
 
     /// An answer that is an error.
@@ -214,6 +229,18 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
         "cuGetErrorName" | "cuGetErrorString" => {
             let asked = call.word(0) as u32;
             state.failed.retain(|(_, code), _| *code != asked);
+        }
+        "cuModuleEnumerateFunctions" | "cuLibraryEnumerateKernels" => {
+            let of_module = call.function.name == "cuModuleEnumerateFunctions";
+            let kind = if of_module { Kind::Function } else { Kind::Kernel };
+            for number in 0..call.word(1) as usize {
+                // SAFETY: 1: a list of that many handles, by duty 1.
+                let handle = unsafe { read::pointer(call.word(0), number) };
+                let known = state.objects.find(kind, handle).and_then(|place| state.objects.at(place));
+                if handle != 0 && known.is_none_or(|object| !object.is_live()) {
+                    state.objects.make(New::of(kind, handle, None));
+                }
+            }
         }
         "cuGetExportTable" => state.is_runtime = true,
         "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,

@@ -76,7 +76,8 @@ impl Inner {
         }
         let image = state.image_of(place);
         drop(state);
-        let kernel = Arc::new(Kernel::ask(&self.base, handle, of_library, image.as_deref()));
+        let ask = || Kernel::ask(&self.base, handle, of_library, image.as_deref());
+        let kernel = Arc::new(kernel::relaxed(&self.base, ask));
         self.lock().kernels.insert(key, kernel.clone());
         (kernel, of_library)
     }

@@ -46,6 +46,9 @@ use std::time::Duration;
 /// Findings of one rule in one function and kernel that are told of.
 const MOST_OF_A_PLACE: usize = 3;
 
+/// A rule, and where it was broken: the function and kernel.
+type Broken = (Rule, &'static str, Option<String>);
+
 /// What is told of each finding.
 type Listener = dyn Fn(&Finding) + Send + Sync;
 
@@ -174,7 +177,7 @@ struct Inner {
     listener: Box<Listener>,
     state: Mutex<State>,
     /// How often each rule was broken in a function and kernel.
-    told: Mutex<HashMap<(Rule, &'static str, Option<String>), usize>>,
+    told: Mutex<HashMap<Broken, usize>>,
     is_off: AtomicBool,
 }
 

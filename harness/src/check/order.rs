@@ -14,7 +14,7 @@ pub(super) enum Stream {
     Legacy(u64),
     /// The default stream of a thread, in a context.
     OfThread(u64, usize),
-    /// One that was made, in a context.
+    /// One that was made, in a context; 0 where that is not known.
     Made(Place, u64),
 }
 
@@ -125,7 +125,8 @@ impl Order {
             return Vec::new();
         };
         let is_joined = |other: &Lane| {
-            other.context == own.context
+            // 0 is a context that is not known.
+            (other.context == own.context || other.context == 0 || own.context == 0)
                 && (own.is_legacy && other.is_blocking || own.is_blocking && other.is_legacy)
         };
         self.lanes.iter().enumerate().filter(|(_, other)| is_joined(other)).map(|(lane, _)| lane).collect()

@@ -45,10 +45,9 @@ pub(super) unsafe fn arguments(
             );
             return Err((Rule::NullArgument, message));
         }
-        // SAFETY: 1: duty 1: an address of that many bytes.
-        let value = unsafe { read::block(argument, *size) };
         if let Some(place) = block.get_mut(*offset..offset + size) {
-            place.copy_from_slice(&value);
+            // SAFETY: 1: duty 1: an address of that many bytes.
+            unsafe { read::into(argument, place) };
         }
     }
     Ok(block)

@@ -33,8 +33,8 @@ struct Piece {
 enum Waits {
     Never,
     Always,
-    /// If that address is in memory which the driver does not know: it is copied before the call returns.
-    UnlessKnown(u64),
+    /// If one of both is memory that is not known: where that is the host's, it is copied before the call returns.
+    IfUnknown,
 }
 
 impl Piece {
@@ -49,10 +49,10 @@ impl Piece {
         match call.function.name {
             "cuMemcpyHtoD_v2" | "cuMemcpyDtoH_v2" | "cuMemcpy" => copy(0, Waits::Always),
             "cuMemcpyDtoD_v2" => copy(0, Waits::Never),
-            "cuMemcpyHtoDAsync_v2" => copy(stream, Waits::UnlessKnown(b)),
-            "cuMemcpyDtoHAsync_v2" => copy(stream, Waits::UnlessKnown(a)),
+            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoHAsync_v2" | "cuMemcpyAsync" => {
+                copy(stream, Waits::IfUnknown)
+            }
             "cuMemcpyDtoDAsync_v2" => copy(stream, Waits::Never),
-            "cuMemcpyAsync" => copy(stream, Waits::UnlessKnown(a)),
             "cuMemsetD8_v2" => fill(0, 1),
             "cuMemsetD16_v2" => fill(0, 2),
             "cuMemsetD32_v2" => fill(0, 4),
@@ -80,7 +80,7 @@ impl State {
             _ => {
                 let place = self.objects.meet(Kind::Stream, handle);
                 let context = self.objects.at(place).map_or(0, |object| object.context);
-                Stream::Made(place, if context == 0 { call.context } else { context })
+                Stream::Made(place, context)
             }
         }
     }
@@ -145,7 +145,10 @@ impl State {
         let waits = match piece.waits {
             Waits::Never => false,
             Waits::Always => true,
-            Waits::UnlessKnown(address) => self.objects.memory_at(address).is_none(),
+            Waits::IfUnknown => [Some(piece.writes), piece.reads]
+                .iter()
+                .flatten()
+                .any(|(start, _)| self.objects.memory_at(*start).is_none()),
         };
         if waits {
             self.order.host_waits(key);
@@ -248,6 +251,9 @@ impl State {
             "cuMemFree_v2" => place(Kind::Memory).into_iter().for_each(|memory| self.order.freed(memory)),
             "cuMemFreeHost" => {
                 place(Kind::HostMemory).into_iter().for_each(|memory| self.order.freed(memory))
+            }
+            "cuMemHostUnregister" => {
+                place(Kind::Registration).into_iter().for_each(|memory| self.order.freed(memory));
             }
             "cuStreamCreate" | "cuStreamCreateWithPriority" => {
                 // CU_STREAM_NON_BLOCKING

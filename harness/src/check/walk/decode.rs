@@ -124,11 +124,10 @@ impl<'t> Decoder<'t> {
         for statement in statements {
             match statement {
                 Statement::Instruction(instruction) => self.instruction(instruction)?,
+                // Two of one name are in two blocks: which one is meant is not followed.
+                Statement::Label(name) if self.labels.contains_key(name) => return None,
                 Statement::Label(name) => {
-                    // Two of one name are in two blocks: which one is meant is not followed.
-                    if self.labels.insert(name, self.ops.len()).is_some() {
-                        return None;
-                    }
+                    self.labels.insert(name, self.ops.len());
                 }
                 Statement::Variable(variable) if variable.space == Space::Reg => match variable.count {
                     Some(count) => {

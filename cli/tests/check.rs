@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::skip::or_skip;
-use support::{Run, finished, recorder, root, scratch, tool};
+use support::{Run, TOOL, finished, recorder, root, scratch, tool};
 
 /// A folder with the recorder under the driver's name, for programs that are linked with it.
 struct Programs {
@@ -87,8 +87,8 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         &[],
         "61440 bytes of dynamic shared memory, and this kernel can have 49152",
     ),
-    ("null-handle", "null_handle", &[], "f is null, and has to be the handle of a function"),
-    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, and has to be a event"),
+    ("null-handle", "null_handle", &[], "f is null, and has to be a function"),
+    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, and has to be an event"),
     ("wrong-context", "wrong_context", &[], "uses event#1, which is of another context"),
     ("dead-handle", "dead_handle", &[], "cuStreamQuery: uses stream#1, which call 10 ended"),
     ("use-after-free", "use_after_free", &[], "cuMemcpyDtoH_v2: uses memory#1, which call 8 freed"),
@@ -135,6 +135,12 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "per_thread",
         &[],
         "of fill: fill writes 4 bytes at memory#1 on stream#1, and cuMemsetD32Async of call 17 writes there on the per-thread stream",
+    ),
+    (
+        "wrong-handle",
+        "odd_handle",
+        &["--refuse"],
+        "of fill: hStream is 0x7, which is no handle, and has to be a stream",
     ),
     (
         "sticky-fault",
@@ -282,6 +288,40 @@ fn launches_that_break_a_rule_are_refused_where_that_is_asked() {
     // What is allowed is not refused.
     let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &program);
     assert_eq!(rules(&answer), ["sticky-fault"]);
+}
+
+/// The examples that cargo has built beside the tool: with all tests, or by `cargo build --examples`.
+#[test]
+fn the_examples_are_not_reported() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Path::new(TOOL).parent().unwrap().join("examples");
+    for (name, options) in [
+        ("vecadd", &[][..]),
+        ("raw", &[]),
+        ("builder", &[]),
+        ("typed", &[]),
+        ("graph", &[]),
+        ("everything", &[]),
+        // It has streams that live as long as the process.
+        ("async", &["--allow", "leak"]),
+    ] {
+        let Some(program) =
+            or_skip(Some(folder.join(name)).filter(|file| file.exists()), "examples are not built")
+        else {
+            continue;
+        };
+        let mut command = tool();
+        command
+            .args(["check", "--json", "--driver", "emulator"])
+            .args(options)
+            .arg("--recorder")
+            .arg(&recorder);
+        command.env("CUDA_LAUNCH_KERNEL_DIR", root().join("examples/kernels")).arg("--").arg(program);
+        let run = finished(&command.output().unwrap());
+        let answer: Value = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}", run.err));
+        assert_eq!((run.code, rules(&answer)), (0, vec![]), "{name}: {}", run.err);
+        assert!(answer["calls"].as_u64().unwrap() > 10, "{name}: {}", run.err);
+    }
 }
 
 #[test]

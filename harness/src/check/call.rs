@@ -7,13 +7,14 @@
 
 use super::Inner;
 use super::ends::is_probe;
+use super::handles::handles;
 use super::image::Image;
 use super::rule::{Finding, Level, Rule};
 use super::state::State;
 use super::work::stream_of;
 use crate::decode;
 use crate::effects::Doing;
-use crate::functions::{Function, Plain, Type};
+use crate::functions::Function;
 use crate::intercept::Layer;
 use crate::kind::Kind;
 use crate::launch::Raw;
@@ -258,36 +259,4 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
 
 fn loads(effect: &Effect) -> bool {
     matches!(effect, Effect::Makes(Kind::Module | Kind::Library, ..))
-}
-
-/// Handles that are null, no addresses, or those of something else.
-fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
-    let finding =
-        |at: &usize| {
-            let (parameter, word) = (call.function.parameters.get(*at)?, &call.word(*at));
-            let Type::Plain(Plain::Handle(kind)) = parameter.ty else { return None };
-            let other = match kind {
-                Kind::Event => Kind::Stream,
-                Kind::Stream if *word > 2 => Kind::Event,
-                Kind::Function | Kind::Module => Kind::Stream,
-                _ => return None,
-            };
-            let name = parameter.name;
-            if *word == 0 {
-                return Some(call.finding(
-                    Rule::NullHandle,
-                    format!("{name} is null, and has to be the handle of a {kind}"),
-                ));
-            }
-            let live = |kind: Kind| {
-                let object = state.objects.find(kind, *word).and_then(|place| state.objects.at(place));
-                object.filter(|object| object.is_live()).map(|object| object.name)
-            };
-            if live(kind).is_some() {
-                return None;
-            }
-            let object = live(other)?;
-            Some(call.finding(Rule::WrongHandle, format!("{name} is {object}, and has to be a {kind}")))
-        };
-    call.function.uses.iter().filter_map(finding).collect()
 }

@@ -51,7 +51,7 @@ impl Inner {
                 Err((rule, message)) => findings.push(call.finding(rule, message)),
             }
         }
-        for finding in findings.iter_mut().skip(before) {
+        for finding in findings.iter_mut() {
             finding.kernel = Some(kernel.name.to_string());
         }
         let records =

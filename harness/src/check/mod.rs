@@ -8,6 +8,7 @@
 //! | `rule`, `allow` | rules and findings; what is not to be reported |
 //! | `call` | what happens in a call |
 //! | `state` | what is remembered between calls |
+//! | `handles` | those that a call uses |
 //! | `launch` | a launch |
 //! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
 //! | `kernel`, `image`, `walk` | what is known of a kernel: from the driver, and from its PTX |
@@ -17,6 +18,7 @@
 mod allow;
 mod call;
 mod ends;
+mod handles;
 mod image;
 mod kernel;
 mod launch;

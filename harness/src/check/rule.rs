@@ -60,7 +60,7 @@ rules! {
     SharedMemory "shared-memory" Error "ask for less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before";
     /// A handle that is null or cannot be one.
     NullHandle "null-handle" Error "look at the answer of the call that was to make it";
-    /// A handle of something else.
+    /// A handle of something else, or a number that is none.
     WrongHandle "wrong-handle" Error "pass a handle of the kind that the parameter has";
     /// Objects of two contexts in one call.
     WrongContext "wrong-context" Error "use streams, events and functions in the context in which they were made";

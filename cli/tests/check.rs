@@ -143,6 +143,12 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "of fill: hStream is 0x7, which is no handle, and has to be a stream",
     ),
     (
+        "leak",
+        "per_thread_leak",
+        &[],
+        "memory#1 (256 bytes) was not given back: call 7, cuMemAlloc_v2, made it",
+    ),
+    (
         "sticky-fault",
         "sticky_fault",
         &[],

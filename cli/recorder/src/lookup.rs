@@ -111,6 +111,16 @@ checked! {
     "cuStreamBatchMemOp" 11070 cuStreamBatchMemOp_v2_ptsz;
 }
 
+/// Whether there may be a function of that name whose NULL stream is the thread's own.
+fn may_have_own(asked: &str) -> bool {
+    let starts = ["cuMemcpy", "cuMemset", "cuStream", "cuEventRecord", "cuLaunch", "cuGraphics"];
+    let lacks = ["cuStreamCreate", "cuStreamDestroy"];
+    asked.contains("Async")
+        || ["cuGraphUpload", "cuGraphInstantiateWithParams"].contains(&asked)
+        || starts.iter().any(|start| asked.starts_with(start))
+            && !lacks.iter().any(|start| asked.starts_with(start))
+}
+
 /// The export that stands in for what is asked, if there is one.
 fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void> {
     if asked == "cuGetProcAddress" && (11030..12000).contains(&version) {
@@ -144,8 +154,10 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
-    // What stands in calls the plain function, which the driver shall have.
-    let wanted = if own.is_some() { flags & !PER_THREAD } else { flags };
+    // What stands in calls the plain function, which the driver shall have. A function that has no other is the same with the flag and
+    // without, but checks hand out their own only without.
+    let is_plain = own.is_some() || check::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
+    let wanted = if is_plain { flags & !PER_THREAD } else { flags };
     // SAFETY: the arguments are the program's; of the flags only the one for streams of a thread is taken away.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     // SAFETY: by the function's contract null, or a place for a pointer, which the call before has filled.

@@ -17,6 +17,7 @@ int main(int count, char **arguments) {
     OK(cuMemAlloc_v2(&x, 256));
     printf("%d\n", fill_on(stream, x, 0, 1));
     printf("%d\n", fill_on(stream, x, 64, 1));
+    printf("%d\n", cuStreamSynchronize(stream));
     printf("%d\n", cuMemcpyDtoH_v2(numbers, x, 256));
     printf("%u\n", numbers[63]);
     printf("%d\n", cuMemcpyDtoH_v2(numbers, x, 512));

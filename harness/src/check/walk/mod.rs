@@ -105,7 +105,32 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_thread_are_followed() {
-        let fill = include_str!("../../../../examples/kernels/fill.ptx");
+        let fill = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry fill(.param .u64 out, .param .u32 count, .param .u32 value)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r3, [count];
+    ld.param.u32 %r2, [value];
+    mov.u32 %r4, %ctaid.x;
+    mov.u32 %r5, %ntid.x;
+    mov.u32 %r6, %tid.x;
+    mad.lo.s32 %r1, %r4, %r5, %r6;
+    setp.ge.u32 %p1, %r1, %r3;
+    @%p1 bra DONE;
+    cvta.to.global.u64 %rd2, %rd1;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.u32 [%rd4], %r2;
+DONE:
+    ret;
+}
+";
         let write = |address| Touch { address, bytes: 4, how: How::Write, parameter: Some(0) };
         // 200 elements of 256 threads: the last has none.
         let block = packet(&[0x1000, 200]);

@@ -197,6 +197,7 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
 /// Programs that are right, and try to look wrong.
 const QUIET: &[&str] = &[
     "cost",
+    "quiet_alignment",
     "quiet_slices",
     "quiet_threads",
     "quiet_memory",

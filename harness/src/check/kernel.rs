@@ -54,6 +54,11 @@ impl Kernel {
         let attribute = |which: Device| device.and_then(|device| of_device(driver, device, which));
         let unknown = Kernel::unknown(handle);
         let program = image.zip(asked.name.as_deref()).and_then(|(image, name)| image.program(name));
+        // Where both say it and differ (some architectures place what is aligned to more than 16 bytes in their own way), the walk would
+        // take the arguments from the wrong places.
+        let is_same =
+            |program: &Program| asked.parameters.as_ref().is_none_or(|own| *own == program.parameters);
+        let program = program.filter(is_same);
         let declared = program.as_ref().map(|program| program.parameters.clone());
         Kernel {
             name: asked.name.map_or(unknown.name, Into::into),

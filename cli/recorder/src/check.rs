@@ -8,6 +8,7 @@
 use cuda_driver_sys::Driver;
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
+#[cfg(unix)]
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::Write;
@@ -47,6 +48,7 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             line(&json!({ "is": "begin", "process": std::process::id() }));
             let driver = check.driver();
             let _ = CHECK.set(check);
+            #[cfg(unix)]
             watch_forks();
             driver
         }
@@ -93,6 +95,7 @@ pub(crate) fn end() {
 }
 
 /// A forked process cannot use the driver that its parent has used, and has none of what that made.
+#[cfg(unix)]
 fn watch_forks() {
     unsafe extern "C" {
         fn pthread_atfork(

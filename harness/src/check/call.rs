@@ -10,7 +10,7 @@ use super::ends::is_probe;
 use super::handles::handles;
 use super::image::Image;
 use super::rule::{Finding, Level, Rule};
-use super::state::State;
+use super::state::{Launched, State};
 use super::work::stream_of;
 use crate::decode;
 use crate::effects::Doing;
@@ -204,17 +204,22 @@ fn words_of(problem: &Problem) -> String {
 /// A fault with the launches that may have it.
 fn fault(state: &mut State, answer: CUresult) -> String {
     let name = answer.name().unwrap_or("an error");
-    let mut text = format!("{name}: a kernel faulted, and no call works any more; ");
     let launches = std::mem::take(&mut state.launches);
-    let mut open =
-        launches.iter().filter(|launched| launched.at.is_none_or(|at| !state.order.is_done(at))).peekable();
-    if open.peek().is_none() {
-        return text + "no launch was seen that had not completed";
+    let is_open = |launched: &&Launched| launched.at.is_none_or(|at| !state.order.is_done(at));
+    let open = launches.iter().filter(is_open).count();
+    // What the host may have waited for it is taken to have: then the last ones are as good a guess as any.
+    let (what, skipped) = match open {
+        0 => ("the last launches", launches.len().saturating_sub(4)),
+        _ => ("launches that had not completed", 0),
+    };
+    let shown = launches.iter().skip(skipped).filter(|launched| open == 0 || is_open(launched));
+    let shown: Vec<_> =
+        shown.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
+    let mut text = format!("{name}: a kernel faulted, and no call works any more; {what}:");
+    if shown.is_empty() {
+        text += " none was seen";
     }
-    text += "launches that had not completed:";
-    let open: Vec<_> =
-        open.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
-    for (call, kernel, stream) in open {
+    for (call, kernel, stream) in shown {
         text += &format!("\n    call {call}: {kernel} on {}", state.stream_name(stream));
     }
     text

@@ -198,6 +198,7 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
 const QUIET: &[&str] = &[
     "cost",
     "quiet_alignment",
+    "quiet_reuse",
     "quiet_slices",
     "quiet_threads",
     "quiet_memory",

@@ -11,9 +11,9 @@ use super::handles::handles;
 use super::image::Image;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
-use super::work::stream_of;
+use super::work::{After, stream_of};
 use crate::decode;
-use crate::effects::Doing;
+use crate::effects::{Doing, Undo};
 use crate::functions::Function;
 use crate::intercept::Layer;
 use crate::kind::Kind;
@@ -112,7 +112,12 @@ impl Layer for Inner {
             drop(state);
             let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
             let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
-            later = self.give(&call, launch, made, is_captured);
+            let ended = |undo: &Undo| match undo {
+                Undo::Ended(place) => Some(*place),
+                Undo::Shares(..) => None,
+            };
+            let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
+            later = self.give(&call, launch, &after);
             state = self.lock();
         } else {
             if !answer.is_sticky() {

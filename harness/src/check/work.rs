@@ -9,6 +9,7 @@ use super::state::{Launched, State};
 use super::walk::How;
 use crate::functions::{Plain, Type};
 use crate::kind::Kind;
+use crate::objects::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,6 +21,15 @@ thread_local! {
 
 /// A range of addresses: start and bytes.
 type Range = (u64, u64);
+
+/// What is known after a call.
+pub(super) struct After {
+    /// The handle of what it made.
+    pub(super) made: u64,
+    pub(super) ended: Vec<Place>,
+    /// Its stream is captured: it gives nothing to a device.
+    pub(super) is_captured: bool,
+}
 
 /// Work that copies or fills.
 struct Piece {
@@ -157,7 +167,7 @@ impl State {
     }
 
     /// Calls that make memory, streams and events in the order of a stream, or end them.
-    fn ordered(&mut self, call: &Call<'_>, stream: Option<u64>, made: u64) -> Vec<Finding> {
+    fn ordered(&mut self, call: &Call<'_>, stream: Option<u64>, after: &After) -> Vec<Finding> {
         let event = self.objects.find(Kind::Event, call.word(0));
         let key = stream.map(|stream| self.stream(call, stream));
         match (call.function.name, key, event) {
@@ -179,7 +189,7 @@ impl State {
                 self.order.host_waits(key);
             }
             ("cuMemAllocAsync" | "cuMemAllocFromPoolAsync" | "cuMemFreeAsync", Some(key), _) => {
-                return self.in_stream_order(call, key, stream.unwrap_or(0), made);
+                return self.in_stream_order(call, key, stream.unwrap_or(0), after);
             }
             (name, Some(key), _) if gives_work(name) => {
                 self.order.work(key);
@@ -191,16 +201,13 @@ impl State {
     }
 
     /// Memory that is there, or no longer, from a moment of a stream on.
-    fn in_stream_order(&mut self, call: &Call<'_>, key: Stream, stream: u64, made: u64) -> Vec<Finding> {
+    fn in_stream_order(&mut self, call: &Call<'_>, key: Stream, stream: u64, after: &After) -> Vec<Finding> {
         let at = self.order.work(key);
         let what: Arc<str> = call.function.name.into();
         let ends = call.function.name == "cuMemFreeAsync";
-        let range = |state: &State| match ends {
-            true => state.objects.find(Kind::Memory, call.word(0)),
-            false => state.objects.find(Kind::Memory, made),
-        };
-        let Some((place, object)) = range(self).and_then(|place| Some((place, self.objects.at(place)?)))
-        else {
+        let place =
+            if ends { after.ended.first().copied() } else { self.objects.find(Kind::Memory, after.made) };
+        let Some((place, object)) = place.and_then(|place| Some((place, self.objects.at(place)?))) else {
             return Vec::new();
         };
         let (start, bytes) = (object.address, object.bytes);
@@ -238,27 +245,23 @@ impl State {
         }
     }
 
-    /// Forgets what has ended.
-    fn forget(&mut self, call: &Call<'_>, made: u64) {
-        let place = |kind| self.objects.find(kind, call.word(0));
+    /// Notes what a call has made or ended. What it ended is known from before the call: afterwards another may have the handle.
+    fn note(&mut self, call: &Call<'_>, after: &After) {
+        for place in after.ended.iter().copied() {
+            match self.objects.at(place).map(|object| object.name.kind().family()) {
+                Some(Kind::Stream) => self.order.gone(place),
+                Some(Kind::Event) => self.order.event_gone(place),
+                // It is freed in the order of a stream.
+                Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
+                Some(Kind::Memory | Kind::HostMemory | Kind::Registration) => self.order.freed(place),
+                _ => {}
+            }
+        }
         match call.function.name {
-            "cuStreamDestroy_v2" => {
-                place(Kind::Stream).into_iter().for_each(|stream| self.order.gone(stream))
-            }
-            "cuEventDestroy_v2" => {
-                place(Kind::Event).into_iter().for_each(|event| self.order.event_gone(event))
-            }
-            "cuMemFree_v2" => place(Kind::Memory).into_iter().for_each(|memory| self.order.freed(memory)),
-            "cuMemFreeHost" => {
-                place(Kind::HostMemory).into_iter().for_each(|memory| self.order.freed(memory))
-            }
-            "cuMemHostUnregister" => {
-                place(Kind::Registration).into_iter().for_each(|memory| self.order.freed(memory));
-            }
             "cuStreamCreate" | "cuStreamCreateWithPriority" => {
                 // CU_STREAM_NON_BLOCKING
                 let is_apart = call.word(1) & 1 == 1;
-                if let Some(stream) = self.objects.find(Kind::Stream, made) {
+                if let Some(stream) = self.objects.find(Kind::Stream, after.made) {
                     self.order.made(stream, is_apart);
                 }
             }
@@ -275,19 +278,13 @@ impl State {
 }
 
 impl Inner {
-    /// What a call that succeeded, and made an object of that handle, gives to a stream.
-    pub(super) fn give(
-        &self,
-        call: &Call<'_>,
-        launch: Option<Launch>,
-        made: u64,
-        is_captured: bool,
-    ) -> Vec<Finding> {
+    /// What a call that succeeded gives to a stream.
+    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, after: &After) -> Vec<Finding> {
         let state = &mut *self.lock();
         if launch.is_none() {
-            state.forget(call, made);
+            state.note(call, after);
         }
-        if is_captured {
+        if after.is_captured {
             state.captured(call, launch);
             return Vec::new();
         }
@@ -296,7 +293,7 @@ impl Inner {
         }
         match Piece::of(call) {
             Some(piece) => state.copied(call, &piece),
-            None => state.ordered(call, stream_of(call), made),
+            None => state.ordered(call, stream_of(call), after),
         }
     }
 }

@@ -268,3 +268,85 @@ impl Order {
         self.foreign.remove(&event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Stream = Stream::Made(1, 7);
+    const B: Stream = Stream::Made(2, 7);
+    const DEFAULT: Stream = Stream::Legacy(7);
+
+    /// Whether a write on a stream races with what was noted before.
+    fn races(order: &mut Order, stream: Stream) -> bool {
+        let at = order.work(stream);
+        let new = Access { start: 0, end: 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
+        order.access(0, &new).is_some()
+    }
+
+    fn apart() -> Order {
+        let mut order = Order::default();
+        [1, 2].into_iter().for_each(|stream| order.made(stream, true));
+        order
+    }
+
+    #[test]
+    fn events_order_streams() {
+        let mut order = apart();
+        assert!(!races(&mut order, A));
+        order.record(9, A);
+        assert!(!races(&mut order, A));
+        // The event is behind the first write only.
+        order.wait(B, 9);
+        assert!(races(&mut order, B));
+        order.record(9, A);
+        order.wait(B, 9);
+        assert!(!races(&mut order, B));
+        // What the host has waited for is before everything.
+        order.host_waits(B);
+        assert!(!races(&mut order, A));
+        // An event that a graph records may be behind anything.
+        order.record_elsewhere(Some(9));
+        order.wait(B, 9);
+        assert!(!races(&mut order, B));
+    }
+
+    #[test]
+    fn the_default_stream_waits_for_blocking_ones_of_its_context() {
+        let mut order = Order::default();
+        order.made(2, true);
+        for stream in [A, DEFAULT, A] {
+            assert!(!races(&mut order, stream));
+        }
+        assert!(races(&mut order, B));
+        assert!(races(&mut order, Stream::Legacy(8)));
+        let mut order = Order::default();
+        assert!(!races(&mut order, Stream::Legacy(8)));
+        // A stream of a context that is not known may be of this one.
+        assert!(!races(&mut order, Stream::Made(3, 0)));
+    }
+
+    #[test]
+    fn a_stream_that_takes_the_lane_of_another_comes_behind_it() {
+        let mut order = apart();
+        assert!(!races(&mut order, A));
+        order.gone(1);
+        order.made(3, true);
+        assert!(!races(&mut order, Stream::Made(3, 7)));
+        assert!(races(&mut order, B));
+        assert_eq!(order.lanes.len(), 2);
+    }
+
+    #[test]
+    fn an_allocation_has_so_many_accesses_at_most() {
+        let mut order = apart();
+        for number in 0..1000 {
+            let at = order.work(A);
+            let start = number * 8;
+            let new =
+                Access { start, end: start + 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
+            assert!(order.access(0, &new).is_none());
+        }
+        assert!(order.memory.values().all(|accesses| accesses.len() <= MOST_ACCESSES));
+    }
+}

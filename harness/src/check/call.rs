@@ -9,6 +9,7 @@ use super::Inner;
 use super::ends::is_probe;
 use super::handles::handles;
 use super::image::Image;
+use super::launch::Launch;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
 use super::work::{After, stream_of};
@@ -52,6 +53,18 @@ impl Call<'_> {
     }
 }
 
+/// A call between its begin and its end.
+struct Begun<'call> {
+    call: Call<'call>,
+    launch: Option<Launch>,
+    /// The stream that it gives work to.
+    stream: Option<u64>,
+    undo: Vec<Undo>,
+    /// Objects of two contexts, which are told of if the driver refuses them.
+    foreign: Vec<Problem>,
+    is_refused: bool,
+}
+
 impl Layer for Inner {
     unsafe fn call(
         &self,
@@ -62,13 +75,40 @@ impl Layer for Inner {
         if self.is_off.load(Ordering::Acquire) {
             return base(&self.base);
         }
+        // SAFETY: 1: duty 1.
+        let Some(begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
+        if begun.is_refused {
+            begun.call.doing().refused(&mut self.lock().objects, begun.undo);
+            return CUresult::CUDA_ERROR_INVALID_VALUE;
+        }
+        let answer = base(&self.base);
+        let findings = match answer {
+            // SAFETY: 1: duty 1, and it succeeded.
+            CUresult::SUCCESS => unsafe { self.done(begun) },
+            _ => self.failed(begun, answer),
+        };
+        if function.name == "cuStreamEndCapture" {
+            let mut state = self.lock();
+            state.captures = state.captures.saturating_sub(1);
+        }
+        findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
+        answer
+    }
+}
+
+impl Inner {
+    /// What is wrong with a call before the driver hears of it; none where that is not looked at.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract holds.
+    unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
         let context = self.current();
         let mut state = self.lock();
         state.count += 1;
         // Nothing works any more, and no answer tells anything.
         if state.fault.is_some() {
-            drop(state);
-            return base(&self.base);
+            return None;
         }
         let call = Call { number: state.count, function, words, context };
         let mut findings = handles(&call, &state);
@@ -77,7 +117,6 @@ impl Layer for Inner {
         let launched = raw.as_ref().map(|raw| (raw.function, raw.stream));
         let (undo, problems) = call.doing().before(&mut state.objects, launched);
         drop(state);
-        // What the driver refuses for it is told of after its answer.
         let (foreign, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_iter().partition(|problem| problem.mistake == Mistake::WrongContext);
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
@@ -88,55 +127,59 @@ impl Layer for Inner {
         let is_refused = self.options.refuses
             && launch.is_some()
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
-        if is_refused {
-            call.doing().refused(&mut self.lock().objects, undo);
-            return CUresult::CUDA_ERROR_INVALID_VALUE;
-        }
-        let answer = base(&self.base);
-        if answer == CUresult::SUCCESS && launch.is_none() {
-            // SAFETY: 1: duty 1, and it succeeded.
-            unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
-        }
-        let mut later = Vec::new();
-        let mut state = self.lock();
-        if answer == CUresult::SUCCESS {
-            // SAFETY: 1: duty 1, and it succeeded.
-            let results = unsafe { decode::results(function, words) };
-            call.doing().done(&mut state.objects, &results);
-            let made = results.first().map_or(0, |(_, word)| *word);
-            if launch.is_none() {
-                // SAFETY: 1: duty 1, and it succeeded.
-                unsafe { succeeded(&call, &mut state, made) };
-            }
-            let is_capturing = state.captures > 0;
-            drop(state);
-            let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
-            let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
-            let ended = |undo: &Undo| match undo {
-                Undo::Ended(place) => Some(*place),
-                Undo::Shares(..) => None,
-            };
-            let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
-            later = self.give(&call, launch, &after);
-            state = self.lock();
-        } else {
-            if !answer.is_sticky() {
-                call.doing().refused(&mut state.objects, undo);
-            }
-            later.extend(self.failed(&call, &mut state, answer));
-            let told = foreign.iter().filter(|_| !state.is_green);
-            later.extend(told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))));
-        }
-        if function.name == "cuStreamEndCapture" {
-            state.captures = state.captures.saturating_sub(1);
-        }
-        drop(state);
-        later.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
-        answer
+        let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
+        Some(Begun { call, launch, stream, undo, foreign, is_refused })
     }
-}
 
-impl Inner {
+    /// What a call leaves behind, and what is wrong with that.
+    ///
+    /// # Safety
+    ///
+    /// 1. The call succeeded.
+    unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
+        let Begun { call, launch, stream, undo, .. } = begun;
+        if launch.is_none() {
+            // SAFETY: 1: duty 1.
+            unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
+        }
+        let mut state = self.lock();
+        // SAFETY: 1: duty 1.
+        let results = unsafe { decode::results(call.function, call.words) };
+        call.doing().done(&mut state.objects, &results);
+        let made = results.first().map_or(0, |(_, word)| *word);
+        if launch.is_none() {
+            // SAFETY: 1: duty 1.
+            unsafe { succeeded(&call, &mut state, made) };
+        }
+        let is_capturing = state.captures > 0;
+        drop(state);
+        let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
+        let ended = |undo: &Undo| match undo {
+            Undo::Ended(place) => Some(*place),
+            Undo::Shares(..) => None,
+        };
+        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
+        self.give(&call, launch, &after)
+    }
+
+    /// An answer that is an error.
+    fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
+        let Begun { call, undo, foreign, .. } = begun;
+        let mut state = self.lock();
+        if answer.is_sticky() {
+            let is_first = state.fault.replace(answer).is_none();
+            let finding = is_first.then(|| call.finding(Rule::StickyFault, fault(&mut state, answer)));
+            return finding.into_iter().collect();
+        }
+        call.doing().refused(&mut state.objects, undo);
+        if !is_probe(call.function.name, answer) {
+            let (times, _) = state.failed.entry((call.function.name, answer.0)).or_insert((0, call.number));
+            *times += 1;
+        }
+        let told = foreign.iter().filter(|_| !state.is_green);
+        told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))).collect()
+    }
+
     /// The calling thread's context.
     fn current(&self) -> u64 {
         let mut context = null_mut();
@@ -183,19 +226,6 @@ impl Inner {
             _ => false,
         };
         is_wrong.then(|| call.finding(rule, words_of(problem)))
-    }
-
-    /// An answer that is an error.
-    fn failed(&self, call: &Call<'_>, state: &mut State, answer: CUresult) -> Option<Finding> {
-        if answer.is_sticky() {
-            let is_first = state.fault.replace(answer).is_none();
-            return is_first.then(|| call.finding(Rule::StickyFault, fault(state, answer)));
-        }
-        if !is_probe(call.function.name, answer) {
-            let (times, _) = state.failed.entry((call.function.name, answer.0)).or_insert((0, call.number));
-            *times += 1;
-        }
-        None
     }
 }
 

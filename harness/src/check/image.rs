@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use std::ptr::with_exposed_provenance;
 
 /// PTX is kept for the kernels that will be launched; more than this is left alone.
-const MOST: usize = 64 << 20;
+const MOST: usize = 16 << 20;
 
 /// What a program that was linked by the runtime has around a fatbin, and where in it the address of that is.
 const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();

@@ -2,7 +2,8 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `harness`, `emulate` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `check`, `harness`, `emulate` | the commands |
+//! | `interpose` | a program with the recorder as its driver, for `trace` and `check` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
@@ -11,6 +12,7 @@
 //! | `failure` | what goes wrong, and the exit codes |
 
 mod bind;
+mod check;
 mod debug;
 mod doctor;
 mod emulate;
@@ -20,6 +22,7 @@ mod files;
 mod harness;
 mod image;
 mod inspect;
+mod interpose;
 mod occupancy;
 mod output;
 mod program;
@@ -59,6 +62,8 @@ enum Command {
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
+    /// Run a program and report what it does wrong with the driver
+    Check(check::Arguments),
     /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
     Harness(harness::Arguments),
     /// Run a program without a GPU: on the emulator, with its compilers asked for PTX
@@ -84,6 +89,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
+        Command::Check(arguments) => check::run(arguments, cli.json),
         Command::Harness(arguments) => harness::run(arguments, cli.json),
         Command::Emulate(arguments) => emulate::run(arguments, cli.json),
     };

@@ -2,7 +2,7 @@
 //!
 //! In a block, a line `...` stands for any lines, and `[..]` for anything within a line. `UPDATE_TRANSCRIPTS=1` writes the
 //! blocks anew that differ. Two blocks show a source on a machine with its compiler and on one without: each machine runs one
-//! of the two. Blocks with `trace` need the recorder.
+//! of the two. Blocks with `trace` and `check` need the recorder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -78,7 +78,9 @@ fn command(arguments: &[String], own: &Path) -> Option<Command> {
             command.env_remove(format!("CUDA_LAUNCH_{name}"));
         }
     }
-    if arguments[0] == "trace" && !arguments.iter().any(|argument| argument == "--help") {
+    if ["trace", "check"].contains(&arguments[0].as_str())
+        && !arguments.iter().any(|argument| argument == "--help")
+    {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let folders =
             Path::new(TOOL).parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&folders));

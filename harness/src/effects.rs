@@ -155,29 +155,24 @@ impl Doing<'_> {
 
     /// Handles and memory that have ended, in a call that does not end them itself.
     fn dead(&self, objects: &Objects) -> Vec<Problem> {
-        let ends = |at: usize| {
-            self.function.effects.iter().any(|effect| match effect {
-                Effect::Ends(_, ended) | Effect::EndsContext(ended) | Effect::Unshares(_, ended, _) => {
-                    *ended == at
-                }
-                Effect::EndsRange(_, start, _) => *start == at,
-                _ => false,
-            })
-        };
         // They may be asked what an address is.
-        let asks = self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
-        let parameters = self.function.parameters.iter().enumerate().filter(|(at, _)| !ends(*at));
-        let problem = |(at, parameter): (usize, &crate::functions::Parameter)| {
-            let word = self.word(at);
+        let asks = || self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
+        let problem = |at: &usize| {
+            let parameter = self.function.parameters.get(*at)?;
+            let word = self.word(*at);
             let (place, mistake) = match parameter.ty {
                 Type::Plain(Plain::Handle(kind)) => (objects.find(kind, word)?, Mistake::DeadHandle),
-                Type::Plain(Plain::Memory) if !asks => (objects.memory_at(word)?.0, Mistake::DeadMemory),
+                Type::Plain(Plain::Memory) => (objects.memory_at(word)?.0, Mistake::DeadMemory),
                 _ => return None,
             };
             let is_live = objects.at(place).is_none_or(|object| object.is_live());
-            if is_live { None } else { self.problem(objects, place, mistake) }
+            if is_live || (mistake == Mistake::DeadMemory && asks()) {
+                None
+            } else {
+                self.problem(objects, place, mistake)
+            }
         };
-        parameters.filter_map(problem).collect()
+        self.function.uses.iter().filter_map(problem).collect()
     }
 
     /// An event or kernel in a stream of another context. A launch says which kernel and stream.

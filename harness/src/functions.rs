@@ -20,6 +20,8 @@ pub(crate) struct Function {
     pub(crate) since: u32,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) effects: Vec<Effect>,
+    /// The arguments that are handles or memory, and that it does not end.
+    pub(crate) uses: Vec<usize>,
     /// It does its work even where it answers an error.
     pub(crate) gives_back: bool,
     /// It gives work to a device: a kernel or a graph.
@@ -111,11 +113,18 @@ fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]
         },
         varies: varies(name, argument),
     };
+    let parameters: Vec<Parameter> = row.iter().map(parameter).collect();
+    let effects = rules::effects(name);
+    let is_used = |at: &usize| {
+        let ty = parameters.get(*at).map(|parameter| parameter.ty);
+        matches!(ty, Some(Type::Plain(Plain::Handle(_) | Plain::Memory))) && !ends(&effects, *at)
+    };
     Function {
         name,
         since,
-        parameters: row.iter().map(parameter).collect(),
-        effects: rules::effects(name),
+        uses: (0..parameters.len()).filter(is_used).collect(),
+        parameters,
+        effects,
         gives_back: gives_back(name),
         launches: matches!(
             name,
@@ -123,6 +132,15 @@ fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]
         ),
         survives: survives(name),
     }
+}
+
+/// Whether an argument names what the call ends.
+fn ends(effects: &[Effect], at: usize) -> bool {
+    effects.iter().any(|effect| match effect {
+        Effect::Ends(_, ended) | Effect::EndsContext(ended) | Effect::Unshares(_, ended, _) => *ended == at,
+        Effect::EndsRange(_, start, _) => *start == at,
+        _ => false,
+    })
 }
 
 /// Such calls do their work even where they answer an error, as a real driver's do when earlier work failed.

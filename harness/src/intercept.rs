@@ -1,4 +1,4 @@
-//! What happens in a call that goes through a spy.
+//! What happens in a call that goes through a layer, and what a spy does in it.
 //!
 //! No lock is held while the base driver or a predicate runs: both may call the driver again, on this thread or while another waits.
 //!
@@ -26,6 +26,21 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
+
+/// What stands between a program and its driver: a spy, or the checks.
+pub(crate) trait Layer: Send + Sync {
+    /// Does a call of the function, in which `base` is the one of the driver behind.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract the caller keeps.
+    unsafe fn call(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult;
+}
 
 /// What a spy is, for its shims.
 pub(crate) struct Inner {
@@ -91,20 +106,13 @@ pub(crate) unsafe fn spied(
     base: &mut dyn FnMut(&Driver) -> CUresult,
 ) -> CUresult {
     // The table is gone, and somebody kept one of its pointers.
-    let Some(spy) = slots::spy(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
+    let Some(layer) = slots::layer(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
     let Some(function) = functions::at(place) else { return CUresult::CUDA_ERROR_UNKNOWN };
     // SAFETY: 1: duty 1.
-    unsafe { spy.call(function, words, base) }
+    unsafe { layer.call(function, words, base) }
 }
 
-impl Inner {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// # Safety
-    ///
-    /// 1. As for [`spied`].
+impl Layer for Inner {
     unsafe fn call(
         &self,
         function: &'static Function,
@@ -132,7 +140,7 @@ impl Inner {
         let real = if answer.is_none() || is_done { Some(base(&self.base)) } else { None };
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
-            unsafe { procs::adjust(self, function, words) };
+            unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };
             if verdict.is_short {
                 // SAFETY: 1: as above.
                 unsafe { short::shorten(function.name, words) };
@@ -140,6 +148,12 @@ impl Inner {
         }
         // SAFETY: 1, 2: duty 1; the answer is the driver's.
         unsafe { self.end(function, words, context, begun, start, (real, answer), verdict) }
+    }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the call answers in place of the driver.

@@ -19,8 +19,8 @@ pub(crate) struct Raw {
     pub(crate) shared: u32,
     pub(crate) stream: u64,
     pub(crate) attributes: Vec<LaunchAttribute>,
-    arguments: u64,
-    extra: u64,
+    pub(crate) arguments: u64,
+    pub(crate) extra: u64,
 }
 
 impl Raw {

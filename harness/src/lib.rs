@@ -29,6 +29,9 @@
 mod readme {}
 
 mod call;
+#[cfg(feature = "check")]
+#[doc(hidden)]
+pub mod check;
 mod decode;
 mod effects;
 #[rustfmt::skip]

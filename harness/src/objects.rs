@@ -5,7 +5,38 @@ use crate::kind::Kind;
 use crate::value::ObjectName;
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+
+/// Hashes handles and places, which nobody chooses so that they collide.
+pub(crate) type Quick = BuildHasherDefault<QuickHasher>;
+
+#[derive(Default)]
+pub(crate) struct QuickHasher(u64);
+
+impl Hasher for QuickHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // The highest bits of the product depend on all bits; tables look at both ends.
+        let product = u128::from(self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+}
 
 /// Where an object is in the list of all of them.
 pub(crate) type Place = usize;
@@ -70,7 +101,7 @@ pub(crate) struct Objects {
     /// What belongs to each of those that own something.
     owned: HashMap<Place, Vec<Place>>,
     /// The newest of each family and address.
-    latest: HashMap<(Kind, u64), Place>,
+    latest: HashMap<(Kind, u64), Place, Quick>,
     /// Memory of the device and of the host, by where it starts. Each address is in one at most.
     ranges: BTreeMap<u64, Place>,
     numbers: HashMap<Kind, u32>,
@@ -121,6 +152,15 @@ impl Objects {
         let object = self.at(*place)?;
         let offset = address - start;
         (offset < object.bytes.max(1)).then_some((*place, offset))
+    }
+
+    /// The live memory that ends before an address, and how many bytes are between them.
+    #[cfg(feature = "check")]
+    pub(crate) fn memory_before(&self, address: u64) -> Option<(&Object, u64)> {
+        let (start, place) = self.ranges.range(..=address).next_back()?;
+        let object = self.at(*place).filter(|object| object.is_live())?;
+        let between = address.checked_sub(start.checked_add(object.bytes)?)?;
+        Some((object, between))
     }
 
     pub(crate) fn make(&mut self, new: New) -> Place {

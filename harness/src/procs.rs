@@ -4,22 +4,27 @@
 #![allow(unsafe_code)]
 
 use crate::functions::{self, Function};
-use crate::intercept::Inner;
 use crate::read;
 use crate::shims;
 use cuda_driver_sys::{ALIASES, CUdriverProcAddressQueryResult as Found, FUNCTIONS};
 use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 
-/// Makes the answer that of the spy's driver: not newer than its version, and with its own functions.
+/// Makes the answer that of the layer's driver: not newer than its version, and with the functions of its own slot.
 ///
 /// # Safety
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
-pub(crate) unsafe fn adjust(spy: &Inner, function: &Function, words: &[u64]) {
+pub(crate) unsafe fn adjust(
+    slot: usize,
+    has: &[bool],
+    most: Option<u32>,
+    function: &Function,
+    words: &[u64],
+) {
     match (function.name, words) {
         ("cuDriverGetVersion", [version]) => {
-            let Some(most) = spy.version.and_then(|version| c_int::try_from(version).ok()) else { return };
+            let Some(most) = most.and_then(|version| c_int::try_from(version).ok()) else { return };
             let place = with_exposed_provenance_mut::<c_int>(*version as usize);
             // SAFETY: the driver wrote a number there, by duty 1.
             unsafe { place.write((*place).min(most)) };
@@ -36,9 +41,9 @@ pub(crate) unsafe fn adjust(spy: &Inner, function: &Function, words: &[u64]) {
                 return;
             }
             let Some(index) = which(&name, *version as c_int) else { return };
-            if spy.has.get(index) == Some(&true) {
+            if has.get(index) == Some(&true) {
                 // SAFETY: as above. The shim is a function of that name and type.
-                unsafe { place.write(shims::address(spy.slot, index).cast_mut()) };
+                unsafe { place.write(shims::address(slot, index).cast_mut()) };
                 return;
             }
             let status = rest.first().copied().unwrap_or_default();

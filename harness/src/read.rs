@@ -68,6 +68,18 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(with_exposed_provenance(address as usize), count) }.to_vec()
 }
 
+/// As many bytes at an address as the place has.
+///
+/// # Safety
+///
+/// 1. At the address there are that many initialised bytes, which are not the place's.
+#[cfg(feature = "check")]
+pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
+    let from = with_exposed_provenance::<u8>(address as usize);
+    // SAFETY: duty 1.
+    unsafe { from.copy_to_nonoverlapping(place.as_mut_ptr(), place.len()) };
+}
+
 /// A pointer in a list of them.
 ///
 /// # Safety

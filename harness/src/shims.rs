@@ -3,16 +3,19 @@
 //! A C function has no context, so the slot of the spy is part of the function. A shim is a few instructions: it passes its
 //! arguments and the number of its slot on to a body, of which there is one for each driver function.
 //!
-//! Relies on: the callers keep the contract of the driver's functions, which is that of the shims.
+//! Relies on: the callers keep the contract of the driver's functions, which is that of the shims; each shim is of the type that its
+//! name has, which the compiler compares; and a slot stays a layer's as long as any of its drivers exists, because they own the lease.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, non_snake_case, reason = "C names")]
 #![allow(clippy::too_many_arguments, reason = "C functions")]
 
 use crate::intercept::spied;
-use crate::slots::SLOTS;
+use crate::slots::{Lease, SLOTS};
 use crate::word::Word;
-use cuda_driver_sys::{CUresult, FUNCTIONS, pfn};
-use std::ffi::c_void;
+use cuda_driver_sys::{CUresult, Driver, FUNCTIONS, pfn};
+use std::ffi::{CStr, c_void};
+use std::ptr::null;
+use std::sync::Arc;
 
 /// The addresses of one slot's shims, in the order of [`FUNCTIONS`].
 struct Shims([*const c_void; FUNCTIONS.len()]);
@@ -86,4 +89,18 @@ static ALL: [Shims; SLOTS] = [
 /// The shim of a slot for the function at `index` of [`FUNCTIONS`].
 pub(crate) fn address(slot: usize, index: usize) -> *const c_void {
     ALL.get(slot).and_then(|shims| shims.0.get(index)).copied().unwrap_or(std::ptr::null())
+}
+
+/// The driver of a layer, with the functions that it has, in the order of [`FUNCTIONS`].
+pub(crate) fn driver(lease: Lease, has: &[bool]) -> Arc<Driver> {
+    let slot = lease.slot();
+    let lookup = |symbol: &CStr| {
+        let name = symbol.to_str().ok();
+        let place = name.and_then(|name| FUNCTIONS.binary_search_by_key(&name, |f| f.name()).ok());
+        let place = place.filter(|place| has.get(*place) == Some(&true));
+        place.map_or(null(), |place| address(slot, place))
+    };
+    // SAFETY: 1: each name is given the shim of its type, which does what the base does, or answers an error. 2: functions of this
+    // program, callable for ever; the slot is this layer's as long as the driver owns the lease.
+    Arc::new(unsafe { Driver::from_lookup(lookup) }.with_owner(Arc::new(lease)))
 }

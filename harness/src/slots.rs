@@ -1,18 +1,18 @@
-//! Which spy a slot belongs to.
+//! Which layer a slot belongs to.
 
 use crate::error::Error;
-use crate::intercept::Inner;
+use crate::intercept::Layer;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// How many spies can be alive at a time.
+/// How many layers can be alive at a time.
 pub(crate) const SLOTS: usize = 16;
 
-static SPIES: [RwLock<Option<Arc<Inner>>>; SLOTS] = [const { RwLock::new(None) }; SLOTS];
+static LAYERS: [RwLock<Option<Arc<dyn Layer>>>; SLOTS] = [const { RwLock::new(None) }; SLOTS];
 static TAKEN: Mutex<[bool; SLOTS]> = Mutex::new([false; SLOTS]);
 static FREED: Condvar = Condvar::new();
 
-/// A slot that is taken; dropped with the last driver of the spy.
+/// A slot that is taken; dropped with the last driver of the layer.
 pub(crate) struct Lease(usize);
 
 impl Lease {
@@ -38,24 +38,24 @@ impl Lease {
         self.0
     }
 
-    /// Calls of the slot's shims go to this spy.
-    pub(crate) fn give(&self, spy: Arc<Inner>) {
-        if let Some(place) = SPIES.get(self.0) {
-            *place.write().unwrap_or_else(PoisonError::into_inner) = Some(spy);
+    /// Calls of the slot's shims go to this layer.
+    pub(crate) fn give(&self, layer: Arc<dyn Layer>) {
+        if let Some(place) = LAYERS.get(self.0) {
+            *place.write().unwrap_or_else(PoisonError::into_inner) = Some(layer);
         }
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let spy =
-            SPIES.get(self.0).and_then(|place| place.write().unwrap_or_else(PoisonError::into_inner).take());
+        let layer =
+            LAYERS.get(self.0).and_then(|place| place.write().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(place) = taken().get_mut(self.0) {
             *place = false;
         }
         FREED.notify_one();
-        // Last: it may be the last user of another spy's driver, whose lease goes with it.
-        drop(spy);
+        // Last: it may be the last user of another layer's driver, whose lease goes with it.
+        drop(layer);
     }
 }
 
@@ -63,7 +63,7 @@ fn taken() -> MutexGuard<'static, [bool; SLOTS]> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The spy of a slot; none where a pointer of its table was kept longer than the table.
-pub(crate) fn spy(slot: usize) -> Option<Arc<Inner>> {
-    SPIES.get(slot)?.read().unwrap_or_else(PoisonError::into_inner).clone()
+/// The layer of a slot; none where a pointer of its table was kept longer than the table.
+pub(crate) fn layer(slot: usize) -> Option<Arc<dyn Layer>> {
+    LAYERS.get(slot)?.read().unwrap_or_else(PoisonError::into_inner).clone()
 }

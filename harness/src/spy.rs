@@ -1,8 +1,4 @@
 //! [`Spy`]: a driver in front of another.
-//!
-//! Relies on: each shim is of the type that its name has, which the compiler compares; and a slot stays a spy's as long as any of its
-//! drivers exists, because they own the lease.
-#![allow(unsafe_code)]
 
 use crate::call::Call;
 use crate::call::Calls;
@@ -15,9 +11,7 @@ use crate::shims;
 use crate::slots::Lease;
 use cuda_driver_sys::{CUresult, Driver, FUNCTIONS};
 use std::collections::BTreeSet;
-use std::ffi::CStr;
 use std::fmt;
-use std::ptr::null;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -306,18 +300,8 @@ impl SpyOptions {
             state: Mutex::new(state),
         });
         lease.give(inner.clone());
-        let lookup = |symbol: &CStr| {
-            let place = symbol
-                .to_str()
-                .ok()
-                .and_then(|name| FUNCTIONS.binary_search_by_key(&name, |f| f.name()).ok());
-            let place = place.filter(|place| inner.has.get(*place) == Some(&true));
-            place.map_or(null(), |place| shims::address(inner.slot, place))
-        };
-        // SAFETY: 1: each name is given the shim of its type, which does what the base does, or answers an error. 2: functions of this
-        // program, callable for ever; the slot is this spy's as long as the driver owns the lease.
-        let driver = unsafe { Driver::from_lookup(lookup) }.with_owner(Arc::new(lease));
-        Ok(Spy { inner, driver: Arc::new(driver) })
+        let driver = shims::driver(lease, &inner.has);
+        Ok(Spy { inner, driver })
     }
 }
 

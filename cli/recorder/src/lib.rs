@@ -1,9 +1,9 @@
-//! A CUDA driver that hands every call on to the real one and records it.
+//! A CUDA driver that hands every call on to the real one, and records or checks it.
 //!
-//! `cuda-launch trace` starts a program with this library as its `libcuda.so.1`; the package `cuda-launch-cli` links it as a file
-//! of its own, `cuda-launch-recorder`. Two variables tell it what to do:
+//! `cuda-launch trace` and `check` start a program with this library as its `libcuda.so.1`; the package `cuda-launch-cli` links it as a file
+//! of its own, `cuda-launch-recorder`. Variables tell it what to do:
 //! `CUDA_LAUNCH_TRACE_DRIVER` is the path of the real library, or `emulator`; `CUDA_LAUNCH_TRACE_FILE` is where the timeline goes, a
-//! JSON object in each line, as the trace format of Chrome has them.
+//! JSON object in each line, as the trace format of Chrome has them. With `CUDA_LAUNCH_CHECK_FILE` calls are checked instead.
 //!
 //! | file | part |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `lookup` | functions that programs ask `cuGetProcAddress` for, as `cudart` does |
 //! | `kernel` | names and arguments of kernels |
 //! | `timeline` | what happened when, on the host and between two events on a stream |
+//! | `check` | the same exports for `check`: the driver behind them looks at each call |
 //! | `real` | the driver behind |
 //!
 //! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. Of the
@@ -21,6 +22,7 @@
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
+mod check;
 mod hooks;
 mod kernel;
 mod lookup;
@@ -80,7 +82,7 @@ macro_rules! export {
     (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
     (cuInit $($rest:tt)*) => { hooked! { cuInit $($rest)* } };
-    (cuGetProcAddress_v2 $($rest:tt)*) => { hooked! { cuGetProcAddress_v2 $($rest)* in lookup } };
+    (cuGetProcAddress_v2 $($rest:tt)*) => { always! { cuGetProcAddress_v2 $($rest)* in lookup } };
     // Below: it has no status.
     (cuGetProcAddress_v1 $($rest:tt)*) => {};
     (cuGraphAddDependencies_v1 $($rest:tt)*) => { first! { "cuGraphAddDependencies" cuGraphAddDependencies_v1 $($rest)* } };
@@ -125,12 +127,28 @@ macro_rules! first {
     };
 }
 
-/// An export that a function of `hooks` serves, or of another module.
+/// An export that a function of `hooks` serves, unless calls are checked.
 macro_rules! hooked {
-    ($name:ident($($argument:ident: $type:ty),*)) => { hooked! { $name($($argument: $type),*) in hooks } };
-    ($name:ident($($argument:ident: $type:ty),*) in $module:ident) => {
+    ($name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe {
+                match check::is_asked() {
+                    true => driver().$name($($argument),*),
+                    false => hooks::$name($($argument),*),
+                }
+            }
+        }
+    };
+}
+/// An export that a function of another module serves.
+macro_rules! always {
+    ($name:ident($($argument:ident: $type:ty),*) in $module:ident) => {
+        #[doc = concat!("`", stringify!($name), "`")]
         // SAFETY: the name is the C function's, and so is the signature.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
@@ -140,6 +158,11 @@ macro_rules! hooked {
     };
 }
 cuda_driver_sys::for_each_function!(exports);
+
+/// What is to be called when the library is unloaded.
+pub extern "C" fn end() {
+    check::end();
+}
 
 /// `cuGetProcAddress`, as programs of CUDA 11 know it.
 // SAFETY: the exported name is the C function's, and so is the signature.

@@ -9,6 +9,7 @@
 use cuda_driver_sys::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use crate::check;
 use crate::per_thread::*;
 use crate::real::driver;
 
@@ -70,6 +71,56 @@ stand_ins! {
     "cuGetProcAddress" 12000 cuGetProcAddress_v2;
 }
 
+macro_rules! checked {
+    ($($asked:literal $since:literal $name:ident;)*) => {
+        /// What else orders work on a thread's own stream, which checks have to know: since which version, and the export.
+        fn checked(asked: &str) -> Option<(c_int, *mut c_void)> {
+            Some(match asked {
+                $($asked => ($since, $name as *mut c_void),)*
+                _ => return None,
+            })
+        }
+    };
+}
+checked! {
+    "cuMemsetD8" 3020 cuMemsetD8_v2_ptds;
+    "cuMemsetD16" 3020 cuMemsetD16_v2_ptds;
+    "cuMemsetD32" 3020 cuMemsetD32_v2_ptds;
+    "cuMemsetD2D8Async" 3020 cuMemsetD2D8Async_ptsz;
+    "cuMemsetD2D16Async" 3020 cuMemsetD2D16Async_ptsz;
+    "cuMemsetD2D32Async" 3020 cuMemsetD2D32Async_ptsz;
+    "cuMemcpy2DAsync" 3020 cuMemcpy2DAsync_v2_ptsz;
+    "cuMemcpy3DAsync" 3020 cuMemcpy3DAsync_v2_ptsz;
+    "cuMemcpyPeerAsync" 4000 cuMemcpyPeerAsync_ptsz;
+    "cuMemAllocAsync" 11020 cuMemAllocAsync_ptsz;
+    "cuMemAllocFromPoolAsync" 11020 cuMemAllocFromPoolAsync_ptsz;
+    "cuMemFreeAsync" 11020 cuMemFreeAsync_ptsz;
+    "cuEventRecord" 2000 cuEventRecord_ptsz;
+    "cuEventRecordWithFlags" 11010 cuEventRecordWithFlags_ptsz;
+    "cuStreamQuery" 2000 cuStreamQuery_ptsz;
+    "cuStreamAddCallback" 5000 cuStreamAddCallback_ptsz;
+    "cuStreamAttachMemAsync" 6000 cuStreamAttachMemAsync_ptsz;
+    "cuLaunchHostFunc" 10000 cuLaunchHostFunc_ptsz;
+    "cuStreamBeginCapture" 10010 cuStreamBeginCapture_v2_ptsz;
+    "cuStreamEndCapture" 10000 cuStreamEndCapture_ptsz;
+    "cuStreamIsCapturing" 10000 cuStreamIsCapturing_ptsz;
+    "cuStreamWaitValue32" 11070 cuStreamWaitValue32_v2_ptsz;
+    "cuStreamWaitValue64" 11070 cuStreamWaitValue64_v2_ptsz;
+    "cuStreamWriteValue32" 11070 cuStreamWriteValue32_v2_ptsz;
+    "cuStreamWriteValue64" 11070 cuStreamWriteValue64_v2_ptsz;
+    "cuStreamBatchMemOp" 11070 cuStreamBatchMemOp_v2_ptsz;
+}
+
+/// Whether there may be a function of that name whose NULL stream is the thread's own.
+fn may_have_own(asked: &str) -> bool {
+    let starts = ["cuMemcpy", "cuMemset", "cuStream", "cuEventRecord", "cuLaunch", "cuGraphics"];
+    let lacks = ["cuStreamCreate", "cuStreamDestroy"];
+    asked.contains("Async")
+        || ["cuGraphUpload", "cuGraphInstantiateWithParams"].contains(&asked)
+        || starts.iter().any(|start| asked.starts_with(start))
+            && !lacks.iter().any(|start| asked.starts_with(start))
+}
+
 /// The export that stands in for what is asked, if there is one.
 fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void> {
     if asked == "cuGetProcAddress" && (11030..12000).contains(&version) {
@@ -77,8 +128,14 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     }
     // A negative version is any.
     let is_new = |since: c_int| version < 0 || version >= since;
-    let found = stand_in(asked).filter(|found| is_new(found.since))?;
     let own = flags & PER_THREAD != 0 && is_new(PER_THREAD_SINCE);
+    if own
+        && check::is_asked()
+        && let Some((_, export)) = checked(asked).filter(|(since, _)| is_new(*since))
+    {
+        return Some(export);
+    }
+    let found = stand_in(asked).filter(|found| is_new(found.since))?;
     Some(found.per_thread.filter(|_| own).unwrap_or(found.plain))
 }
 
@@ -97,8 +154,10 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
-    // What stands in calls the plain function, which the driver shall have.
-    let wanted = if own.is_some() { flags & !PER_THREAD } else { flags };
+    // What stands in calls the plain function, which the driver shall have. A function that has no other is the same with the flag and
+    // without, but checks hand out their own only without.
+    let is_plain = own.is_some() || check::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
+    let wanted = if is_plain { flags & !PER_THREAD } else { flags };
     // SAFETY: the arguments are the program's; of the flags only the one for streams of a thread is taken away.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     // SAFETY: by the function's contract null, or a place for a pointer, which the call before has filled.

@@ -1,15 +1,13 @@
 //! The functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`): programs built with
 //! `--default-stream per-thread` link against them, or ask for them with a flag.
 //!
-//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded as those.
+//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded or checked as those.
 
 #![allow(unsafe_code)] // Each passes on what its caller gave.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
-
-use crate::hooks;
 
 /// The stream that a per-thread function means.
 fn own(stream: CUstream) -> CUstream {
@@ -24,7 +22,7 @@ macro_rules! on_own_stream {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($before: $before_type,)* $stream: CUstream $(, $after: $after_type)*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
-            unsafe { hooks::$plain($($before,)* own($stream) $(, $after)*) }
+            unsafe { crate::$plain($($before,)* own($stream) $(, $after)*) }
         }
     )*};
 }
@@ -45,6 +43,33 @@ on_own_stream! {
     cuMemsetD8Async_ptsz = cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, count: usize; stream;);
     cuMemsetD16Async_ptsz = cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, count: usize; stream;);
     cuMemsetD32Async_ptsz = cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize; stream;);
+    cuMemsetD2D8Async_ptsz = cuMemsetD2D8Async(to: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, rows: usize; stream;);
+    cuMemsetD2D16Async_ptsz = cuMemsetD2D16Async(to: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, rows: usize; stream;);
+    cuMemsetD2D32Async_ptsz = cuMemsetD2D32Async(to: CUdeviceptr, pitch: usize, value: c_uint, width: usize, rows: usize; stream;);
+    cuMemcpy2DAsync_v2_ptsz = cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D; stream;);
+    cuMemcpy3DAsync_v2_ptsz = cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D; stream;);
+    cuMemcpyPeerAsync_ptsz = cuMemcpyPeerAsync(
+        to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize; stream;
+    );
+    cuMemAllocAsync_ptsz = cuMemAllocAsync(place: *mut CUdeviceptr, bytes: usize; stream;);
+    cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync(place: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool; stream;);
+    cuMemFreeAsync_ptsz = cuMemFreeAsync(memory: CUdeviceptr; stream;);
+    cuEventRecord_ptsz = cuEventRecord(event: CUevent; stream;);
+    cuEventRecordWithFlags_ptsz = cuEventRecordWithFlags(event: CUevent; stream; flags: c_uint);
+    cuStreamQuery_ptsz = cuStreamQuery(; stream;);
+    cuStreamAddCallback_ptsz = cuStreamAddCallback(; stream; function: CUstreamCallback, data: *mut c_void, flags: c_uint);
+    cuStreamAttachMemAsync_ptsz = cuStreamAttachMemAsync(; stream; memory: CUdeviceptr, bytes: usize, flags: c_uint);
+    cuLaunchHostFunc_ptsz = cuLaunchHostFunc(; stream; function: CUhostFn, data: *mut c_void);
+    cuStreamBeginCapture_v2_ptsz = cuStreamBeginCapture_v2(; stream; mode: CUstreamCaptureMode);
+    cuStreamEndCapture_ptsz = cuStreamEndCapture(; stream; graph: *mut CUgraph);
+    cuStreamIsCapturing_ptsz = cuStreamIsCapturing(; stream; status: *mut CUstreamCaptureStatus);
+    cuStreamWaitValue32_v2_ptsz = cuStreamWaitValue32_v2(; stream; at: CUdeviceptr, value: cuuint32_t, flags: c_uint);
+    cuStreamWaitValue64_v2_ptsz = cuStreamWaitValue64_v2(; stream; at: CUdeviceptr, value: cuuint64_t, flags: c_uint);
+    cuStreamWriteValue32_v2_ptsz = cuStreamWriteValue32_v2(; stream; at: CUdeviceptr, value: cuuint32_t, flags: c_uint);
+    cuStreamWriteValue64_v2_ptsz = cuStreamWriteValue64_v2(; stream; at: CUdeviceptr, value: cuuint64_t, flags: c_uint);
+    cuStreamBatchMemOp_v2_ptsz = cuStreamBatchMemOp_v2(
+        ; stream; count: c_uint, operations: *mut CUstreamBatchMemOpParams, flags: c_uint
+    );
     cuStreamSynchronize_ptsz = cuStreamSynchronize(; stream;);
     cuStreamWaitEvent_ptsz = cuStreamWaitEvent(; stream; event: CUevent, flags: c_uint);
 }
@@ -58,8 +83,8 @@ macro_rules! and_wait {
         pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
             unsafe {
-                match hooks::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
-                    CUresult::SUCCESS => hooks::cuStreamSynchronize(CU_STREAM_PER_THREAD),
+                match crate::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
+                    CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),
                     code => code,
                 }
             }
@@ -71,6 +96,24 @@ and_wait! {
     cuMemcpyDtoH_v2_ptds = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr);
     cuMemcpyDtoD_v2_ptds = cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr);
     cuMemcpy_ptds = cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr);
+}
+
+/// `name = queued(to, value, count)`: a fill on the thread's stream, which the host does not wait for.
+macro_rules! fills {
+    ($($name:ident = $queued:ident($value:ty);)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(to: CUdeviceptr, value: $value, count: usize) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe { crate::$queued(to, value, count, CU_STREAM_PER_THREAD) }
+        }
+    )*};
+}
+fills! {
+    cuMemsetD8_v2_ptds = cuMemsetD8Async(c_uchar);
+    cuMemsetD16_v2_ptds = cuMemsetD16Async(c_ushort);
+    cuMemsetD32_v2_ptds = cuMemsetD32Async(c_uint);
 }
 
 /// `cuLaunchKernelEx_ptsz`
@@ -87,5 +130,5 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);
     // SAFETY: the caller keeps to the function's documented contract; the copy outlives the call.
-    unsafe { hooks::cuLaunchKernelEx(config, f, parameters, extra) }
+    unsafe { crate::cuLaunchKernelEx(config, f, parameters, extra) }
 }

@@ -1,14 +1,21 @@
-//! The driver behind the recorder.
+//! The driver behind the exports: the real one, or the checks in front of it.
 
 #![allow(unsafe_code)] // Loads the library that the variable names, which whoever set it vouches for.
 
 use cuda_driver_sys::Driver;
 use std::sync::{Arc, LazyLock};
 
+use crate::check;
+
 /// Path of the real library, or `emulator`.
 const VARIABLE: &str = "CUDA_LAUNCH_TRACE_DRIVER";
 
 static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
+    let real = real();
+    if check::is_asked() { check::over(real) } else { real }
+});
+
+fn real() -> Arc<Driver> {
     let path = std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into());
     if path == "emulator" {
         return cuda_emulator::driver();
@@ -17,13 +24,13 @@ static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
     match unsafe { Driver::open(&path) } {
         Ok(driver) => Arc::new(driver),
         Err(error) => {
-            // No function can say more than a code: this is for the person who traces.
-            eprintln!("cuda-launch trace: {error}");
+            // No function can say more than a code: this is for the person who started the program.
+            eprintln!("cuda-launch: {error}");
             // SAFETY: nothing is found, so nothing is called: every function is a stub that says that it is missing.
             Arc::new(unsafe { Driver::from_lookup(|_| std::ptr::null()) })
         }
     }
-});
+}
 
 pub(crate) fn driver() -> &'static Driver {
     &DRIVER

@@ -1,11 +1,20 @@
-//! The recorder of `cuda-launch trace`: a shared library that is linked as a program of this package, because
+//! The recorder of `cuda-launch trace` and `check`: a shared library that is linked as a program of this package, because
 //! `cargo install` installs nothing else. `build.rs` has the linker's options; all code is in `cuda-launch-recorder`,
 //! which cargo compiles as a library, so that it may be loaded at any address and its thread-local variables too.
+
+#![allow(unsafe_code)] // Names the section that the loader looks at.
 
 /// Brings every function of the library into this file.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]
 static FUNCTIONS: &[cuda_launch_recorder::Function] = cuda_launch_recorder::FUNCTIONS;
+
+/// Called when the library is unloaded: after what the program itself has asked to be called at its end.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[used]
+// SAFETY: the section is a list of functions that take nothing, of which the loader calls each once.
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = cuda_launch_recorder::end;
 
 /// Where `build.rs` makes a program, not a library: `trace` runs only on Linux with glibc, as NVIDIA's driver does.
 fn main() {

@@ -1,0 +1,115 @@
+//! `cuda-launch check`: the driver behind the exports looks at every call, and nothing is recorded.
+//!
+//! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
+//! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line) and `_REFUSE` are its options.
+
+#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
+
+use cuda_driver_sys::Driver;
+use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
+use serde_json::{Value, json};
+#[cfg(unix)]
+use std::ffi::c_int;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+
+const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
+
+static CHECK: OnceLock<Check> = OnceLock::new();
+static LINES: OnceLock<File> = OnceLock::new();
+
+/// Whether calls are checked, and not recorded.
+pub(crate) fn is_asked() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os(FILE).is_some())
+}
+
+/// The driver that checks calls before it passes them on to `base`.
+pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    if let Some(file) =
+        std::env::var_os(FILE).and_then(|path| File::options().append(true).create(true).open(path).ok())
+    {
+        let _ = LINES.set(file);
+    }
+    let mut options = CheckOptions::new();
+    if let Some(level) = Level::named(&variable("CUDA_LAUNCH_CHECK_LEVEL")) {
+        options = options.level(level);
+    }
+    for allowed in variable("CUDA_LAUNCH_CHECK_ALLOW").lines().filter_map(Allow::of) {
+        options = options.allow(allowed);
+    }
+    if !variable("CUDA_LAUNCH_CHECK_REFUSE").is_empty() {
+        options = options.refuse();
+    }
+    match options.over(&base, tell) {
+        Ok(check) => {
+            line(&json!({ "is": "begin", "process": std::process::id() }));
+            let driver = check.driver();
+            let _ = CHECK.set(check);
+            #[cfg(unix)]
+            watch_forks();
+            driver
+        }
+        Err(error) => {
+            say(&format!("{error}"));
+            base
+        }
+    }
+}
+
+fn tell(finding: &Finding) {
+    say(&finding.to_string());
+    line(&json!({
+        "rule": finding.rule().name(),
+        "level": finding.rule().level().name(),
+        "process": std::process::id(),
+        "call": finding.call(),
+        "function": finding.function(),
+        "kernel": finding.kernel(),
+        "message": finding.message(),
+        "fix": finding.rule().fix(),
+    }));
+}
+
+/// For the person who checks. Not by `eprint`, whose panic where nothing can be written would end the program.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("cuda-launch check: {text}\n").as_bytes());
+}
+
+/// In one call of the system: other processes write to the file too.
+fn line(value: &Value) {
+    if let Some(mut file) = LINES.get() {
+        let _ = file.write_all(format!("{value}\n").as_bytes());
+    }
+}
+
+/// Tells of what is left. When the library is unloaded, which is after all that the program has asked to be called at its end.
+pub(crate) fn end() {
+    let Some(check) = CHECK.get() else { return };
+    let Some(calls) = check.end() else { return };
+    let unsaid: serde_json::Map<String, Value> =
+        check.unsaid().into_iter().map(|(rule, times)| (rule.name().to_owned(), times.into())).collect();
+    line(&json!({ "is": "end", "process": std::process::id(), "calls": calls, "unsaid": unsaid }));
+}
+
+/// A forked process cannot use the driver that its parent has used, and has none of what that made.
+#[cfg(unix)]
+fn watch_forks() {
+    unsafe extern "C" {
+        fn pthread_atfork(
+            before: Option<extern "C" fn()>,
+            in_parent: Option<extern "C" fn()>,
+            in_child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+    extern "C" fn in_child() {
+        if let Some(check) = CHECK.get() {
+            check.switch_off();
+        }
+    }
+    // SAFETY: the function takes nothing, sets an atomic number and does nothing else; the library stays loaded, as programs do not
+    // close their driver.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}

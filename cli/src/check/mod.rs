@@ -1,0 +1,114 @@
+//! `cuda-launch check -- PROGRAM`: the program runs with the recorder as its driver, which reports calls that break a rule.
+
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Exit, Failure, Tried};
+use crate::files;
+use crate::interpose::Started;
+use crate::output::Outcome;
+use crate::program;
+use cuda_harness::check::{Allow, Level, Rule};
+use summary::Summary;
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+Findings go to standard error when the call is made, and a summary at the end.
+The exit code is that of the program if it failed, else 1 if a rule of level
+error was broken, else 0. Suppressions are the name of a rule, or a rule, a
+colon and the name of a kernel, in which * is any text; a file has one in each
+line, and # begins a comment. docs/check.md lists the rules.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// Report only what is as bad as this: warning, error
+    #[arg(long, default_value = "warning", value_parser = level)]
+    level: Level,
+    /// Do not report a rule, for all kernels or those of a name
+    #[arg(long, value_name = "RULE[:KERNEL]", value_parser = allow)]
+    allow: Vec<String>,
+    /// Suppressions from a file
+    #[arg(long, value_name = "FILE")]
+    allow_file: Vec<PathBuf>,
+    /// Write the findings as JSON
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Launches that break a rule of level error fail with
+    /// CUDA_ERROR_INVALID_VALUE
+    #[arg(long)]
+    refuse: bool,
+    #[command(flatten)]
+    started: Started,
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
+    let allowed = arguments.allowed()?;
+    let mut prepared = arguments.started.prepare(json)?;
+    if let Some(output) = &arguments.output {
+        files::try_to_write(output)?;
+    }
+    let lines = prepared.lines();
+    let command = &mut prepared.command;
+    command
+        .env("CUDA_LAUNCH_CHECK_FILE", &lines)
+        .env("CUDA_LAUNCH_CHECK_LEVEL", arguments.level.name())
+        .env("CUDA_LAUNCH_CHECK_ALLOW", allowed.join("\n"));
+    match arguments.refuse {
+        true => command.env("CUDA_LAUNCH_CHECK_REFUSE", "1"),
+        false => command.env_remove("CUDA_LAUNCH_CHECK_REFUSE"),
+    };
+    let ended = program::run(command)?;
+    let summary = Summary::read(&lines);
+    let answer = summary.json(ended);
+    if let Some(output) = &arguments.output {
+        std::fs::write(output, format!("{answer:#}\n"))
+            .map_err(|error| Failure::io(Tried::Write, output, &error))?;
+    }
+    let own = if summary.errors() > 0 { Exit::Found } else { Exit::Well } as u8;
+    let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
+    Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(summary.text(ended), answer) })
+}
+
+impl Arguments {
+    /// All suppressions.
+    fn allowed(&self) -> Result<Vec<String>, Failure> {
+        let mut allowed = self.allow.clone();
+        for file in &self.allow_file {
+            allowed.extend(of_file(file)?);
+        }
+        Ok(allowed)
+    }
+}
+
+fn of_file(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::io(Tried::Read, file, &error))?;
+    let lines = text
+        .lines()
+        .zip(1_usize..)
+        .map(|(line, number)| (line.split('#').next().unwrap_or_default().trim(), number));
+    lines
+        .filter(|(line, _)| !line.is_empty())
+        .map(|(line, number)| {
+            allow(line).map_err(|message| {
+                Failure::new(Exit::File, format!("{}, line {number}: {message}", file.display()))
+            })
+        })
+        .collect()
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    Level::named(text).ok_or_else(|| "it is `warning` or `error`".to_owned())
+}
+
+/// Leaves it as it is: the recorder reads it again.
+fn allow(text: &str) -> Result<String, String> {
+    match Allow::of(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => {
+            let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+            Err(format!("`{text}` is no rule, and no rule with a kernel; the rules are {}", names.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What was found, in a few lines.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::program::Ended;
+use crate::style;
+use crate::table::{Columns, Table, count};
+
+#[derive(Default)]
+pub(super) struct Summary {
+    findings: Vec<Value>,
+    /// For each rule its level, and how often it was broken: also those that were too many to be told of.
+    rules: BTreeMap<String, (String, u64)>,
+    calls: u64,
+    /// Processes that made a call, and those of them that came to their end.
+    processes: usize,
+    ended: usize,
+}
+
+impl Summary {
+    /// Reads the recorder's lines. There is no file where the program made no call of the driver.
+    pub(super) fn read(lines: &Path) -> Self {
+        let mut summary = Self::default();
+        let bytes = std::fs::read(lines).unwrap_or_default();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            // A program that was killed may leave the last line cut.
+            let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
+            summary.add(line);
+        }
+        summary
+    }
+
+    fn add(&mut self, line: Value) {
+        match line["is"].as_str() {
+            Some("begin") => self.processes += 1,
+            Some("end") => {
+                self.ended += 1;
+                self.calls += line["calls"].as_u64().unwrap_or(0);
+                for (rule, times) in line["unsaid"].as_object().into_iter().flatten() {
+                    let entry = self.rules.entry(rule.clone()).or_default();
+                    entry.1 += times.as_u64().unwrap_or(0);
+                }
+            }
+            _ => {
+                let rule = line["rule"].as_str().unwrap_or_default().to_owned();
+                let entry = self.rules.entry(rule).or_default();
+                entry.0 = line["level"].as_str().unwrap_or_default().to_owned();
+                entry.1 += 1;
+                self.findings.push(line);
+            }
+        }
+    }
+
+    fn of_level(&self, level: &str) -> u64 {
+        self.rules.values().filter(|(of, _)| of == level).map(|(_, times)| times).sum()
+    }
+
+    pub(super) fn errors(&self) -> u64 {
+        self.of_level("error")
+    }
+
+    pub(super) fn text(&self, ended: Ended) -> String {
+        let columns = Columns::err();
+        let number = |level: &str| usize::try_from(self.of_level(level)).unwrap_or(usize::MAX);
+        let facts = format!(
+            "{} {}, {}",
+            style::strong("cuda-launch check:"),
+            count(number("error"), "error"),
+            count(number("warning"), "warning")
+        );
+        let mut text = columns.wrap(&facts, "");
+        if let Some(signal) = ended.signal {
+            text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
+        }
+        if self.processes == 0 {
+            let why = "the program made no driver call, or does not load libcuda.so.1";
+            text += &columns.wrap(why, "  ");
+        } else if self.ended < self.processes {
+            text += &columns.wrap("it did not come to its end: what it left behind is not known", "  ");
+        }
+        if !self.rules.is_empty() {
+            let mut table = Table::new(&["times", "level", "rule"], &[0]);
+            for (rule, (level, times)) in &self.rules {
+                table.row(vec![times.to_string(), level.clone(), rule.clone()]);
+            }
+            text += &table.print_in("  ", columns);
+        }
+        text
+    }
+
+    pub(super) fn json(&self, ended: Ended) -> Value {
+        let rules = self
+            .rules
+            .iter()
+            .map(|(rule, (level, times))| json!({ "rule": rule, "level": level, "times": times }));
+        json!({
+            "schema": "cuda-launch.check.1",
+            "program_code": ended.code,
+            "program_signal": ended.signal,
+            "processes": self.processes,
+            "processes_ended": self.ended,
+            "calls": self.calls,
+            "rules": rules.collect::<Vec<_>>(),
+            "findings": self.findings,
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace` and `check`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::{Exit, Failure};
+use crate::files::Folder;
+use crate::program;
+
+/// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
+const RECORDER: &str = "cuda-launch-recorder";
+
+/// Which program, and which driver it gets.
+#[derive(clap::Args)]
+pub(crate) struct Started {
+    /// system, emulator, or the path of a libcuda [default: the system's if it has
+    /// a device, else the emulator]
+    #[arg(long)]
+    driver: Option<String>,
+    /// The recorder [default: cuda-launch-recorder, beside this program]
+    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER", hide_env_values = true)]
+    recorder: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    program: Vec<OsString>,
+}
+
+/// A program that can be started, and the folder in which the recorder leaves its lines.
+pub(crate) struct Prepared {
+    pub(crate) command: Command,
+    folder: Folder,
+}
+
+impl Started {
+    /// Finds recorder and driver. With `json` standard output has the answer, and nothing else.
+    pub(crate) fn prepare(&self, json: bool) -> Result<Prepared, Failure> {
+        let recorder = recorder(self.recorder.as_deref())?;
+        let driver = driver(self.driver.as_deref())?;
+        let folder = Folder::new("trace")?;
+        folder.link("libcuda.so.1", &recorder)?;
+        let (started, rest) = self.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
+        let mut command = Command::new(started);
+        command
+            .args(rest)
+            .env("LD_LIBRARY_PATH", program::library_path(folder.path()))
+            .env("CUDA_LAUNCH_DRIVER", recorder)
+            .env("CUDA_LAUNCH_TRACE_DRIVER", driver);
+        if json {
+            command.stdout(Stdio::from(std::io::stderr()));
+        }
+        Ok(Prepared { command, folder })
+    }
+}
+
+impl Prepared {
+    /// The file of the recorder's lines; there is none where the program made no call of the driver.
+    pub(crate) fn lines(&self) -> PathBuf {
+        self.folder.path().join("lines")
+    }
+}
+
+/// Beside this program, where cargo builds and installs it.
+fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(RECORDER));
+    let candidates = given.map(Path::to_owned).or(beside);
+    let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        Failure::new(
+            Exit::File,
+            format!(
+                "the recorder `{RECORDER}` is not beside this program: `cargo install cuda-launch-cli` installs both, \
+                 and `--recorder FILE` names another place"
+            ),
+        )
+    })
+}
+
+/// The path of the driver that works: the recorder would find itself by the name.
+fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
+    let system = || cuda_launch::Driver::system().ok().and_then(|driver| driver.file());
+    match wish {
+        Some("system") => {
+            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none; `cuda-launch doctor` shows what was tried"))
+        }
+        Some(name) => Ok(name.into()),
+        None => match cuda_launch::diagnostics::doctor().serving().map(|serving| serving.source) {
+            Some(cuda_launch::diagnostics::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
+            Some(cuda_launch::diagnostics::DriverSource::Variable) => {
+                Ok(std::env::var_os("CUDA_LAUNCH_DRIVER").unwrap_or_default())
+            }
+            _ => Ok("emulator".into()),
+        },
+    }
+}

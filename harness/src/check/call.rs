@@ -1,0 +1,302 @@
+//! What happens in a call.
+//!
+//! No lock is held while the driver behind or the listener runs.
+//!
+//! Relies on: the caller keeps the contract of the function that it calls, as far as the driver asks for it.
+#![allow(unsafe_code)]
+
+use super::Inner;
+use super::ends::is_probe;
+use super::handles::handles;
+use super::image::Image;
+use super::launch::Launch;
+use super::rule::{Finding, Level, Rule};
+use super::state::{Launched, State};
+use super::work::{After, stream_of};
+use crate::decode;
+use crate::effects::{Doing, Undo};
+use crate::functions::Function;
+use crate::intercept::Layer;
+use crate::kind::Kind;
+use crate::launch::Raw;
+use crate::ledger::{Mistake, Problem};
+use crate::objects::New;
+use crate::procs;
+use crate::read;
+use crate::rules::Effect;
+use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A call as all parts of the check know it.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'call> {
+    pub(super) number: usize,
+    pub(super) function: &'static Function,
+    pub(super) words: &'call [u64],
+    /// The context that is current.
+    pub(super) context: u64,
+}
+
+impl Call<'_> {
+    pub(super) fn word(&self, number: usize) -> u64 {
+        self.words.get(number).copied().unwrap_or(0)
+    }
+
+    pub(super) fn finding(&self, rule: Rule, message: String) -> Finding {
+        Finding { rule, call: self.number, function: self.function.name, kernel: None, message }
+    }
+
+    fn doing(&self) -> Doing<'_> {
+        Doing { number: self.number, function: self.function, words: self.words, context: self.context }
+    }
+}
+
+/// A call between its begin and its end.
+struct Begun<'call> {
+    call: Call<'call>,
+    launch: Option<Launch>,
+    /// The stream that it gives work to.
+    stream: Option<u64>,
+    undo: Vec<Undo>,
+    /// Objects of two contexts, which are told of if the driver refuses them.
+    foreign: Vec<Problem>,
+    is_refused: bool,
+}
+
+impl Layer for Inner {
+    unsafe fn call(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        if self.is_off.load(Ordering::Acquire) {
+            return base(&self.base);
+        }
+        // SAFETY: 1: duty 1.
+        let Some(begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
+        if begun.is_refused {
+            begun.call.doing().refused(&mut self.lock().objects, begun.undo);
+            return CUresult::CUDA_ERROR_INVALID_VALUE;
+        }
+        let answer = base(&self.base);
+        let findings = match answer {
+            // SAFETY: 1: duty 1, and it succeeded.
+            CUresult::SUCCESS => unsafe { self.done(begun) },
+            _ => self.failed(begun, answer),
+        };
+        if function.name == "cuStreamEndCapture" {
+            let mut state = self.lock();
+            state.captures = state.captures.saturating_sub(1);
+        }
+        findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
+        answer
+    }
+}
+
+impl Inner {
+    /// What is wrong with a call before the driver hears of it; none where that is not looked at.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract holds.
+    unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
+        let context = self.current();
+        let mut state = self.lock();
+        state.count += 1;
+        // Nothing works any more, and no answer tells anything.
+        if state.fault.is_some() {
+            return None;
+        }
+        let call = Call { number: state.count, function, words, context };
+        let mut findings = handles(&call, &state);
+        // SAFETY: 1: duty 1.
+        let raw = unsafe { Raw::of(function, words) };
+        let launched = raw.as_ref().map(|raw| (raw.function, raw.stream));
+        let (undo, problems) = call.doing().before(&mut state.objects, launched);
+        drop(state);
+        let (foreign, problems): (Vec<Problem>, Vec<Problem>) =
+            problems.into_iter().partition(|problem| problem.mistake == Mistake::WrongContext);
+        findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
+        // SAFETY: 1: duty 1.
+        let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
+        findings.retain(|finding| self.is_wanted(finding));
+        findings.iter().for_each(|finding| self.tell(finding));
+        let is_refused = self.options.refuses
+            && launch.is_some()
+            && findings.iter().any(|finding| finding.rule.level() == Level::Error);
+        let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
+        Some(Begun { call, launch, stream, undo, foreign, is_refused })
+    }
+
+    /// What a call leaves behind, and what is wrong with that.
+    ///
+    /// # Safety
+    ///
+    /// 1. The call succeeded.
+    unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
+        let Begun { call, launch, stream, undo, .. } = begun;
+        if launch.is_none() {
+            // SAFETY: 1: duty 1.
+            unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
+        }
+        let mut state = self.lock();
+        // SAFETY: 1: duty 1.
+        let results = unsafe { decode::results(call.function, call.words) };
+        call.doing().done(&mut state.objects, &results);
+        let made = results.first().map_or(0, |(_, word)| *word);
+        if launch.is_none() {
+            // SAFETY: 1: duty 1.
+            unsafe { succeeded(&call, &mut state, made) };
+        }
+        let is_capturing = state.captures > 0;
+        drop(state);
+        let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
+        let ended = |undo: &Undo| match undo {
+            Undo::Ended(place) => Some(*place),
+            Undo::Shares(..) => None,
+        };
+        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
+        self.give(&call, launch, &after)
+    }
+
+    /// An answer that is an error.
+    fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
+        let Begun { call, undo, foreign, .. } = begun;
+        let mut state = self.lock();
+        if answer.is_sticky() {
+            let is_first = state.fault.replace(answer).is_none();
+            let finding = is_first.then(|| call.finding(Rule::StickyFault, fault(&mut state, answer)));
+            return finding.into_iter().collect();
+        }
+        call.doing().refused(&mut state.objects, undo);
+        if !is_probe(call.function.name, answer) {
+            let (times, _) = state.failed.entry((call.function.name, answer.0)).or_insert((0, call.number));
+            *times += 1;
+        }
+        let told = foreign.iter().filter(|_| !state.is_green);
+        told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))).collect()
+    }
+
+    /// The calling thread's context.
+    fn current(&self) -> u64 {
+        let mut context = null_mut();
+        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
+            CUresult::SUCCESS => context.expose_provenance() as u64,
+            _ => 0,
+        }
+    }
+
+    /// Whether a stream is captured: then it gives nothing to a device.
+    fn is_captured(&self, stream: u64) -> bool {
+        let mut status = CUstreamCaptureStatus(0);
+        // SAFETY: the place is good for a status; the stream is one that the driver has just taken.
+        let answer = unsafe {
+            self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
+        };
+        answer != CUresult::SUCCESS || status.0 != 0
+    }
+
+    /// A mistake with an object, of a kind that is made only in ways that are seen here: otherwise there may be a new one with the handle.
+    /// Where memory is concerned the driver has the last word.
+    fn problem(&self, call: &Call<'_>, problem: &Problem) -> Option<Finding> {
+        let rule = match problem.mistake {
+            Mistake::DoubleFree => Rule::DoubleFree,
+            Mistake::DeadHandle => Rule::DeadHandle,
+            Mistake::DeadMemory => Rule::UseAfterFree,
+            Mistake::WrongContext => return None,
+        };
+        let is_wrong = match problem.object.kind().family() {
+            Kind::Memory | Kind::HostMemory | Kind::Registration => {
+                let state = self.lock();
+                let is_it = |word: &&u64| {
+                    let object =
+                        state.objects.memory_at(**word).and_then(|(place, _)| state.objects.at(place));
+                    object.is_some_and(|object| object.name.is_of(problem.object))
+                };
+                let address = call.words.iter().find(is_it).copied();
+                drop(state);
+                address.is_some_and(|address| !self.is_memory(address))
+            }
+            Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
+            Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,
+            _ => false,
+        };
+        is_wrong.then(|| call.finding(rule, words_of(problem)))
+    }
+}
+
+/// The problem in words, without the call that has it.
+fn words_of(problem: &Problem) -> String {
+    let text = problem.to_string();
+    let start = format!("call {}, {}, ", problem.call, problem.function);
+    text.strip_prefix(&start).unwrap_or(&text).to_owned()
+}
+
+/// A fault with the launches that may have it.
+fn fault(state: &mut State, answer: CUresult) -> String {
+    let name = answer.name().unwrap_or("an error");
+    let launches = std::mem::take(&mut state.launches);
+    let is_open = |launched: &&Launched| launched.at.is_none_or(|at| !state.order.is_done(at));
+    let open = launches.iter().filter(is_open).count();
+    // What the host may have waited for it is taken to have: then the last ones are as good a guess as any.
+    let (what, skipped) = match open {
+        0 => ("the last launches", launches.len().saturating_sub(4)),
+        _ => ("launches that had not completed", 0),
+    };
+    let shown = launches.iter().skip(skipped).filter(|launched| open == 0 || is_open(launched));
+    let shown: Vec<_> =
+        shown.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
+    let mut text = format!("{name}: a kernel faulted, and no call works any more; {what}:");
+    if shown.is_empty() {
+        text += " none was seen";
+    }
+    for (call, kernel, stream) in shown {
+        text += &format!("\n    call {call}: {kernel} on {}", state.stream_name(stream));
+    }
+    text
+}
+
+/// What a call that succeeded, and made an object of that handle, tells of the program.
+///
+/// # Safety
+///
+/// 1. It is a call that succeeded.
+unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
+    match call.function.name {
+        "cuGetErrorName" | "cuGetErrorString" => {
+            let asked = call.word(0) as u32;
+            state.failed.retain(|(_, code), _| *code != asked);
+        }
+        "cuModuleEnumerateFunctions" | "cuLibraryEnumerateKernels" => {
+            let of_module = call.function.name == "cuModuleEnumerateFunctions";
+            let kind = if of_module { Kind::Function } else { Kind::Kernel };
+            for number in 0..call.word(1) as usize {
+                // SAFETY: 1: a list of that many handles, by duty 1.
+                let handle = unsafe { read::pointer(call.word(0), number) };
+                let known = state.objects.find(kind, handle).and_then(|place| state.objects.at(place));
+                if handle != 0 && known.is_none_or(|object| !object.is_live()) {
+                    state.objects.make(New::of(kind, handle, None));
+                }
+            }
+        }
+        "cuGetExportTable" => state.is_runtime = true,
+        "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
+        name if call.function.effects.iter().any(loads) => {
+            // SAFETY: 1: duty 1.
+            let image = unsafe { Image::loaded(call) };
+            let kind = if name.starts_with("cuLibrary") { Kind::Library } else { Kind::Module };
+            if let Some((place, image)) = state.objects.find(kind, made).zip(image) {
+                state.images.insert(place, Arc::new(image));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn loads(effect: &Effect) -> bool {
+    matches!(effect, Effect::Makes(Kind::Module | Kind::Library, ..))
+}

@@ -1,0 +1,45 @@
+//! Handles that are null, that can be none, or that are those of something else.
+
+use super::call::Call;
+use super::rule::{Finding, Rule};
+use super::state::State;
+use crate::functions::{Plain, Type};
+use crate::kind::Kind;
+
+/// The first page is never mapped: no object of a driver is there.
+const LOWEST: u64 = 4096;
+
+/// What is wrong with the handles that a call uses.
+pub(super) fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
+    call.function.uses.iter().filter_map(|at| handle(call, state, *at)).collect()
+}
+
+fn handle(call: &Call<'_>, state: &State, at: usize) -> Option<Finding> {
+    let (parameter, word) = (call.function.parameters.get(at)?, call.word(at));
+    let Type::Plain(Plain::Handle(kind)) = parameter.ty else { return None };
+    // What else is mistaken for it.
+    let other = match kind {
+        Kind::Event | Kind::Function | Kind::Module => Kind::Stream,
+        // The first three are the default streams.
+        Kind::Stream if word > 2 => Kind::Event,
+        _ => return None,
+    };
+    let wanted = if kind == Kind::Event { "an event".to_owned() } else { format!("a {kind}") };
+    let name = parameter.name;
+    if word == 0 {
+        return Some(call.finding(Rule::NullHandle, format!("{name} is null, and has to be {wanted}")));
+    }
+    let live = |kind: Kind| {
+        let object = state.objects.find(kind, word).and_then(|place| state.objects.at(place));
+        object.filter(|object| object.is_live() && object.made_by.is_some()).map(|object| object.name)
+    };
+    if live(kind).is_some() {
+        return None;
+    }
+    let what = match live(other) {
+        Some(object) => object.to_string(),
+        None if word < LOWEST => format!("{word:#x}, which is no handle"),
+        None => return None,
+    };
+    Some(call.finding(Rule::WrongHandle, format!("{name} is {what}, and has to be {wanted}")))
+}

@@ -1,0 +1,148 @@
+//! What is known of a kernel that is launched: name, parameters, limits, and what its PTX does.
+//!
+//! Relies on: a function is asked for only where the driver gave its handle to the program, and it has not ended.
+#![allow(unsafe_code)]
+
+use super::image::Image;
+use super::walk::Program;
+use crate::kernel;
+use cuda_driver_sys::{
+    CUdevice_attribute as Device, CUfunction, CUfunction_attribute as Of, CUresult, CUstreamCaptureMode,
+    Driver,
+};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::Arc;
+
+/// A kernel.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) name: Arc<str>,
+    /// Offset and size of each parameter, where somebody can say.
+    pub(super) parameters: Option<Vec<(usize, usize)>>,
+    pub(super) limits: Option<Limits>,
+    /// What its threads do, where the image has PTX.
+    pub(super) program: Option<Program>,
+    /// Whether threads of the device may use any memory of the host.
+    pub(super) sees_host: bool,
+}
+
+/// How large a launch may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    /// Threads in a block, for any kernel of the device.
+    pub(super) device_threads: u32,
+    /// Threads in a block of this kernel.
+    pub(super) threads: u32,
+    /// Dynamic shared memory of this kernel, in bytes.
+    pub(super) shared: u32,
+}
+
+impl Kernel {
+    /// One of which only the handle is known.
+    pub(super) fn unknown(handle: u64) -> Kernel {
+        let name = format!("kernel {handle:#x}").into();
+        Kernel { name, parameters: None, limits: None, program: None, sees_host: true }
+    }
+
+    /// Asks the driver, and the image.
+    pub(super) fn ask(driver: &Driver, handle: u64, of_library: bool, image: Option<&Image>) -> Kernel {
+        let asked = kernel::Kernel::ask(driver, handle, of_library);
+        let function = if of_library { function_of(driver, handle) } else { Some(handle) };
+        let device = device(driver);
+        let attribute = |which: Device| device.and_then(|device| of_device(driver, device, which));
+        let unknown = Kernel::unknown(handle);
+        let program = image.zip(asked.name.as_deref()).and_then(|(image, name)| image.program(name));
+        // Where both say it and differ (some architectures place what is aligned to more than 16 bytes in their own way), the walk would
+        // take the arguments from the wrong places.
+        let is_same =
+            |program: &Program| asked.parameters.as_ref().is_none_or(|own| *own == program.parameters);
+        let program = program.filter(is_same);
+        let declared = program.as_ref().map(|program| program.parameters.clone());
+        Kernel {
+            name: asked.name.map_or(unknown.name, Into::into),
+            parameters: asked.parameters.or(declared),
+            limits: function.and_then(|function| limits(driver, function, &attribute)),
+            program,
+            sees_host: attribute(Device::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != Some(0),
+        }
+    }
+
+    /// Bytes of all parameters, without padding behind the last.
+    pub(super) fn bytes(&self) -> Option<usize> {
+        let parameters = self.parameters.as_ref()?;
+        Some(parameters.iter().map(|(offset, size)| offset.saturating_add(*size)).max().unwrap_or(0))
+    }
+}
+
+/// Asks the driver what is harmless to a capture, which the driver cannot know.
+pub(super) fn relaxed<R>(driver: &Driver, ask: impl FnOnce() -> R) -> R {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the place is good for a mode, which is put back below.
+    let answer = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
+    let result = ask();
+    if answer == CUresult::SUCCESS {
+        // SAFETY: the place holds the mode that the thread had.
+        let _ = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
+    }
+    result
+}
+
+/// What the kernel's limits are now: a program may raise that of shared memory.
+pub(super) fn limits_now(driver: &Driver, handle: u64, of_library: bool) -> Option<(u32, u32)> {
+    let function = if of_library { function_of(driver, handle)? } else { handle };
+    Some((
+        of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+    ))
+}
+
+fn limits(driver: &Driver, function: u64, attribute: &dyn Fn(Device) -> Option<u32>) -> Option<Limits> {
+    Some(Limits {
+        grid: [
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+        ],
+        block: [
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+            attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+        ],
+        device_threads: attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        threads: of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        shared: of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+    })
+}
+
+/// The function of a library's kernel in the current context.
+fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
+    let mut function = null_mut();
+    // SAFETY: the place is good for a handle; the kernel is one that the driver gave to the program.
+    let answer =
+        unsafe { driver.cuKernelGetFunction(&mut function, with_exposed_provenance_mut(kernel as usize)) };
+    (answer == CUresult::SUCCESS).then(|| function.expose_provenance() as u64)
+}
+
+fn device(driver: &Driver) -> Option<i32> {
+    let mut device = 0;
+    // SAFETY: the place is good for a device.
+    let answer = unsafe { driver.cuCtxGetDevice(&mut device) };
+    (answer == CUresult::SUCCESS).then_some(device)
+}
+
+fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
+    let mut value = 0;
+    // SAFETY: the place is good for a number; the device is the driver's.
+    let answer = unsafe { driver.cuDeviceGetAttribute(&mut value, which, device) };
+    if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
+}
+
+fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
+    let function: CUfunction = with_exposed_provenance_mut(function as usize);
+    let mut value = 0;
+    // SAFETY: the place is good for a number; the function is one that the driver gave to the program.
+    let answer = unsafe { driver.cuFuncGetAttribute(&mut value, which, function) };
+    if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
+}

@@ -1,0 +1,84 @@
+//! A launch, before the driver hears of it.
+//!
+//! Relies on: as `call`.
+#![allow(unsafe_code)]
+
+use super::Inner;
+use super::call::Call;
+use super::kernel::{self, Kernel};
+use super::limits;
+use super::packet;
+use super::rule::Finding;
+use super::walk::Touch;
+use crate::kind::Kind;
+use crate::launch::Raw;
+use crate::objects::Place;
+use cuda_driver_sys::CUlaunchAttributeID as Id;
+use std::sync::Arc;
+
+/// What is known of a launch once it is looked at.
+pub(super) struct Launch {
+    pub(super) kernel: Arc<Kernel>,
+    pub(super) stream: u64,
+    /// What its first and last thread are sure to access.
+    pub(super) touches: Vec<Touch>,
+    /// It records an event in a way that is not followed.
+    pub(super) records: bool,
+}
+
+impl Inner {
+    /// Looks at a launch.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds, with its numbers.
+    pub(super) unsafe fn launch(&self, call: &Call<'_>, raw: &Raw, findings: &mut Vec<Finding>) -> Launch {
+        let (known, of_library) = self.kernel(call, raw.function);
+        let kernel = &*known;
+        let before = findings.len();
+        let now = || kernel::limits_now(&self.base, raw.function, of_library);
+        let broken = limits::broken(raw, kernel, now);
+        findings.extend(broken.map(|(rule, message)| call.finding(rule, message)));
+        let mut touches = Vec::new();
+        if let Some((parameters, bytes)) = kernel.parameters.as_ref().zip(kernel.bytes()) {
+            // SAFETY: 1, 2: duty 1.
+            let block = unsafe { packet::arguments(parameters, bytes, raw.arguments, raw.extra) };
+            match block {
+                Ok(block) if findings.len() == before => {
+                    touches = self.pointers(call, kernel, raw, &block, findings);
+                }
+                Ok(_) => {}
+                Err((rule, message)) => findings.push(call.finding(rule, message)),
+            }
+        }
+        for finding in findings.iter_mut() {
+            finding.kernel = Some(kernel.name.to_string());
+        }
+        let records =
+            [Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT];
+        let records = raw.attributes.iter().any(|attribute| records.contains(&attribute.id()));
+        Launch { kernel: known, stream: raw.stream, touches, records }
+    }
+
+    /// What is known of the kernel, and whether it is one of a library.
+    fn kernel(&self, call: &Call<'_>, handle: u64) -> (Arc<Kernel>, bool) {
+        let state = self.lock();
+        let place = state.objects.find(Kind::Function, handle);
+        let object = place.and_then(|place| state.objects.at(place)).filter(|object| object.is_live());
+        // A handle that was never seen may be none: the driver is not asked.
+        let Some((place, object)) = place.zip(object) else {
+            return (Arc::new(Kernel::unknown(handle)), false);
+        };
+        let of_library = object.name.kind() == Kind::Kernel;
+        let key: (Place, u64) = (place, call.context);
+        if let Some(known) = state.kernels.get(&key) {
+            return (known.clone(), of_library);
+        }
+        let image = state.image_of(place);
+        drop(state);
+        let ask = || Kernel::ask(&self.base, handle, of_library, image.as_deref());
+        let kernel = Arc::new(kernel::relaxed(&self.base, ask));
+        self.lock().kernels.insert(key, kernel.clone());
+        (kernel, of_library)
+    }
+}

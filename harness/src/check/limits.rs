@@ -1,0 +1,59 @@
+//! Launches beyond what a device or a kernel allows.
+
+use super::kernel::{Kernel, Limits};
+use super::rule::Rule;
+use crate::launch::Raw;
+
+/// What is wrong with the size of a launch. `now` asks for the kernel's limits of threads and shared memory as they are now.
+pub(super) fn broken(
+    raw: &Raw,
+    kernel: &Kernel,
+    now: impl FnOnce() -> Option<(u32, u32)>,
+) -> Option<(Rule, String)> {
+    let limits = kernel.limits?;
+    if let Some(message) = dimensions(raw, &limits) {
+        return Some((Rule::LaunchDimensions, message));
+    }
+    let threads = threads(raw);
+    if threads <= u64::from(limits.threads) && raw.shared <= limits.shared {
+        return None;
+    }
+    let (most_threads, most_shared) = now()?;
+    if threads > u64::from(most_threads) {
+        let [x, y, z] = raw.block;
+        let message = format!(
+            "a block of ({x}, {y}, {z}) has {threads} threads, and this kernel can have {most_threads}"
+        );
+        return Some((Rule::BlockSize, message));
+    }
+    (raw.shared > most_shared).then(|| {
+        let message =
+            format!("{} bytes of dynamic shared memory, and this kernel can have {most_shared}", raw.shared);
+        (Rule::SharedMemory, message)
+    })
+}
+
+fn threads(raw: &Raw) -> u64 {
+    raw.block.iter().map(|n| u64::from(*n)).product()
+}
+
+fn dimensions(raw: &Raw, limits: &Limits) -> Option<String> {
+    for (what, sizes, most) in [("grid", raw.grid, limits.grid), ("block", raw.block, limits.block)] {
+        for ((axis, size), most) in ["x", "y", "z"].iter().zip(sizes).zip(most) {
+            if size == 0 {
+                return Some(format!("the {what} has no {axis}: 0"));
+            }
+            if size > most {
+                return Some(format!("the {what} has {size} in {axis}, and the device allows {most}"));
+            }
+        }
+    }
+    let threads = threads(raw);
+    (threads > u64::from(limits.device_threads)).then(|| {
+        let [x, y, z] = raw.block;
+        format!(
+            "a block of ({x}, {y}, {z}) has {threads} threads, and the device allows {}",
+            limits.device_threads
+        )
+    })
+}

@@ -1,0 +1,207 @@
+//! Rules for programs that drive CUDA: what `cuda-launch check` puts between a program and its driver.
+//!
+//! [`Check::over`] makes a driver in front of another. It passes every call on, and tells a listener of each that breaks a
+//! [rule](Rule). What it does not know it says nothing about; `docs/check.md` has the rules, and what each cannot see.
+//!
+//! | file | part |
+//! |---|---|
+//! | `rule`, `allow` | rules and findings; what is not to be reported |
+//! | `call` | what happens in a call |
+//! | `state` | what is remembered between calls |
+//! | `handles` | those that a call uses |
+//! | `launch` | a launch |
+//! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
+//! | `kernel`, `image`, `walk` | what is known of a kernel: from the driver, and from its PTX |
+//! | `work`, `order` | what calls give to streams, and which of it is ordered |
+//! | `ends` | what is left at the end |
+
+mod allow;
+mod call;
+mod ends;
+mod handles;
+mod image;
+mod kernel;
+mod launch;
+mod limits;
+mod order;
+mod packet;
+mod pointers;
+mod rule;
+mod state;
+mod walk;
+mod work;
+
+pub use allow::Allow;
+pub use rule::{Finding, Level, Rule};
+
+use crate::error::Error;
+use crate::shims;
+use crate::slots::Lease;
+use cuda_driver_sys::{Driver, FUNCTIONS};
+use state::State;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Findings of one rule in one function and kernel that are told of.
+const MOST_OF_A_PLACE: usize = 3;
+
+/// A rule, and where it was broken: the function and kernel.
+type Broken = (Rule, &'static str, Option<String>);
+
+/// What is told of each finding.
+type Listener = dyn Fn(&Finding) + Send + Sync;
+
+/// How programs are checked.
+#[derive(Default)]
+#[must_use = "`over` makes the check"]
+pub struct CheckOptions {
+    level: Option<Level>,
+    allowed: Vec<Allow>,
+    refuses: bool,
+}
+
+impl CheckOptions {
+    /// Everything is reported, nothing refused.
+    pub fn new() -> CheckOptions {
+        CheckOptions::default()
+    }
+
+    /// Only what is as bad as this.
+    pub fn level(mut self, level: Level) -> CheckOptions {
+        self.level = Some(level);
+        self
+    }
+
+    /// Findings that are not reported.
+    pub fn allow(mut self, allowed: Allow) -> CheckOptions {
+        self.allowed.push(allowed);
+        self
+    }
+
+    /// Launches that break a rule of level error answer `CUDA_ERROR_INVALID_VALUE`, and the driver does not hear of them.
+    pub fn refuse(mut self) -> CheckOptions {
+        self.refuses = true;
+        self
+    }
+
+    /// Makes the check.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSlot`] if 16 spies and checks are alive, and none goes in a minute.
+    pub fn over(
+        self,
+        driver: &Arc<Driver>,
+        listener: impl Fn(&Finding) + Send + Sync + 'static,
+    ) -> Result<Check, Error> {
+        let lease = Lease::take(Duration::from_secs(60))?;
+        let inner = Arc::new(Inner {
+            base: driver.clone(),
+            slot: lease.slot(),
+            has: FUNCTIONS.iter().map(|function| driver.has(function.name())).collect(),
+            options: self,
+            listener: Box::new(listener),
+            state: Mutex::new(State::default()),
+            told: Mutex::default(),
+            is_off: AtomicBool::new(false),
+        });
+        lease.give(inner.clone());
+        let driver = shims::driver(lease, &inner.has);
+        Ok(Check { inner, driver })
+    }
+}
+
+/// A driver in front of another that looks at each call.
+pub struct Check {
+    inner: Arc<Inner>,
+    driver: Arc<Driver>,
+}
+
+impl Check {
+    /// A check that reports everything.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CheckOptions::over`].
+    pub fn over(
+        driver: &Arc<Driver>,
+        listener: impl Fn(&Finding) + Send + Sync + 'static,
+    ) -> Result<Check, Error> {
+        CheckOptions::new().over(driver, listener)
+    }
+
+    /// The driver whose calls are checked.
+    pub fn driver(&self) -> Arc<Driver> {
+        self.driver.clone()
+    }
+
+    /// Tells of what is left at the end of the program: what was not given back, captures that are open, calls that failed. The number of
+    /// calls; none where it was [switched off](Self::switch_off).
+    pub fn end(&self) -> Option<usize> {
+        if self.inner.is_off.load(Ordering::Acquire) {
+            return None;
+        }
+        self.inner.end();
+        Some(self.inner.lock().count)
+    }
+
+    /// Findings that were too many of their place to be told of, by rule.
+    pub fn unsaid(&self) -> BTreeMap<Rule, usize> {
+        let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaid = BTreeMap::new();
+        for ((rule, ..), times) in told.iter().filter(|(_, times)| **times > MOST_OF_A_PLACE) {
+            *unsaid.entry(*rule).or_default() += times - MOST_OF_A_PLACE;
+        }
+        unsaid
+    }
+
+    /// From now on calls are only passed on. After a `fork`, a driver that the parent used cannot be used in the child.
+    pub fn switch_off(&self) {
+        self.inner.is_off.store(true, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check").finish_non_exhaustive()
+    }
+}
+
+/// What a check is, for its shims.
+struct Inner {
+    base: Arc<Driver>,
+    slot: usize,
+    has: Vec<bool>,
+    options: CheckOptions,
+    listener: Box<Listener>,
+    state: Mutex<State>,
+    /// How often each rule was broken in a function and kernel.
+    told: Mutex<HashMap<Broken, usize>>,
+    is_off: AtomicBool,
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody wants to hear of it.
+    fn is_wanted(&self, finding: &Finding) -> bool {
+        self.options.level.is_none_or(|level| finding.rule.level() >= level)
+            && !self.options.allowed.iter().any(|allowed| allowed.covers(finding))
+    }
+
+    fn tell(&self, finding: &Finding) {
+        let place = (finding.rule, finding.function, finding.kernel.clone());
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = told.entry(place).or_default();
+        *times += 1;
+        if *times <= MOST_OF_A_PLACE {
+            drop(told);
+            (self.listener)(finding);
+        }
+    }
+}

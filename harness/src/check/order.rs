@@ -1,0 +1,352 @@
+//! Which work is done before which other begins: a clock for each stream, and one for the host.
+//!
+//! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
+//! it is taken to: then a race is not seen, but none is made up. The host is one: what a thread waited for, all threads know.
+
+use crate::objects::{Place, Quick};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Which stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stream {
+    /// The default stream of a context.
+    Legacy(u64),
+    /// The default stream of a thread, in a context.
+    OfThread(u64, usize),
+    /// One that was made, in a context; 0 where that is not known.
+    Made(Place, u64),
+}
+
+/// How much of the work of each lane.
+type Clock = Vec<u64>;
+
+/// Accesses to one allocation that are remembered.
+const MOST_ACCESSES: usize = 64;
+
+/// A stream, or one after another: what is destroyed leaves its lane to the next.
+#[derive(Default)]
+struct Lane {
+    clock: Clock,
+    count: u64,
+    context: u64,
+    /// It waits for the default stream of its context, and that for it.
+    is_blocking: bool,
+    is_legacy: bool,
+}
+
+/// An access to a range of addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) writes: bool,
+    /// What made it: a call, and its kernel.
+    pub(super) call: usize,
+    pub(super) what: Arc<str>,
+    /// The stream's handle, for the report.
+    pub(super) stream: u64,
+    pub(super) at: Moment,
+}
+
+/// A piece of work: its lane, and its number there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    lane: usize,
+    count: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Order {
+    lanes: Vec<Lane>,
+    by_stream: HashMap<Stream, usize, Quick>,
+    /// Streams that are made so as not to wait for the default one.
+    apart: HashMap<Place, bool>,
+    spare: Vec<usize>,
+    /// What was done before each event was recorded.
+    events: HashMap<Place, Clock>,
+    /// Events that graphs record too, and whether any may be one.
+    foreign: HashSet<Place>,
+    all_foreign: bool,
+    /// What the host has waited for.
+    host: Clock,
+    memory: HashMap<Place, Vec<Access>, Quick>,
+}
+
+fn join(clock: &mut Clock, other: &[u64]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
+    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+}
+
+fn at(clock: &[u64], lane: usize) -> u64 {
+    clock.get(lane).copied().unwrap_or(0)
+}
+
+impl Order {
+    /// A stream was made.
+    pub(super) fn made(&mut self, stream: Place, is_apart: bool) {
+        self.apart.insert(stream, is_apart);
+    }
+
+    /// A stream goes: what it has runs on.
+    pub(super) fn gone(&mut self, stream: Place) {
+        self.apart.remove(&stream);
+        let of_it = |key: &Stream| matches!(key, Stream::Made(place, _) if *place == stream);
+        let keys: Vec<Stream> = self.by_stream.keys().copied().filter(of_it).collect();
+        self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
+    }
+
+    fn lane(&mut self, stream: Stream) -> usize {
+        if let Some(lane) = self.by_stream.get(&stream) {
+            return *lane;
+        }
+        let lane = self.spare.pop().unwrap_or_else(|| {
+            self.lanes.push(Lane::default());
+            self.lanes.len() - 1
+        });
+        let (context, is_blocking) = match stream {
+            Stream::Legacy(context) => (context, false),
+            Stream::OfThread(context, _) => (context, true),
+            Stream::Made(place, context) => (context, !self.apart.get(&place).copied().unwrap_or(false)),
+        };
+        if let Some(new) = self.lanes.get_mut(lane) {
+            (new.context, new.is_blocking) = (context, is_blocking);
+            new.is_legacy = matches!(stream, Stream::Legacy(_));
+        }
+        self.by_stream.insert(stream, lane);
+        lane
+    }
+
+    /// The lanes that wait for this one by themselves, and it for them.
+    fn joined(&self, lane: usize) -> Vec<usize> {
+        let Some(own) = self.lanes.get(lane).filter(|own| own.is_legacy || own.is_blocking) else {
+            return Vec::new();
+        };
+        let is_joined = |other: &Lane| {
+            // 0 is a context that is not known.
+            (other.context == own.context || other.context == 0 || own.context == 0)
+                && (own.is_legacy && other.is_blocking || own.is_blocking && other.is_legacy)
+        };
+        self.lanes.iter().enumerate().filter(|(_, other)| is_joined(other)).map(|(lane, _)| lane).collect()
+    }
+
+    /// Gives a stream a piece of work.
+    pub(super) fn work(&mut self, stream: Stream) -> Moment {
+        let lane = self.lane(stream);
+        let mut clock = self.host.clone();
+        for other in self.joined(lane) {
+            if let Some(other) = self.lanes.get(other) {
+                join(&mut clock, &other.clock);
+            }
+        }
+        let Some(own) = self.lanes.get_mut(lane) else { return Moment { lane, count: 0 } };
+        own.count += 1;
+        join(&mut own.clock, &clock);
+        if own.clock.len() <= lane {
+            own.clock.resize(lane + 1, 0);
+        }
+        if let Some(done) = own.clock.get_mut(lane) {
+            *done = own.count;
+        }
+        Moment { lane, count: own.count }
+    }
+
+    /// What is done once everything that a stream has now is done.
+    fn until(&mut self, stream: Stream) -> Clock {
+        let Moment { lane, .. } = self.work(stream);
+        self.lanes.get(lane).map(|lane| lane.clock.clone()).unwrap_or_default()
+    }
+
+    /// An event is recorded.
+    pub(super) fn record(&mut self, event: Place, stream: Stream) {
+        let clock = self.until(stream);
+        self.events.insert(event, clock);
+    }
+
+    /// An event is recorded by a graph, or while one is captured: when, is not known.
+    pub(super) fn record_elsewhere(&mut self, event: Option<Place>) {
+        match event {
+            Some(event) => {
+                self.foreign.insert(event);
+            }
+            None => self.all_foreign = true,
+        }
+    }
+
+    /// What an event stands for. One that was not seen to be recorded may have been in another way.
+    fn behind(&self, event: Place) -> Clock {
+        let known = self.events.get(&event).filter(|_| !self.all_foreign && !self.foreign.contains(&event));
+        known.cloned().unwrap_or_else(|| self.all())
+    }
+
+    /// A stream waits for an event.
+    pub(super) fn wait(&mut self, stream: Stream, event: Place) {
+        let Moment { lane, .. } = self.work(stream);
+        let clock = self.behind(event);
+        if let Some(own) = self.lanes.get_mut(lane) {
+            join(&mut own.clock, &clock);
+        }
+    }
+
+    /// A stream waits for something that may come behind anything.
+    pub(super) fn wait_for_all(&mut self, stream: Stream) {
+        let Moment { lane, .. } = self.work(stream);
+        let clock = self.all();
+        if let Some(own) = self.lanes.get_mut(lane) {
+            join(&mut own.clock, &clock);
+        }
+    }
+
+    fn all(&self) -> Clock {
+        self.lanes.iter().map(|lane| lane.count).collect()
+    }
+
+    /// The host knows that a stream's work is done.
+    pub(super) fn host_waits(&mut self, stream: Stream) {
+        let clock = self.until(stream);
+        join(&mut self.host, &clock);
+    }
+
+    /// The host knows that an event is.
+    pub(super) fn host_waits_for(&mut self, event: Place) {
+        let clock = self.behind(event);
+        join(&mut self.host, &clock);
+    }
+
+    /// The host knows that everything is done.
+    pub(super) fn host_waits_for_all(&mut self) {
+        let clock = self.all();
+        join(&mut self.host, &clock);
+    }
+
+    /// Whether the host knows that a piece of work is done.
+    pub(super) fn is_done(&self, moment: Moment) -> bool {
+        at(&self.host, moment.lane) >= moment.count
+    }
+
+    /// Notes an access to an allocation, and finds another that nothing orders before it.
+    pub(super) fn access(&mut self, memory: Place, new: &Access) -> Option<Access> {
+        let Order { lanes, host, memory: all, .. } = self;
+        let clock = lanes.get(new.at.lane).map(|lane| lane.clock.as_slice()).unwrap_or_default();
+        let is_before = |old: &Access| at(clock, old.at.lane) >= old.at.count;
+        let accesses = all.entry(memory).or_default();
+        let mut race = None;
+        let mut number = accesses.len();
+        while number > 0 {
+            number -= 1;
+            let Some(old) = accesses.get(number) else { continue };
+            if old.start >= new.end || new.start >= old.end {
+                continue;
+            }
+            let is_before = is_before(old);
+            if !is_before && (old.writes || new.writes) {
+                race = Some(old.clone());
+            }
+            // Who is ordered behind the new one is behind the old one, too.
+            if is_before && new.start <= old.start && old.end <= new.end && (new.writes || !old.writes) {
+                accesses.swap_remove(number);
+            }
+        }
+        if accesses.len() >= MOST_ACCESSES {
+            accesses.retain(|old| at(host, old.at.lane) < old.at.count);
+            accesses.truncate(MOST_ACCESSES - 1);
+        }
+        accesses.push(new.clone());
+        race
+    }
+
+    /// An allocation is gone.
+    pub(super) fn freed(&mut self, memory: Place) {
+        self.memory.remove(&memory);
+    }
+
+    /// An event is gone.
+    pub(super) fn event_gone(&mut self, event: Place) {
+        self.events.remove(&event);
+        self.foreign.remove(&event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Stream = Stream::Made(1, 7);
+    const B: Stream = Stream::Made(2, 7);
+    const DEFAULT: Stream = Stream::Legacy(7);
+
+    /// Whether a write on a stream races with what was noted before.
+    fn races(order: &mut Order, stream: Stream) -> bool {
+        let at = order.work(stream);
+        let new = Access { start: 0, end: 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
+        order.access(0, &new).is_some()
+    }
+
+    fn apart() -> Order {
+        let mut order = Order::default();
+        [1, 2].into_iter().for_each(|stream| order.made(stream, true));
+        order
+    }
+
+    #[test]
+    fn events_order_streams() {
+        let mut order = apart();
+        assert!(!races(&mut order, A));
+        order.record(9, A);
+        assert!(!races(&mut order, A));
+        // The event is behind the first write only.
+        order.wait(B, 9);
+        assert!(races(&mut order, B));
+        order.record(9, A);
+        order.wait(B, 9);
+        assert!(!races(&mut order, B));
+        // What the host has waited for is before everything.
+        order.host_waits(B);
+        assert!(!races(&mut order, A));
+        // An event that a graph records may be behind anything.
+        order.record_elsewhere(Some(9));
+        order.wait(B, 9);
+        assert!(!races(&mut order, B));
+    }
+
+    #[test]
+    fn the_default_stream_waits_for_blocking_ones_of_its_context() {
+        let mut order = Order::default();
+        order.made(2, true);
+        for stream in [A, DEFAULT, A] {
+            assert!(!races(&mut order, stream));
+        }
+        assert!(races(&mut order, B));
+        assert!(races(&mut order, Stream::Legacy(8)));
+        let mut order = Order::default();
+        assert!(!races(&mut order, Stream::Legacy(8)));
+        // A stream of a context that is not known may be of this one.
+        assert!(!races(&mut order, Stream::Made(3, 0)));
+    }
+
+    #[test]
+    fn a_stream_that_takes_the_lane_of_another_comes_behind_it() {
+        let mut order = apart();
+        assert!(!races(&mut order, A));
+        order.gone(1);
+        order.made(3, true);
+        assert!(!races(&mut order, Stream::Made(3, 7)));
+        assert!(races(&mut order, B));
+        assert_eq!(order.lanes.len(), 2);
+    }
+
+    #[test]
+    fn an_allocation_has_so_many_accesses_at_most() {
+        let mut order = apart();
+        for number in 0..1000 {
+            let at = order.work(A);
+            let start = number * 8;
+            let new =
+                Access { start, end: start + 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
+            assert!(order.access(0, &new).is_none());
+        }
+        assert!(order.memory.values().all(|accesses| accesses.len() <= MOST_ACCESSES));
+    }
+}

@@ -1,0 +1,172 @@
+//! The rules, by name, and what is found.
+
+use std::fmt;
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident $name:literal $level:ident $fix:literal;)*) => {
+        /// A rule that a program can break.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// All of them.
+            pub const ALL: &'static [Rule] = &[$(Rule::$rule),*];
+
+            /// Its name, as options and reports have it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name,)*
+                }
+            }
+
+            /// How bad it is to break it.
+            pub fn level(self) -> Level {
+                match self {
+                    $(Rule::$rule => Level::$level,)*
+                }
+            }
+
+            /// What to do about it.
+            pub fn fix(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $fix,)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// No list of arguments for a kernel that has parameters.
+    MissingArguments "missing-arguments" Error "pass one pointer to each argument in kernelParams, or all of them in extra";
+    /// An element of the list is null, or no address.
+    NullArgument "null-argument" Error "each element of kernelParams points to an argument, also where that is itself a null pointer";
+    /// A list in `extra` that does not fit.
+    ArgumentPacket "argument-packet" Error "pass a buffer with all parameters at their offsets, and its size, and no kernelParams beside it";
+    /// A kernel uses an address where there is no memory.
+    BadPointer "bad-pointer" Error "pass an address of live device memory; host memory has to be allocated by or registered with the driver";
+    /// A kernel's argument is an address in memory that was freed.
+    FreedPointer "freed-pointer" Error "free memory after the last launch that is given it";
+    /// A kernel uses an address that is not aligned to what it loads or stores.
+    MisalignedPointer "misaligned-pointer" Error "pass an address that is a multiple of the size of what the kernel loads or stores at once";
+    /// A grid or block that is empty, or larger than the device allows.
+    LaunchDimensions "launch-dimensions" Error "keep within the device's limits: cuDeviceGetAttribute has them";
+    /// More threads in a block than the kernel can have.
+    BlockSize "block-size" Error "launch smaller blocks, or compile with fewer registers or a larger __launch_bounds__";
+    /// More shared memory than the kernel can have.
+    SharedMemory "shared-memory" Error "ask for less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before";
+    /// A handle that is null or cannot be one.
+    NullHandle "null-handle" Error "look at the answer of the call that was to make it";
+    /// A handle of something else, or a number that is none.
+    WrongHandle "wrong-handle" Error "pass a handle of the kind that the parameter has";
+    /// Objects of two contexts in one call.
+    WrongContext "wrong-context" Error "use streams, events and functions in the context in which they were made";
+    /// A handle whose object has ended.
+    DeadHandle "dead-handle" Error "end an object after its last use";
+    /// Memory that was freed.
+    UseAfterFree "use-after-free" Error "free memory after its last use";
+    /// Something is given back twice.
+    DoubleFree "double-free" Error "give each object back once";
+    /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.
+    StreamRace "stream-race" Error "record an event behind the first and have the other's stream wait for it, or wait on the host";
+    /// A kernel faulted: nothing works any more.
+    StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to see the kernel's mistake";
+    /// Something was not given back.
+    Leak "leak" Warning "give it back before the program ends";
+    /// A capture was begun and not ended.
+    OpenCapture "open-capture" Warning "call cuStreamEndCapture also where the capture failed";
+    /// Calls failed, and the program never asked why.
+    FailedCall "failed-call" Warning "look at every answer";
+}
+
+impl Rule {
+    /// The rule of that name.
+    pub fn named(name: &str) -> Option<Rule> {
+        Rule::ALL.iter().copied().find(|rule| rule.name() == name)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The program works, and is not tidy.
+    Warning,
+    /// The program is wrong.
+    Error,
+}
+
+impl Level {
+    /// `error` or `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+
+    /// The level of that name.
+    pub fn named(name: &str) -> Option<Level> {
+        [Level::Warning, Level::Error].into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// A call that breaks a rule.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub(crate) rule: Rule,
+    pub(crate) call: usize,
+    pub(crate) function: &'static str,
+    pub(crate) kernel: Option<String>,
+    pub(crate) message: String,
+}
+
+impl Finding {
+    /// Which rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// The number of the call, from 1; 0 at the end of the program.
+    pub fn call(&self) -> usize {
+        self.call
+    }
+
+    /// The function that was called.
+    pub fn function(&self) -> &'static str {
+        self.function
+    }
+
+    /// The kernel, of a launch.
+    pub fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// `error[bad-pointer]: call 12, cuLaunchKernel of saxpy: ..`, and the fix in a line of its own.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: ", self.rule.level().name(), self.rule)?;
+        if self.call != 0 {
+            write!(f, "call {}, {}", self.call, self.function)?;
+            if let Some(kernel) = &self.kernel {
+                write!(f, " of {kernel}")?;
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}\n  fix: {}", self.message, self.rule.fix())
+    }
+}

@@ -1,0 +1,223 @@
+//! What two threads of a kernel are sure to load and store: the first and the last of a launch.
+//!
+//! A thread's way through a kernel is followed as far as it depends on nothing but the arguments and the size of the launch. Where it
+//! needs a value from memory, or an instruction that is not known here, that value is unknown; a jump that depends on one ends the walk.
+//! So each access that is found happens in the launch, whatever the memory holds, and an access that is not found says nothing.
+
+mod decode;
+mod run;
+
+use cuda_ptx::{Function, FunctionKind};
+use decode::{Op, Special};
+
+/// Instructions of a thread that are followed at most, loops included.
+const STEPS: usize = 256;
+
+/// The part of a kernel that can be followed.
+#[derive(Debug)]
+pub(super) struct Program {
+    ops: Vec<Op>,
+    registers: usize,
+    /// Offset and size of each parameter.
+    pub(super) parameters: Vec<(usize, usize)>,
+}
+
+/// An access to global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touch {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) how: How,
+    /// The offset of the parameter that the address was made of.
+    pub(super) parameter: Option<usize>,
+}
+
+/// What is done there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Read,
+    Write,
+    /// In a way that is meant for memory which others use at the same time: atomic, volatile, ordered.
+    Shared,
+}
+
+/// Which thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thread {
+    First,
+    Last,
+}
+
+impl Program {
+    /// Of the kernel in PTX; none where it is not there, or is too odd.
+    pub(super) fn of(text: &str, kernel: &str) -> Option<Program> {
+        let module = cuda_ptx::parse(text).ok()?;
+        let is_it = |f: &&Function<'_>| {
+            f.kind == FunctionKind::Entry
+                && f.name == kernel
+                && f.body.is_some()
+                && !f.directives.blocksareclusters
+        };
+        decode::program(module.functions.iter().find(is_it)?)
+    }
+}
+
+/// The size of a launch, as a thread sees it.
+pub(super) struct Size {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) thread: Thread,
+}
+
+impl Size {
+    fn special(&self, special: Special) -> u64 {
+        let (of, axis) = match special {
+            Special::Blocks(axis) => (self.grid, axis),
+            Special::Threads(axis) => (self.block, axis),
+            Special::Block(axis) => (self.grid, axis),
+            Special::Thread(axis) => (self.block, axis),
+        };
+        let size = of.get(axis).copied().unwrap_or(1);
+        match (special, self.thread) {
+            (Special::Blocks(_) | Special::Threads(_), _) => size.into(),
+            (_, Thread::First) => 0,
+            (_, Thread::Last) => size.saturating_sub(1).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touches(text: &str, kernel: &str, block: &[u8], thread: Thread) -> Vec<Touch> {
+        let size = Size { grid: [4, 1, 1], block: [64, 1, 1], thread };
+        let mut touches = Vec::new();
+        if let Some(program) = Program::of(text, kernel) {
+            program.run(block, &size, &mut touches);
+        }
+        touches
+    }
+
+    fn packet(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn the_first_and_the_last_thread_are_followed() {
+        let fill = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry fill(.param .u64 out, .param .u32 count, .param .u32 value)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r3, [count];
+    ld.param.u32 %r2, [value];
+    mov.u32 %r4, %ctaid.x;
+    mov.u32 %r5, %ntid.x;
+    mov.u32 %r6, %tid.x;
+    mad.lo.s32 %r1, %r4, %r5, %r6;
+    setp.ge.u32 %p1, %r1, %r3;
+    @%p1 bra DONE;
+    cvta.to.global.u64 %rd2, %rd1;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.u32 [%rd4], %r2;
+DONE:
+    ret;
+}
+";
+        let write = |address| Touch { address, bytes: 4, how: How::Write, parameter: Some(0) };
+        // 200 elements of 256 threads: the last has none.
+        let block = packet(&[0x1000, 200]);
+        assert_eq!(touches(fill, "fill", &block, Thread::First), [write(0x1000)]);
+        assert_eq!(touches(fill, "fill", &block, Thread::Last), []);
+        assert_eq!(touches(fill, "fill", &packet(&[0x1000, 256]), Thread::Last), [write(0x1000 + 255 * 4)]);
+        assert_eq!(touches(fill, "other", &block, Thread::First), []);
+    }
+
+    #[test]
+    fn what_is_loaded_is_not_known() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 list, .param .u64 flag)
+{
+    .reg .pred %p<2>;
+    .reg .b64 %rd<8>;
+    .reg .b32 %r<4>;
+    ld.param.u64 %rd1, [list];
+    ld.param.u64 %rd2, [flag];
+    cvta.to.global.u64 %rd1, %rd1;
+    ld.global.v2.u64 {%rd3, %rd4}, [%rd1+16];
+    st.global.u32 [%rd3], 1;
+    ld.volatile.global.u32 %r1, [%rd2];
+    atom.global.add.u32 %r2, [%rd2+4], 1;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 st.global.u32 [%rd1], 5;
+    @%p1 bra DONE;
+    st.global.u32 [%rd1], 6;
+DONE:
+    ret;
+}
+";
+        let found = touches(text, "k", &packet(&[0x1000, 0x2000]), Thread::First);
+        let touch =
+            |address, bytes, how, parameter| Touch { address, bytes, how, parameter: Some(parameter) };
+        assert_eq!(
+            found,
+            [
+                touch(0x1010, 16, How::Read, 0),
+                touch(0x2000, 4, How::Shared, 8),
+                touch(0x2004, 4, How::Shared, 8)
+            ]
+        );
+    }
+
+    #[test]
+    fn registers_of_a_block_are_its_own() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd0, [p];
+    {
+        .reg .b64 %rd0;
+        mov.u64 %rd0, 64;
+    }
+    st.u8 [%rd0], 1;
+    ret;
+}
+";
+        let found = touches(text, "k", &packet(&[0x1000]), Thread::First);
+        assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000]);
+    }
+
+    #[test]
+    fn loops_end() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd0, [p];
+L:
+    st.global.u8 [%rd0], 1;
+    add.s64 %rd0, %rd0, 1;
+    bra L;
+}
+";
+        let found = touches(text, "k", &packet(&[0x1000]), Thread::First);
+        assert!(found.len() > 2 && found.len() <= STEPS, "{}", found.len());
+    }
+}

@@ -1,0 +1,347 @@
+//! What calls that succeeded give to streams, and what they wait for.
+
+use super::Inner;
+use super::call::Call;
+use super::launch::Launch;
+use super::order::{Access, Moment, Stream};
+use super::rule::{Finding, Rule};
+use super::state::{Launched, State};
+use super::walk::How;
+use crate::functions::{Plain, Type};
+use crate::kind::Kind;
+use crate::objects::Place;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A range of addresses: start and bytes.
+type Range = (u64, u64);
+
+/// What is known after a call.
+pub(super) struct After {
+    /// The handle of what it made.
+    pub(super) made: u64,
+    pub(super) ended: Vec<Place>,
+    /// Its stream is captured: it gives nothing to a device.
+    pub(super) is_captured: bool,
+}
+
+/// Work that copies or fills.
+struct Piece {
+    stream: u64,
+    writes: Range,
+    reads: Option<Range>,
+    waits: Waits,
+}
+
+/// Whether the host knows afterwards that it is done.
+enum Waits {
+    Never,
+    Always,
+    /// If one of both is memory that is not known: where that is the host's, it is copied before the call returns.
+    IfUnknown,
+}
+
+impl Piece {
+    /// What a call copies or fills, byte for byte.
+    fn of(call: &Call<'_>) -> Option<Piece> {
+        let [a, b, count, stream] = [call.word(0), call.word(1), call.word(2), call.word(3)];
+        let copy = |stream, waits| Some(Piece { stream, writes: (a, count), reads: Some((b, count)), waits });
+        let fill = |stream, unit: u64| {
+            let writes = (a, count.saturating_mul(unit));
+            Some(Piece { stream, writes, reads: None, waits: Waits::Never })
+        };
+        match call.function.name {
+            "cuMemcpyHtoD_v2" | "cuMemcpyDtoH_v2" | "cuMemcpy" => copy(0, Waits::Always),
+            "cuMemcpyDtoD_v2" => copy(0, Waits::Never),
+            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoHAsync_v2" | "cuMemcpyAsync" => {
+                copy(stream, Waits::IfUnknown)
+            }
+            "cuMemcpyDtoDAsync_v2" => copy(stream, Waits::Never),
+            "cuMemsetD8_v2" => fill(0, 1),
+            "cuMemsetD16_v2" => fill(0, 2),
+            "cuMemsetD32_v2" => fill(0, 4),
+            "cuMemsetD8Async" => fill(stream, 1),
+            "cuMemsetD16Async" => fill(stream, 2),
+            "cuMemsetD32Async" => fill(stream, 4),
+            _ => None,
+        }
+    }
+}
+
+/// The stream among the arguments.
+pub(super) fn stream_of(call: &Call<'_>) -> Option<u64> {
+    let parameters = call.function.parameters.iter().zip(call.words);
+    let mut streams = parameters.filter(|(p, _)| p.ty == Type::Plain(Plain::Handle(Kind::Stream)));
+    streams.next().map(|(_, word)| *word)
+}
+
+impl State {
+    /// A stream as the clocks know it.
+    fn stream(&mut self, call: &Call<'_>, handle: u64) -> Stream {
+        match handle {
+            0 | 1 => Stream::Legacy(call.context),
+            2 => Stream::OfThread(call.context, THREAD.try_with(|thread| *thread).unwrap_or(0)),
+            _ => {
+                let place = self.objects.meet(Kind::Stream, handle);
+                let context = self.objects.at(place).map_or(0, |object| object.context);
+                Stream::Made(place, context)
+            }
+        }
+    }
+
+    /// Notes one access; what it races with.
+    fn access(
+        &mut self,
+        call: &Call<'_>,
+        what: &Arc<str>,
+        writes: bool,
+        range: Range,
+        stream: u64,
+        at: Moment,
+    ) -> Option<Finding> {
+        let (start, bytes) = range;
+        let (place, offset) = self.objects.memory_at(start)?;
+        self.objects.at(place).filter(|object| object.is_live() && bytes != 0)?;
+        let end = start.saturating_add(bytes);
+        let new = Access { start, end, writes, call: call.number, what: what.clone(), stream, at };
+        let old = self.order.access(place, &new)?;
+        let does = |writes| if writes { "writes" } else { "reads" };
+        let memory = self.objects.at(place)?.name.plus(offset);
+        let (own, others) = (self.stream_name(stream), self.stream_name(old.stream));
+        let message = format!(
+            "{what} {} {bytes} bytes at {memory} on {own}, and {} of call {} {} there on {others}: nothing orders the two",
+            does(writes),
+            old.what,
+            old.call,
+            does(old.writes),
+        );
+        Some(call.finding(Rule::StreamRace, message))
+    }
+
+    fn launched_on(&mut self, call: &Call<'_>, launch: Launch) -> Vec<Finding> {
+        let Launch { kernel, stream, touches, records } = launch;
+        let key = self.stream(call, stream);
+        let at = self.order.work(key);
+        if records {
+            self.order.record_elsewhere(None);
+        }
+        let mut findings = Vec::new();
+        for touch in touches.iter().filter(|touch| touch.how != How::Shared) {
+            let range = (touch.address, touch.bytes);
+            findings.extend(self.access(call, &kernel.name, touch.how == How::Write, range, stream, at));
+        }
+        findings.iter_mut().for_each(|finding| finding.kernel = Some(kernel.name.to_string()));
+        // One is enough for a launch.
+        findings.truncate(1);
+        self.launched(Launched { call: call.number, kernel, stream, at: Some(at) });
+        findings
+    }
+
+    fn copied(&mut self, call: &Call<'_>, piece: &Piece) -> Vec<Finding> {
+        let what: Arc<str> = call.function.name.into();
+        let key = self.stream(call, piece.stream);
+        let at = self.order.work(key);
+        let mut findings = Vec::new();
+        findings.extend(self.access(call, &what, true, piece.writes, piece.stream, at));
+        if let Some(reads) = piece.reads {
+            findings.extend(self.access(call, &what, false, reads, piece.stream, at));
+        }
+        let waits = match piece.waits {
+            Waits::Never => false,
+            Waits::Always => true,
+            Waits::IfUnknown => [Some(piece.writes), piece.reads]
+                .iter()
+                .flatten()
+                .any(|(start, _)| self.objects.memory_at(*start).is_none()),
+        };
+        if waits {
+            self.order.host_waits(key);
+        }
+        findings
+    }
+
+    /// Calls that make memory, streams and events in the order of a stream, or end them.
+    fn ordered(&mut self, call: &Call<'_>, stream: Option<u64>, after: &After) -> Vec<Finding> {
+        let event = self.objects.find(Kind::Event, call.word(0));
+        let key = stream.map(|stream| self.stream(call, stream));
+        match (call.function.name, key, event) {
+            ("cuEventRecord" | "cuEventRecordWithFlags", Some(key), Some(event)) => {
+                self.order.record(event, key)
+            }
+            ("cuStreamWaitEvent", Some(key), _) => {
+                let event = self.objects.meet(Kind::Event, call.word(1));
+                self.order.wait(key, event);
+            }
+            ("cuStreamSynchronize" | "cuStreamQuery", Some(key), _) => self.order.host_waits(key),
+            ("cuEventSynchronize" | "cuEventQuery", _, Some(event)) => self.order.host_waits_for(event),
+            // What the host or others learn from these is not seen.
+            ("cuGraphLaunch" | "cuLaunchHostFunc" | "cuStreamAddCallback", Some(key), _) => {
+                self.order.host_waits(key);
+            }
+            (name, Some(key), _) if orders_elsewhere(name) => {
+                self.order.wait_for_all(key);
+                self.order.host_waits(key);
+            }
+            ("cuMemAllocAsync" | "cuMemAllocFromPoolAsync" | "cuMemFreeAsync", Some(key), _) => {
+                return self.in_stream_order(call, key, stream.unwrap_or(0), after);
+            }
+            (name, Some(key), _) if gives_work(name) => {
+                self.order.work(key);
+            }
+            (name, None, _) if waits_for_all(name) => self.order.host_waits_for_all(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Memory that is there, or no longer, from a moment of a stream on.
+    fn in_stream_order(&mut self, call: &Call<'_>, key: Stream, stream: u64, after: &After) -> Vec<Finding> {
+        let at = self.order.work(key);
+        let what: Arc<str> = call.function.name.into();
+        let ends = call.function.name == "cuMemFreeAsync";
+        let place =
+            if ends { after.ended.first().copied() } else { self.objects.find(Kind::Memory, after.made) };
+        let Some((place, object)) = place.and_then(|place| Some((place, self.objects.at(place)?))) else {
+            return Vec::new();
+        };
+        let (start, bytes) = (object.address, object.bytes);
+        let name = object.name;
+        let new = Access {
+            start,
+            end: start.saturating_add(bytes),
+            writes: true,
+            call: call.number,
+            what,
+            stream,
+            at,
+        };
+        let old = self.order.access(place, &new);
+        if ends {
+            self.order.freed(place);
+        }
+        let Some(old) = old else { return Vec::new() };
+        let (own, others) = (self.stream_name(stream), self.stream_name(old.stream));
+        let message = format!(
+            "cuMemFreeAsync frees {name} on {own}, and {} of call {} uses it on {others}: nothing orders the two",
+            old.what, old.call
+        );
+        vec![call.finding(Rule::StreamRace, message)]
+    }
+
+    /// A capture is under way on the call's stream: it gives nothing to a device.
+    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>) {
+        if call.function.name.starts_with("cuEventRecord") {
+            let event = self.objects.find(Kind::Event, call.word(0));
+            self.order.record_elsewhere(event);
+        }
+        if let Some(Launch { kernel, stream, .. }) = launch {
+            self.launched(Launched { call: call.number, kernel, stream, at: None });
+        }
+    }
+
+    /// Notes what a call has made or ended. What it ended is known from before the call: afterwards another may have the handle.
+    fn note(&mut self, call: &Call<'_>, after: &After) {
+        for place in after.ended.iter().copied() {
+            match self.objects.at(place).map(|object| object.name.kind().family()) {
+                Some(Kind::Stream) => self.order.gone(place),
+                Some(Kind::Event) => self.order.event_gone(place),
+                // It is freed in the order of a stream.
+                Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
+                Some(Kind::Memory | Kind::HostMemory | Kind::Registration) => self.order.freed(place),
+                _ => {}
+            }
+        }
+        match call.function.name {
+            "cuStreamCreate" | "cuStreamCreateWithPriority" => {
+                // CU_STREAM_NON_BLOCKING
+                let is_apart = call.word(1) & 1 == 1;
+                if let Some(stream) = self.objects.find(Kind::Stream, after.made) {
+                    self.order.made(stream, is_apart);
+                }
+            }
+            "cuStreamBeginCapture_v2" | "cuStreamBeginCaptureToGraph" => self.captures += 1,
+            "cuGraphAddEventRecordNode"
+            | "cuGraphExecEventRecordNodeSetEvent"
+            | "cuGraphEventRecordNodeSetEvent" => {
+                self.order.record_elsewhere(None);
+            }
+            name if name.starts_with("cuGraphAddNode") => self.order.record_elsewhere(None),
+            _ => {}
+        }
+    }
+}
+
+impl Inner {
+    /// What a call that succeeded gives to a stream.
+    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, after: &After) -> Vec<Finding> {
+        let state = &mut *self.lock();
+        if launch.is_none() {
+            state.note(call, after);
+        }
+        if after.is_captured {
+            state.captured(call, launch);
+            return Vec::new();
+        }
+        if let Some(launch) = launch {
+            return state.launched_on(call, launch);
+        }
+        match Piece::of(call) {
+            Some(piece) => state.copied(call, &piece),
+            None => state.ordered(call, stream_of(call), after),
+        }
+    }
+}
+
+/// Whether other streams, processes or the host may see it, or it waits for them.
+fn orders_elsewhere(name: &str) -> bool {
+    let starts = [
+        "cuStreamWriteValue",
+        "cuStreamWaitValue",
+        "cuStreamBatchMemOp",
+        "cuSignalExternal",
+        "cuWaitExternal",
+        "cuGraphics",
+    ];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a call with a stream gives it work.
+fn gives_work(name: &str) -> bool {
+    ["cuMemcpy", "cuMemset", "cuMemPrefetch", "cuLaunch", "cuGraphUpload", "cuStreamAttach", "cuMemMapArray"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Calls after which everything is done, or that may order streams by the way.
+fn waits_for_all(name: &str) -> bool {
+    let names = [
+        "cuCtxSynchronize",
+        "cuCtxSynchronize_v2",
+        "cuMemFree_v2",
+        "cuMemFreeHost",
+        "cuMemHostUnregister",
+        "cuMemAlloc_v2",
+        "cuMemAllocPitch_v2",
+        "cuMemAllocHost_v2",
+        "cuMemHostAlloc",
+        "cuModuleUnload",
+        "cuLibraryUnload",
+        "cuCtxDestroy_v2",
+        "cuDevicePrimaryCtxRelease_v2",
+        "cuDevicePrimaryCtxReset_v2",
+        "cuArrayDestroy",
+        "cuMipmappedArrayDestroy",
+        "cuMemUnmap",
+        "cuMemHostRegister_v2",
+        "cuEventElapsedTime_v2",
+        "cuEventElapsedTime_v1",
+    ];
+    // Copies of other shapes, and between devices.
+    names.contains(&name) || (name.starts_with("cuMemcpy") && !name.contains("Async"))
+}

@@ -29,6 +29,9 @@ pub(crate) const TESTS_OF_COMPILERS: &[&str] =
 /// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
 const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "shared_weights", "copy_bandwidth"];
 
+/// Of the tool's files: the others are for machines without a GPU.
+const TOOL: [&str; 2] = ["cuda-launch", "cuda-launch-recorder"];
+
 /// Folders that tests and examples read from at run time, below the package's.
 const DATA: &[&str] = &["examples/kernels", "tests/kernels", "ptx/tests/data"];
 
@@ -50,7 +53,7 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("examples"), examples.iter())?;
     put(&bin.join("bench"), bench.iter())?;
     let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
-    put(&bin.join("tool"), tool.iter())?;
+    put(&bin.join("tool"), tool.iter().filter(|program| TOOL.contains(&program.name.as_str())))?;
     let interop = bin.join("interop");
     let package = ["--package", "cuda-launch-interop", "--profile", "gpu"];
     put(&interop, build(&[&["build", "--examples", "--bins"], &package[..]].concat())?.iter())?;

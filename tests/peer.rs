@@ -69,27 +69,6 @@ fn two_contexts_in_one_process() {
     }
 }
 
-/// In a process of its own: other tests allocate and free meanwhile.
-#[test]
-fn each_device_counts_its_own_memory() {
-    const TEST: &str = "each_device_counts_its_own_memory";
-    let Some(devices) = two() else { return };
-    if !child::is_child(TEST) {
-        let ended = child::run(TEST);
-        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
-        return;
-    }
-    const BYTES: usize = 256 << 20;
-    let [first, second] = devices.each_ref().map(|device| device.context().unwrap());
-    let stream = second.default_stream();
-    let (before, before_other) = (second.memory_info().unwrap().0, first.memory_info().unwrap().0);
-    let buffer = DeviceBuffer::<u8>::uninit(&stream, BYTES).unwrap();
-    stream.synchronize().unwrap();
-    assert!(before - second.memory_info().unwrap().0 >= BYTES);
-    assert!(before_other.abs_diff(first.memory_info().unwrap().0) < BYTES / 2);
-    buffer.close().unwrap();
-}
-
 /// Row 37 of the misuse table: what belongs to another device is refused, and both devices are named.
 #[test]
 fn objects_of_another_device_are_refused_with_both_ordinals() {

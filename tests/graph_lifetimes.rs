@@ -12,8 +12,9 @@ mod spies;
 
 use alone::{alone, hold};
 use cuda_launch::error::GraphError;
-use cuda_launch::graph::{Branches, MemsetNode};
+use cuda_launch::graph::{Branches, InstantiateFlags, MemsetNode};
 use cuda_launch::sys::{CUgraph, CUgraphExec, CUgraphNode, CUresult, Driver, pfn};
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
 use std::ffi::{CStr, c_void};
@@ -68,6 +69,91 @@ fn a_panic_in_a_capture_into_a_graph_leaves_no_node() {
     graph.capture_into(&[first], LOCAL, |stream| kept.view_mut().fill(stream, 4)).unwrap();
     gpu.run(&graph);
     assert_eq!(kept.to_host_vec(&gpu.stream).unwrap(), [4; N]);
+}
+
+/// Its end waits for all of the context, which would break the capture, and with it the graph.
+#[test]
+fn what_was_put_off_in_a_capture_into_a_graph_waits_for_its_end() {
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let mut kept = gpu.zeros();
+    let mut graph = gpu.graph();
+    let first = graph.add_memset(&[], MemsetNode::new(&mut kept, 3).unwrap()).unwrap();
+    let shape = ArrayShape::D2 { width: 8, height: 4 };
+    let array = CudaArray::<f32>::new(&gpu.ctx, shape, ArrayFlags::SURFACE).unwrap();
+    let surface = || SurfaceObject::new(&array).unwrap();
+    let surfaces = [surface(), surface(), surface()];
+    for (round, surface) in surfaces.into_iter().enumerate() {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            graph.capture_into(&[first], LOCAL, |stream| {
+                kept.view_mut().fill(stream, 7)?;
+                drop(surface);
+                match round {
+                    0 => stream.synchronize(),
+                    1 => panic!("inside"),
+                    _ => Ok(()),
+                }
+            })
+        }));
+        match round {
+            0 => assert!(ended.unwrap().unwrap_err().is_capture_error()),
+            1 => assert_eq!(*ended.unwrap_err().downcast::<&str>().unwrap(), "inside"),
+            _ => drop(ended.unwrap().unwrap()),
+        }
+        gpu.run(&graph);
+        let value = if round == 2 { 7 } else { 3 };
+        assert_eq!(kept.to_host_vec(&gpu.stream).unwrap(), [value; N], "round {round}");
+    }
+}
+
+/// Other code breaks the capture, or takes part in it and does not join. Drivers destroy the graph, and may give its address to
+/// another one.
+#[test]
+fn a_graph_that_the_driver_destroyed_is_used_no_more() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let mut memory = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), N).unwrap();
+    let event = ctx.new_event().unwrap();
+    let other = ctx.new_stream().unwrap();
+    let (driver, success) = (ctx.driver(), CUresult::SUCCESS);
+    for unjoined in [false, true] {
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        let first = graph.add_memset(&[], MemsetNode::new(&mut memory, 3).unwrap()).unwrap();
+        let mut exec = exec(&graph);
+        let broken = graph.capture_into(&[first], LOCAL, |stream| {
+            memory.view_mut().fill(stream, 7)?;
+            if unjoined {
+                event.record(stream)?;
+                assert_eq!(unsafe { driver.cuStreamWaitEvent(other.raw(), event.raw(), 0) }, success);
+                assert_eq!(
+                    unsafe { driver.cuMemsetD32Async(memory.cu_deviceptr(), 1, 1, other.raw()) },
+                    success
+                );
+            } else {
+                let refused = unsafe { driver.cuCtxSynchronize() };
+                assert_eq!(refused, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            }
+            Ok(())
+        });
+        assert!(broken.unwrap_err().is_capture_error());
+        // Perhaps at the same address.
+        let others: Vec<_> = (0..20).map(|_| CudaGraph::new(&ctx).unwrap()).collect();
+        let lost = |result: Result<(), Error>| {
+            assert!(matches!(graph_error(result), GraphError::Lost));
+        };
+        lost(graph.instantiate(InstantiateFlags::empty()).map(drop));
+        lost(graph.try_clone().map(drop));
+        lost(graph.remove(first));
+        lost(graph.add_empty(&[]).map(drop));
+        lost(graph.capture_into(&[], LOCAL, |_| Ok(())).map(drop));
+        // What was made of it before lives on.
+        exec.launch(&ctx.new_stream().unwrap()).unwrap();
+        ctx.synchronize().unwrap();
+        graph.close().unwrap();
+        others.into_iter().for_each(|other| other.close().unwrap());
+    }
+    let ledger = spy.ledger();
+    assert_eq!(ledger.problems(), [], "nothing was destroyed twice");
 }
 
 /// Whatever call fails, once or for good: nodes that are in the driver's graph find their memory.

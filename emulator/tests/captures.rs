@@ -434,6 +434,28 @@ fn a_capture_can_be_asked_and_steered() {
     assert_eq!(code, R::CUDA_ERROR_ILLEGAL_STATE);
 }
 
+/// As driver 580 does, although the graph is the program's.
+#[test]
+fn a_broken_capture_into_a_graph_takes_the_graph_along() {
+    let bench = Bench::new();
+    let (cuda, a, b) = (&bench.cuda, bench.a, bench.b);
+    for unjoined in [false, true] {
+        let mut graph = null_mut();
+        ok(unsafe { cuda.cuGraphCreate(&mut graph, 0) });
+        ok(unsafe { cuda.cuStreamBeginCaptureToGraph(a, graph, null(), null(), 0, LOCAL) });
+        let code = if unjoined {
+            bench.wait(a, b);
+            ok(bench.number(bench.store, b, 1, 6));
+            R::CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+        } else {
+            assert_eq!(unsafe { cuda.cuCtxSynchronize() }, R::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            R::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+        };
+        assert_eq!(end(cuda, a), (code, null_mut()));
+        assert_eq!(unsafe { cuda.cuGraphDestroy(graph) }, R::CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
 #[test]
 fn rows_and_arrays_are_captured_too() {
     let bench = Bench::new();

@@ -42,6 +42,12 @@ pub enum GraphError {
         "a capture is recording into the graph, or into one nested in it or around it\n  help: wait until `CudaGraph::capture_into` has returned"
     )]
     Recording,
+    /// A capture into the graph was broken. Drivers destroy the graph then, so that its handle may be another graph's by now; so may
+    /// those of the graphs nested in it or around it.
+    #[error(
+        "a capture into the graph, or into one nested in it or around it, was broken, and the driver destroyed it\n  help: build the graph anew"
+    )]
+    Lost,
     /// The driver cannot make the graph executable.
     #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {

@@ -129,7 +129,7 @@ impl CudaGraph {
 impl Share {
     /// Ends a record: what the captured work uses, and the launches with named arguments.
     pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
-        let (memory, recorded) = capture.end();
+        let (memory, recorded) = capture.take_record();
         let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
         (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
     }
@@ -195,10 +195,12 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        if self.begun
-            && let Ok(raw) = self.finish()
-        {
-            self.discard(raw);
+        if self.begun {
+            // An end without them breaks the capture; the error to tell is the one before.
+            let _ = self.join_forks();
+            if let Ok(raw) = self.finish() {
+                self.discard(raw);
+            }
         }
         // The streams of the capture hold it, and it holds its forks.
         self.capture.end();
@@ -282,7 +284,11 @@ impl CudaStream {
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
         );
         // It is over also where the driver says that it was broken.
-        let share = capture.map(|capture| Share::captured(&capture).0);
+        let share = capture.map(|capture| {
+            let (share, _) = Share::captured(&capture);
+            capture.end();
+            share
+        });
         if let Err(error) = ended {
             // A driver that tells an error of earlier work has made a graph all the same.
             drop((!raw.is_null()).then(|| CudaGraph::adopt(self.context(), raw, true)));

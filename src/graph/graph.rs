@@ -48,8 +48,19 @@ pub(super) struct Family {
     root: CUgraph,
     owned: bool,
     pub(super) context: CudaContext,
-    /// Whether a capture records into one of them.
-    lock: OwnLock<bool>,
+    lock: OwnLock<Phase>,
+}
+
+/// Who may use the graphs of a family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Whoever has the lock.
+    #[default]
+    Free,
+    /// A capture, which records into one of them.
+    Recording,
+    /// Nobody any more: the driver may have destroyed one, and given its address to another.
+    Lost,
 }
 
 // SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
@@ -450,24 +461,29 @@ impl Family {
     /// One thread at a time in the family's graphs. Take it before a table's lock.
     ///
     /// # Errors
-    /// A capture records into one of them: the driver changes it then, with each piece of work, and no lock is held.
-    pub(super) fn lock(&self) -> Result<OwnGuard<'_, bool>, Error> {
-        let recording = self.lock.lock("a change of a graph")?;
-        if *recording { Err(ErrorKind::from(GraphError::Recording).into()) } else { Ok(recording) }
+    /// A capture records into one of them: the driver changes it then, with each piece of work, and no lock is held. Or one was lost.
+    pub(super) fn lock(&self) -> Result<OwnGuard<'_, Phase>, Error> {
+        let phase = self.lock.lock("a change of a graph")?;
+        match *phase {
+            Phase::Free => Ok(phase),
+            Phase::Recording => Err(ErrorKind::from(GraphError::Recording).into()),
+            Phase::Lost => Err(ErrorKind::from(GraphError::Lost).into()),
+        }
     }
 
-    /// The capture is over.
-    pub(super) fn end_recording(&self) {
+    /// The capture is over; what comes after it.
+    pub(super) fn end_recording(&self, then: Phase) {
         // This thread does not have it: then it would not have begun the capture.
-        let _ = self.lock.lock("the end of a capture").map(|mut recording| *recording = false);
+        let _ = self.lock.lock("the end of a capture").map(|mut phase| *phase = then);
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        let lost = self.lock.lock("cuGraphDestroy").is_ok_and(|phase| *phase == Phase::Lost);
+        if !std::mem::take(&mut self.owned) || lost {
             return Ok(());
         }
-        // SAFETY: this crate made the graph or was given it, destroys it once, and no handle is left: graphs inside it, and what was
-        // instantiated from it, hold this value.
+        // SAFETY: this crate made the graph or was given it, destroys it once, unless the driver may have, and no handle is left: graphs
+        // inside it, and what was instantiated from it, hold this value.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphDestroy(self.root) };
         self.context.give_back("cuGraphDestroy", String::new, destroy)
     }

@@ -5,7 +5,7 @@
 use cuda_driver_sys::CUresult;
 
 use super::capture::{CaptureMode, Scope};
-use super::graph::CudaGraph;
+use super::graph::{CudaGraph, Phase};
 use super::node::{GraphNode, Share, Table, lock};
 use crate::driver::CudaStream;
 use crate::error::Error;
@@ -21,7 +21,8 @@ impl CudaGraph {
     ///
     /// # Errors
     /// A node in `after` is not part of this graph, a capture is recording into its family, and the errors of
-    /// [`CudaGraph::capture`].
+    /// [`CudaGraph::capture`]. Where other code breaks the capture (901) or leaves a stream of its own unjoined (904), driver 580
+    /// destroys the graph: from then on it returns [`GraphError::Lost`](crate::error::GraphError::Lost).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub fn capture_into(
         &mut self,
@@ -43,21 +44,23 @@ struct Recording<'g> {
     first: usize,
     /// What the graph kept before it kept what these use.
     before: Option<Share>,
+    /// What the end leaves of the graph.
+    then: Phase,
     kept: bool,
 }
 
 impl<'g> Recording<'g> {
     fn begin(graph: &'g CudaGraph, after: &[GraphNode], mode: CaptureMode) -> Result<Self, Error> {
         let scope = Scope::new(graph.context(), mode)?;
-        let mut recording = graph.family.lock()?;
+        let mut phase = graph.family.lock()?;
         let mut table = lock(&graph.table);
         let after = table.raw(after)?;
         let first = table.records.len();
         drop(table);
         // From here on, whatever happens, the end of this value ends it.
-        *recording = true;
-        drop(recording);
-        let mut begun = Self { graph, scope, first, before: None, kept: false };
+        *phase = Phase::Recording;
+        drop(phase);
+        let mut begun = Self { graph, scope, first, before: None, then: Phase::Free, kept: false };
         begun.scope.owned = false;
         let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
         let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
@@ -75,13 +78,24 @@ impl<'g> Recording<'g> {
     /// Ends the capture; the nodes belong to the graph, which keeps what they use.
     fn keep(mut self) -> Result<Vec<GraphNode>, Error> {
         let joined = self.scope.join_forks();
-        self.scope.finish()?;
+        self.finish()?;
         joined?;
         self.share();
-        self.graph.family.end_recording();
+        self.graph.family.end_recording(self.then);
         self.graph.learn_nodes()?;
         self.kept = true;
         Ok(self.new_nodes(&lock(&self.graph.table)))
+    }
+
+    /// Tells the driver to end. Of a capture that was broken, or not joined, driver 580 destroys the graph, although it is the program's.
+    fn finish(&mut self) -> Result<(), Error> {
+        let ended = self.scope.finish();
+        let broken =
+            [CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED];
+        if ended.as_ref().is_err_and(|error| error.code().is_some_and(|code| broken.contains(&code))) {
+            self.then = Phase::Lost;
+        }
+        ended.map(drop)
     }
 
     /// Makes the graph keep what was recorded, before anybody else finds the nodes.
@@ -113,16 +127,16 @@ impl Drop for Recording<'_> {
             return;
         }
         if self.scope.begun {
-            // Where a capture ends without its forks, driver 580 does not know the graph any more.
             let _ = self.scope.join_forks();
+            self.scope.capture.close(&self.scope.stream);
         }
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
         self.share();
         if self.scope.begun {
             // The error to tell is the one before; what was recorded is looked for in any case.
-            let _ = self.scope.finish();
+            let _ = self.finish();
         }
-        self.graph.family.end_recording();
+        self.graph.family.end_recording(self.then);
         if self.remove_nodes()
             && let Some(before) = self.before.take()
         {

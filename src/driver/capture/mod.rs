@@ -217,14 +217,17 @@ impl Capture {
     }
 
     /// Ends the record; returns all that was noted, for the graph.
-    pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
+    pub(crate) fn take_record(&self) -> (Vec<Captured>, Recorded) {
         self.ended.store(true, Ordering::SeqCst);
-        let memory = self.memory().take().unwrap_or_default();
-        let rest = std::mem::take(&mut *self.rest());
-        // Dropped outside the lock: what waited for this is done now.
+        (self.memory().take().unwrap_or_default(), std::mem::take(&mut *self.rest()))
+    }
+
+    /// The driver has ended the capture: what had to wait for that is done now. Not before, since it may break the capture.
+    pub(crate) fn end(&self) {
+        drop(self.take_record());
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Outside the lock.
         drop(open);
-        (memory, rest)
     }
 }
 

@@ -118,7 +118,8 @@ fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
         Ok(())
     };
     capture.end(outcome.is_ok());
-    if capture.into_graph && outcome == Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
+    let broken = [Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED), Err(INVALIDATED)];
+    if capture.into_graph && broken.contains(&outcome) {
         // So does driver 580, though the graph is the program's: its handle is gone.
         capture.graph.discard();
     }

@@ -92,6 +92,11 @@
 //! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
 //! order, and only what shows in that order is found.
 //!
+//! # What it counts
+//!
+//! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
+//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] makes a report of coverage of them.
+//!
 //! [`live_handles`] counts what the program has created and not released.
 //!
 //! # Environment
@@ -103,6 +108,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -122,18 +128,22 @@ pub mod engine;
 pub mod memory;
 #[doc(hidden)]
 pub mod numeric;
+mod profile;
 #[doc(hidden)]
 pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, symbol_address, take_findings, unsupported_calls,
+    live_handles, set_checks, set_profile, symbol_address, take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, nvml_devices};
 pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
+#[doc(hidden)]
+pub use profile::Profiler;
+pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
 /// says how to have cargo do so in debug builds.

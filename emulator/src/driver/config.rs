@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::num::NonZero;
+use std::path::PathBuf;
 
 use crate::check::Checks;
 
@@ -16,6 +17,8 @@ pub(super) struct Config {
     pub(super) workers: usize,
     /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init` and `race`; nothing if it is unset.
     pub(super) checks: Checks,
+    /// Where the coverage of device code is written when the process ends: `CUDA_LAUNCH_EMULATOR_COVERAGE`, a folder.
+    pub(super) coverage: Option<PathBuf>,
     /// Whether findings are printed besides being kept: where the variable asked for the checks.
     pub(super) prints: bool,
     /// What `cuDriverGetVersion` tells; functions that came later are not there.
@@ -49,6 +52,9 @@ impl Config {
                 .or_else(|| std::thread::available_parallelism().ok())
                 .map_or(1, NonZero::get),
             checks: variable("CUDA_LAUNCH_EMULATOR_CHECK", Checks::parse).unwrap_or_default(),
+            coverage: std::env::var_os("CUDA_LAUNCH_EMULATOR_COVERAGE")
+                .filter(|folder| !folder.is_empty())
+                .map(PathBuf::from),
             prints: true,
             version: DRIVER_VERSION,
         }

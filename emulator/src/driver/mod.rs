@@ -28,6 +28,7 @@ mod memory;
 mod module;
 #[doc(hidden)]
 pub mod older_abi;
+mod profile;
 mod profiler;
 mod queue;
 mod report;
@@ -47,6 +48,7 @@ pub use exports::symbol_address;
 pub use instance::{Instance, InstanceError, InstanceOptions};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, found_symbol};
+pub use profile::{set_profile, take_profiles};
 pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;

@@ -5,9 +5,11 @@ use super::check;
 use super::config::{Config, DRIVER_VERSION};
 use super::entry::Outcome;
 use super::fault::FaultLatch;
+use super::profile;
 use super::slot::{self, PerSlot, PerThread, per_slot, per_thread};
 use crate::check::Checker;
 use crate::memory::Memory;
+use crate::profile::Profiler;
 use cuda_driver_sys::{CUdevice, CUresult};
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -28,6 +30,8 @@ pub(super) struct State {
     pub(super) fault: FaultLatch,
     /// What kernels are checked for, and what was found.
     pub(super) checker: Option<Arc<Checker>>,
+    /// Who counts what kernels do, if anybody does.
+    pub(super) profiler: Option<Arc<Profiler>>,
     /// What a context takes with it when it ends, of each family.
     pub(super) belongings: &'static [Belongings],
 }
@@ -69,8 +73,9 @@ pub(super) type Belongings = fn(&State, u64);
 
 impl State {
     fn new(config: Config, belongings: &'static [Belongings]) -> State {
-        let checker = check::checker(&config);
-        let memories = Memory::of_devices(config.memory, config.devices, slot::share, checker.clone());
+        let (checker, profiler) = (check::checker(&config), profile::profiler(&config));
+        let memories =
+            Memory::of_devices(config.memory, config.devices, slot::share, checker.clone(), profiler.clone());
         let devices: Vec<_> = memories.into_iter().map(Arc::new).collect();
         State {
             process: std::process::id(),
@@ -78,6 +83,7 @@ impl State {
             devices,
             fault: FaultLatch::default(),
             checker,
+            profiler,
             belongings,
             config,
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::exec::lanes::Lanes;
+use super::profile::Profiled;
 use super::warp_op::WarpOp;
 
 /// What an executed instruction tells the scheduler.
@@ -127,6 +128,8 @@ pub(crate) struct Origin {
     pub(crate) file: u32,
     /// `.loc` line.
     pub(crate) source_line: u32,
+    /// Number of the PTX instruction in its function: some are decoded into several.
+    pub(crate) statement: u32,
 }
 
 /// Rows of a frame that hold one parameter or result.
@@ -150,6 +153,10 @@ pub(crate) struct Code {
     pub(crate) origins: Box<[Origin]>,
     /// What the scheduler does for the instructions that return [`Step::Control`].
     pub(crate) controls: Box<[Control]>,
+    /// What counted instructions do; empty if nothing is counted.
+    pub(super) profiled: Box<[Profiled]>,
+    /// Which of the kernel's functions it is.
+    pub(crate) number: usize,
     /// The instructions that could not be decoded and stop the kernel: line and reason.
     pub(crate) refusals: Box<[(u32, String)]>,
     /// Broadcast constants.

@@ -208,6 +208,9 @@ impl Work {
         if let Some(watch) = lanes.watch.take() {
             watch.finish(env);
         }
+        if let Some(profile) = lanes.profile.take() {
+            profile.finish(env, worker == 0);
+        }
     }
 
     /// Starts the next group of the grid, ahead of those under way; whether there was one.

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use cuda_ptx::{FunctionKind, Linkage, Type, Variable};
 
 /// What decoding needs of a module.
 #[derive(Debug, Default)]
 pub(super) struct Image {
-    pub(super) text: String,
+    pub(super) text: Arc<str>,
     /// `.version` as `major * 10 + minor`.
     pub(super) version: u32,
     /// Architecture number.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use cuda_ptx::Parameter;
 
@@ -51,6 +52,8 @@ pub struct Kernel {
     pub(super) functions: HashMap<usize, usize>,
     /// Address ranges of `.const` variables.
     pub(super) constants: Vec<(u64, u64)>,
+    /// The text of its module; empty where nothing is counted.
+    pub(super) text: Arc<str>,
     /// `.file` names by index.
     pub(super) files: HashMap<u32, String>,
 }

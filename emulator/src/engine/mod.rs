@@ -23,6 +23,7 @@ mod launch;
 mod literal;
 mod load;
 mod print;
+mod profile;
 mod program;
 mod report;
 mod special;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_ptx::FunctionKind;
 
+use super::decode::Looks;
 use super::image::{Image, LoadFailure};
 use super::kernel::Kernel;
 use super::{decode, load, table};
@@ -53,8 +54,9 @@ impl Program {
         if let Some(kernel) = kernels.get(name) {
             return Some(Arc::clone(kernel));
         }
-        let kernel =
-            Arc::new(decode::kernel(&self.image, index, self.memory.checker().is_some(), table::decode));
+        let looks =
+            Looks { watches: self.memory.checker().is_some(), profiles: self.memory.profiler().is_some() };
+        let kernel = Arc::new(decode::kernel(&self.image, index, looks, table::decode));
         kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Some(kernel)
     }

@@ -28,6 +28,7 @@ pub use snapshot::Snapshot;
 pub use written::Written;
 
 use crate::check::Checker;
+use crate::profile::Profiler;
 use crate::texture::Objects;
 use map::Map;
 
@@ -43,6 +44,7 @@ pub struct Memory {
     objects: Arc<Objects>,
     /// What launches on it are checked for, and where findings go.
     checker: Option<Arc<Checker>>,
+    profiler: Option<Arc<Profiler>>,
 }
 
 /// Whose kernels look.
@@ -102,7 +104,7 @@ impl Memory {
     pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
-        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker }
+        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker, profiler: None }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
@@ -112,10 +114,12 @@ impl Memory {
         count: u32,
         start: impl Fn(u64) -> u64,
         checker: Option<Arc<Checker>>,
+        profiler: Option<Arc<Profiler>>,
     ) -> Vec<Memory> {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
-        let first = Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker };
+        let first =
+            Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker, profiler };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
@@ -127,6 +131,16 @@ impl Memory {
     /// What launches on it are checked for; `None` if for nothing but faults.
     pub fn checker(&self) -> Option<&Arc<Checker>> {
         self.checker.as_ref()
+    }
+
+    /// The same memory, counting what launches do.
+    pub fn with_profiler(self, profiler: Arc<Profiler>) -> Memory {
+        Memory { profiler: Some(profiler), ..self }
+    }
+
+    /// Who counts what launches do, if anybody does.
+    pub fn profiler(&self) -> Option<&Arc<Profiler>> {
+        self.profiler.as_ref()
     }
 
     /// What handles of textures and surfaces mean: they name addresses of this memory.

@@ -1,5 +1,6 @@
 //! The kernels of the examples, as nvcc makes them (plain, with line information, for debugging) and as clang does,
-//! against results computed on the host. Each runs once more with all checks, which find nothing.
+//! against results computed on the host. Each runs once more with all checks, which find nothing, and once more
+//! counted.
 
 use crate::support::{Args, Device, launch};
 
@@ -17,6 +18,7 @@ fn each(name: &str, test: impl Fn(&Device)) {
             let checked = Device::checked(&text);
             test(&checked);
             assert_eq!(checked.findings(), [], "{path}");
+            test(&Device::profiled(&text));
             found += 1;
         }
     }

@@ -11,6 +11,7 @@ mod kernels;
 mod load;
 mod memory;
 mod print;
+mod profile;
 mod support;
 mod sync;
 mod textures;

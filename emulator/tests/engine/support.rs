@@ -1,10 +1,12 @@
 //! A device for tests of the engine: memory, one module, typed transfers.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use cuda_emulator::check::{Checker, Checks, Finding};
 use cuda_emulator::engine::{Fault, Kernel, Launch, Printer, Program, Stats, run};
 use cuda_emulator::memory::Memory;
+use cuda_emulator::{Counts, KernelProfile};
 
 /// A module loaded into a memory of its own.
 pub(crate) struct Device {
@@ -41,6 +43,32 @@ impl Device {
     /// A device that checks for all there is.
     pub(crate) fn checked(text: &str) -> Device {
         Device::with_memory(text, Memory::checked(1 << 30, Some(Arc::new(Checker::new(Checks::ALL)))))
+    }
+
+    /// A device that counts what its kernels do.
+    pub(crate) fn profiled(text: &str) -> Device {
+        Device::with_memory(text, Memory::new(1 << 30).with_profiler(Arc::default()))
+    }
+
+    /// What was counted on a profiled device since the last call: by line of the PTX, in the kernel launched first.
+    pub(crate) fn counts(&self) -> BTreeMap<u32, Counts> {
+        let mut lines = BTreeMap::<u32, Counts>::new();
+        for instruction in &self.profiles().remove(0).instructions {
+            *lines.entry(instruction.ptx_line).or_default() += instruction.counts;
+        }
+        lines
+    }
+
+    /// The same, as it is.
+    pub(crate) fn profiles(&self) -> Vec<KernelProfile> {
+        self.memory.profiler().map(|profiler| profiler.take()).unwrap_or_default()
+    }
+
+    /// Threads that executed an instruction, over all instructions that were counted.
+    fn counted(&self) -> Option<u64> {
+        let profiles = self.memory.profiler()?.peek();
+        let instructions = profiles.iter().flat_map(|profile| &profile.instructions);
+        Some(instructions.map(|instruction| instruction.counts.threads).sum())
     }
 
     fn with_memory(text: &str, memory: Memory) -> Device {
@@ -88,7 +116,13 @@ impl Device {
 
     /// Runs a kernel; grid and block as given, all else from `launch`.
     pub(crate) fn try_launch(&self, name: &str, launch: Launch) -> Result<Stats, Box<Fault>> {
-        run(&self.kernel(name), &launch, &self.memory, self.workers)
+        let before = self.counted();
+        let stats = run(&self.kernel(name), &launch, &self.memory, self.workers)?;
+        if let Some((before, after)) = before.zip(self.counted()) {
+            // The engine decodes some instructions into several.
+            assert!((stats.instructions / 3..=stats.instructions).contains(&(after - before)), "{name}");
+        }
+        Ok(stats)
     }
 
     pub(crate) fn launch(&self, name: &str, grid: [u32; 3], block: [u32; 3], args: &Args) -> Stats {

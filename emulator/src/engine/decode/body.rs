@@ -102,6 +102,8 @@ impl<'a> Body<'a> {
         self.block(statements)?;
         // Control that reaches the end returns.
         let end = if self.kind == FunctionKind::Entry { Control::Exit } else { Control::Return };
+        // It is not in the text.
+        self.origin.statement = 0;
         self.finish_function(end);
         self.scopes.pop();
         Ok(())
@@ -204,6 +206,7 @@ impl<'a> Body<'a> {
             }
             Statement::Instruction(instruction) => {
                 self.origin.line = instruction.line;
+                self.origin.statement += 1;
                 let start = self.drafts.len();
                 let table = self.table;
                 let result = Builder::new(self, instruction).and_then(|mut builder| table(&mut builder));

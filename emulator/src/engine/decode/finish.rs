@@ -6,6 +6,7 @@ use super::super::code::{Code, Control, Inst, Row, Slot};
 use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
+use super::super::profile::{PROFILE, Profiled};
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand};
 use super::registers::guard_bits;
@@ -20,8 +21,15 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     let mut controls = Vec::new();
     let mut insts = Vec::with_capacity(body.drafts.len());
+    let mut profiled = Vec::new();
     for draft in &mut body.drafts {
-        insts.push(inst(draft, &frame, &body.labels, &mut controls, sites));
+        let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
+        let mut inst = inst(draft, &frame, &body.labels, &mut controls, sites);
+        if sites.profiles {
+            profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
+            inst.exec = PROFILE;
+        }
+        insts.push(inst);
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -33,6 +41,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         block_end: block_end.into(),
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
         controls: controls.into(),
+        profiled: profiled.into(),
+        number: sites.function,
         refusals: body.refusals.into(),
         constants: body.pool.finish(),
         rows: frame.rows,

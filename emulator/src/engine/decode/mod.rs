@@ -12,21 +12,24 @@ pub(super) mod rows;
 pub(super) mod scope;
 mod sites;
 
+use std::sync::Arc;
+
 use super::code::Code;
 use super::image::Image;
 use super::kernel::Kernel;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
 use builder::Table;
+pub(super) use sites::Looks;
 use sites::Sites;
 
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
 
 /// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. What cannot be decoded becomes an
-/// instruction that stops the kernel. With `watches`, accesses to memory run through the [`watch`](super::watch).
-pub(super) fn kernel(image: &Image, index: usize, watches: bool, table: Table) -> Kernel {
+/// instruction that stops the kernel. `looks` says who looks at what the instructions do.
+pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) -> Kernel {
     let (link, reached) = link::link(image, index);
-    let mut sites = Sites::new(watches);
+    let mut sites = Sites::new(looks);
     let decode = |(index, function)| {
         sites.function = index;
         body::decode(image, &link, function, &mut sites, table)
@@ -57,6 +60,7 @@ pub(super) fn kernel(image: &Image, index: usize, watches: bool, table: Table) -
         watched: sites.watched(),
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
+        text: if looks.profiles { Arc::clone(&image.text) } else { Arc::default() },
         files: image.files.clone(),
         codes,
     }

@@ -4,6 +4,15 @@ use super::super::code::Exec;
 use super::super::watch::{WATCH, Watched};
 use super::draft::Draft;
 
+/// Who looks at what the instructions of a kernel do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct Looks {
+    /// Accesses to memory run through the [`watch`](super::super::watch).
+    pub(in crate::engine) watches: bool,
+    /// All run through the [`profile`](super::super::profile).
+    pub(in crate::engine) profiles: bool,
+}
+
 /// Counts the sites of a kernel.
 pub(super) struct Sites {
     /// How many there are.
@@ -12,16 +21,19 @@ pub(super) struct Sites {
     watched: Option<Vec<Watched>>,
     /// Index of the function that is decoded.
     pub(super) function: usize,
+    /// Whether instructions are counted.
+    pub(super) profiles: bool,
 }
 
 impl Sites {
-    pub(super) fn new(watches: bool) -> Sites {
-        Sites { count: 0, watched: watches.then(Vec::new), function: 0 }
+    pub(super) fn new(looks: Looks) -> Sites {
+        let watched = looks.watches.then(Vec::new);
+        Sites { count: 0, watched, function: 0, profiles: looks.profiles }
     }
 
     /// The site of an instruction, and what runs it.
     pub(super) fn take(&mut self, draft: &Draft) -> (u32, Exec) {
-        let Sites { count, watched, function } = self;
+        let Sites { count, watched, function, .. } = self;
         let noted = watched.as_mut().zip(draft.note);
         if !draft.site && noted.is_none() {
             return (u32::MAX, draft.exec);

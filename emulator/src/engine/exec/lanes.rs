@@ -4,9 +4,10 @@
 // that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
 // makes offsets inside the frame and pool that the code declares.
 
-use super::super::code::{Code, Row, Slot};
+use super::super::code::{Code, Inst, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
+use super::super::profile::{Profile, Profiled};
 use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
 use super::memory::Region;
@@ -74,6 +75,8 @@ pub(crate) struct Lanes<'e> {
     pub(crate) trouble: Option<Box<Trouble>>,
     /// What watched instructions tell; nothing else looks at it.
     pub(crate) watch: Option<Box<Watch>>,
+    /// What counted instructions do; nothing else looks at it.
+    pub(in crate::engine) profile: Option<Box<Profile>>,
 }
 
 impl<'e> Lanes<'e> {
@@ -100,6 +103,7 @@ impl<'e> Lanes<'e> {
             instructions: 0,
             trouble: None,
             watch: Watch::new(env),
+            profile: Profile::new(env),
         }
     }
 
@@ -149,6 +153,14 @@ impl<'e> Lanes<'e> {
             .and_then(|code| code.refusals.get(index))
             .map(|(_, reason)| reason.clone())
             .unwrap_or_default()
+    }
+
+    /// What is known of a counted instruction of the entered code: which of the kernel's functions that is, its index there, and what
+    /// the decoder noted.
+    pub(in crate::engine) fn profiled(&self, inst: &Inst) -> Option<(usize, usize, &'e Profiled)> {
+        let code = self.code?;
+        let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
+        Some((code.number, at, code.profiled.get(at)?))
     }
 
     /// A clock that ticks with the instructions of the worker.

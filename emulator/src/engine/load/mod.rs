@@ -27,7 +27,7 @@ pub(super) fn load(
     let text = text.trim_end_matches('\0');
     let module = cuda_ptx::parse(text).map_err(|error| refused(&error))?;
     let mut image = Image {
-        text: text.to_owned(),
+        text: text.into(),
         version: version(&module)?,
         target: target(&module)?,
         files: module.files.iter().map(|(index, name)| (*index, (*name).to_owned())).collect(),

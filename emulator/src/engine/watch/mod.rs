@@ -33,10 +33,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(super) use note::{Note, Watched, What};
+pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::clock::Times;
-use self::place::{Touch, touches};
 use self::report::Reports;
 use self::stamp::{Shadow, Stamp};
 use self::unit::{Unit, Who};
@@ -177,17 +177,10 @@ impl Watch {
     /// # Safety
     /// 1. `inst` is such an instruction of the entered code.
     unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, access: WarpAccess) {
-        let side = |aux: u32, what, address| {
-            // Each side on its own; the site is the target's.
-            let site = if address == 0 { inst.site } else { u32::MAX };
-            (Inst { aux, imm: 0, site, ..inst.clone() }, Note { what, address, bytes: inst.imm })
-        };
-        let (from, read) = side(inst.aux >> 16, What::Load, 1);
-        let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
-        // SAFETY: operands 0 and 1 of a copy are its addresses, as wide as the halves of `aux` say: the caller's duty 1.
-        let (sources, targets) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
-        self.inspect(lanes.env, WarpAccess { what: read.what, ..access }, &sources);
-        self.inspect(lanes.env, WarpAccess { what: write.what, ..access }, &targets);
+        // SAFETY: 1: the caller's duty 1.
+        let (sources, targets) = unsafe { copies(lanes, inst) };
+        self.inspect(lanes.env, WarpAccess { what: What::Load, ..access }, &sources);
+        self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
     }
 
     fn release(&mut self, env: &Env<'_>, who: Who) {

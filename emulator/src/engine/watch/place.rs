@@ -14,12 +14,12 @@ const LONGEST: usize = 32;
 
 /// What one lane accesses.
 #[derive(Clone, Copy)]
-pub(super) struct Touch {
-    pub(super) lane: usize,
+pub(in crate::engine) struct Touch {
+    pub(in crate::engine) lane: usize,
     /// The address, as the kernel has it.
-    pub(super) address: u64,
-    pub(super) bytes: u64,
-    pub(super) region: Region,
+    pub(in crate::engine) address: u64,
+    pub(in crate::engine) bytes: u64,
+    pub(in crate::engine) region: Region,
     /// What a store puts there; else nothing.
     value: [u8; LONGEST],
     /// Whether a store leaves what is there.
@@ -56,7 +56,7 @@ impl Touch {
     }
 
     /// The host's address of the first byte.
-    pub(super) fn host(&self) -> u64 {
+    pub(in crate::engine) fn host(&self) -> u64 {
         (self.region.host.addr() as u64).wrapping_add(self.offset())
     }
 
@@ -104,7 +104,7 @@ impl Touch {
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code, and the note is its own.
-pub(super) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
+pub(in crate::engine) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
     let mut touches = Vec::with_capacity(32);
     for lane in bits(lanes.mask()) {
         // SAFETY: the note says which operand is the address, the caller's duty 1; lanes of a mask are below 32.
@@ -116,4 +116,20 @@ pub(super) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) ->
         }
     }
     touches
+}
+
+/// What all live lanes of a `cp.async` read at one side and write at the other.
+///
+/// # Safety
+/// 1. `inst` is such an instruction of the entered code.
+pub(in crate::engine) unsafe fn copies(lanes: &mut Lanes<'_>, inst: &Inst) -> (Vec<Touch>, Vec<Touch>) {
+    let side = |aux: u32, what, address| {
+        // Each side on its own; the site is the target's.
+        let site = if address == 0 { inst.site } else { u32::MAX };
+        (Inst { aux, imm: 0, site, ..inst.clone() }, Note { what, address, bytes: inst.imm })
+    };
+    let (from, read) = side(inst.aux >> 16, What::Load, 1);
+    let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
+    // SAFETY: 1: operands 0 and 1 of a copy are its addresses, as wide as the halves of `aux` say: the caller's duty 1.
+    unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) }
 }

@@ -1,0 +1,114 @@
+//! Whether launches are counted, chosen by the program or the environment; and the report of coverage at the end of the process.
+#![allow(unsafe_code)]
+// Relies on: a function that the C library runs at the end of the process, which takes and returns nothing.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::config::Config;
+use super::{report, slot, state};
+use crate::profile::{KernelProfile, Profiler, lcov};
+
+/// Whether the program asked for it.
+static ASKED: OnceLock<()> = OnceLock::new();
+
+unsafe extern "C" {
+    /// Of the C library.
+    fn atexit(function: extern "C" fn()) -> c_int;
+}
+
+/// From the first `cuInit` on, counts what kernels do, for [`take_profiles`]. Returns false, without effect, if the emulator is already
+/// initialised or this was called before.
+///
+/// Counted kernels are many times slower.
+pub fn set_profile() -> bool {
+    state::get().is_none() && ASKED.set(()).is_ok()
+}
+
+/// What the kernels that have ended did, since the last call, by kernel in the order of their first launches.
+///
+/// ```
+/// use cuda_emulator::{driver, set_profile, take_profiles};
+/// # use std::ptr::{from_mut, null_mut};
+///
+/// assert!(set_profile());
+/// let cuda = driver();
+/// let ptx = c".version 8.0 .target sm_90 .address_size 64
+///     .visible .entry fill(.param .u64 p) {
+///         .reg .b64 %a; .reg .b32 %i;
+///         ld.param.u64 %a, [p]; mov.u32 %i, %tid.x;
+///         mad.wide.u32 %a, %i, 64, %a;
+///         st.global.u32 [%a], %i; ret; }";
+/// # let (mut context, mut module, mut fill, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+/// // .. `fill` is loaded from it, and runs on one block of 32 threads.
+/// # unsafe {
+/// #     cuda.cuInit(0);
+/// #     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+/// #     cuda.cuCtxSetCurrent(context);
+/// #     cuda.cuModuleLoadData(&mut module, ptx.as_ptr().cast());
+/// #     cuda.cuModuleGetFunction(&mut fill, module, c"fill".as_ptr());
+/// #     cuda.cuMemAlloc(&mut memory, 32 * 64);
+/// #     let mut parameters = [from_mut(&mut memory).cast()];
+/// #     cuda.cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut());
+/// #     cuda.cuCtxSynchronize();
+/// # }
+/// let profiles = take_profiles();
+/// let store = profiles[0].instructions.iter().find(|instruction| instruction.ptx_line == 6).unwrap().counts;
+/// // Each thread writes into a sector of its own, where four would do.
+/// assert_eq!((store.warps, store.threads_on), (1, 32));
+/// assert_eq!((store.global_sectors, store.global_sectors_ideal), (32, 4));
+/// ```
+pub fn take_profiles() -> Vec<KernelProfile> {
+    state::get().and_then(|state| state.profiler.clone()).map(|profiler| profiler.take()).unwrap_or_default()
+}
+
+/// Who counts.
+pub(super) fn profiler(config: &Config) -> Option<Arc<Profiler>> {
+    let process = slot::current() == slot::PROCESS;
+    if process && config.coverage.is_some() {
+        // SAFETY: the function does not unwind, and is there as long as the process: a library that has it is run through `atexit` when it
+        // is unloaded.
+        unsafe { atexit(at_exit) };
+    }
+    let wanted = process && ASKED.get().is_some() || config.coverage.is_some();
+    wanted.then(Arc::default)
+}
+
+/// The process ends.
+extern "C" fn at_exit() {
+    let Some(state) = state::get() else { return };
+    let (Some(folder), Some(profiler)) = (&state.config.coverage, &state.profiler) else { return };
+    if let Err(error) = write(folder, &profiler.peek()) {
+        report::line(format_args!("coverage: {}: {error}", folder.display()));
+    }
+}
+
+/// Writes the report of this process: `PROGRAM-PID.info`. Modules without `.loc` are told by the lines of their PTX, which is written
+/// beside it.
+fn write(folder: &Path, kernels: &[KernelProfile]) -> io::Result<()> {
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let folder = fs::canonicalize(folder)?;
+    let mut names: HashMap<&str, String> = HashMap::new();
+    for kernel in kernels {
+        let mut hasher = DefaultHasher::new();
+        kernel.text.hash(&mut hasher);
+        let path = folder.join(format!("{:016x}.ptx", hasher.finish()));
+        names.insert(&kernel.text, path.display().to_string());
+    }
+    let text = lcov(kernels, |text| names.get(text).cloned());
+    for (ptx, path) in names.iter().filter(|(_, path)| text.contains(path.as_str())) {
+        fs::write(path, ptx)?;
+    }
+    let program = std::env::current_exe().ok();
+    let stem =
+        program.as_deref().and_then(Path::file_stem).unwrap_or_default().to_string_lossy().into_owned();
+    fs::write(folder.join(format!("{stem}-{}.info", std::process::id())), text)
+}

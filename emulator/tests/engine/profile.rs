@@ -1,0 +1,183 @@
+//! What is counted of a launch, against counts by hand.
+
+use cuda_emulator::{Counts, lcov};
+
+use crate::support::{Args, Device, HEADER, snippet};
+
+/// The counts of line 10 and of the next ones, one line for each of the body, after a launch of so many threads on `bytes` bytes.
+fn lines(body: &[&str], blocks: u32, threads: u32, bytes: usize) -> Vec<Counts> {
+    let device = Device::profiled(&snippet(&body.join("\n")));
+    let out = device.zeroed::<u8>(bytes);
+    device.launch("k", [blocks, 1, 1], [threads, 1, 1], &Args::new().add(out));
+    let counts = device.counts();
+    (0..body.len() as u32).map(|line| counts.get(&(10 + line)).copied().unwrap_or_default()).collect()
+}
+
+#[test]
+fn threads_and_warps_are_counted() {
+    // 80 threads are two warps and a half; the guard holds for threads 0 to 9 and 40 to 79.
+    let body = ["setp.lt.u32 %p1, %t, 10;", "setp.ge.or.u32 %p1, %t, 40, %p1;", "@%p1 add.u32 %r1, %t, 1;"];
+    let counts = lines(&body, 2, 80, 4);
+    for counts in &counts {
+        assert_eq!((counts.warps, counts.threads), (6, 160));
+    }
+    assert_eq!(counts.iter().map(|counts| counts.threads_on).collect::<Vec<_>>(), [160, 160, 100]);
+}
+
+#[test]
+fn branches_are_counted_each_way() {
+    let body = [
+        "setp.lt.u32 %p1, %t, 40;",
+        "@%p1 bra THEN;",      // all of warp 0, eight threads of warp 1, none of warp 2
+        "add.u32 %r1, %t, 1;", // the others
+        "bra END;",
+        "THEN: add.u32 %r1, %t, 2;",
+        "END:",
+    ];
+    let counts = lines(&body, 1, 96, 4);
+    let branch = counts[1];
+    assert_eq!((branch.taken, branch.not_taken, branch.divergent), (40, 56, 1));
+    assert_eq!((counts[2].warps, counts[2].threads), (2, 56));
+    assert_eq!((counts[3].taken, counts[3].not_taken), (0, 0), "only branches with a guard");
+    assert_eq!((counts[4].warps, counts[4].threads), (2, 40));
+}
+
+#[test]
+fn all_instructions_are_counted() {
+    let body = ["setp.lt.u32 %p1, %t, 40;", "@%p1 bra END;", "add.u32 %r1, %t, 1;", "END:"];
+    let device = Device::profiled(&snippet(&body.join("\n")));
+    let out = device.zeroed::<u32>(1);
+    device.launch("k", [2, 1, 1], [96, 1, 1], &Args::new().add(out));
+    let counted: u64 = device.counts().values().map(|counts| counts.threads).sum();
+    // Four before the body and `ret` behind it.
+    assert_eq!(counted, 2 * (96 * 7 + 56));
+}
+
+#[test]
+fn a_loop_is_counted_each_time_round() {
+    let body = [
+        "mov.u32 %r1, 0;",
+        "AGAIN: add.u32 %r1, %r1, 1;",
+        "setp.le.u32 %p1, %r1, %t;", // thread t goes round t + 1 times
+        "@%p1 bra AGAIN;",
+    ];
+    let counts = lines(&body, 1, 32, 4);
+    assert_eq!((counts[1].warps, counts[1].threads), (32, 32 * 33 / 2));
+    assert_eq!((counts[3].taken, counts[3].not_taken), (31 * 32 / 2, 32));
+    assert_eq!(counts[3].divergent, 31, "the last thread is alone in its last round");
+}
+
+/// Sectors, the least of them, requests and bytes of an access of one warp at this stride, from this byte on.
+fn global(instruction: &str, stride: u32, from: u32) -> [u64; 4] {
+    let body = [&*format!("mad.wide.u32 %rd1, %t, {stride}, %out; add.u64 %rd1, %rd1, {from};"), instruction];
+    let counts = lines(&body, 1, 32, 1 << 14)[1];
+    assert_eq!(counts.shared_requests, 0);
+    [counts.global_sectors, counts.global_sectors_ideal, counts.global_requests, counts.global_bytes]
+}
+
+#[test]
+fn sectors_of_global_memory() {
+    let load = "ld.global.u32 %r1, [%rd1];";
+    assert_eq!(global(load, 4, 0), [4, 4, 1, 128], "one after the other");
+    assert_eq!(global(load, 4, 4), [5, 4, 1, 128], "not aligned");
+    assert_eq!(global(load, 8, 0), [8, 4, 1, 128], "every other");
+    assert_eq!(global(load, 128, 0), [32, 4, 1, 128], "each in a sector of its own");
+    assert_eq!(global(load, 0, 0), [1, 1, 1, 128], "all the same");
+    assert_eq!(global("ld.global.u8 %r1, [%rd1];", 1, 0), [1, 1, 1, 32]);
+    assert_eq!(global("st.global.v4.u32 [%rd1], {%t, %t, %t, %t};", 16, 0), [16, 16, 1, 512]);
+    assert_eq!(global("ld.u32 %r1, [%rd1];", 4, 0), [4, 4, 1, 128], "by a generic address");
+    assert_eq!(global("setp.lt.u32 %p1, %t, 8; @%p1 ld.global.u32 %r1, [%rd1];", 4, 0), [1, 1, 1, 32]);
+    let atomic = "atom.global.add.u32 %r1, [%rd1], 1;";
+    assert_eq!(global(atomic, 4, 0), [4, 4, 1, 128]);
+}
+
+/// Passes over the banks, the least of them, and requests of an access of one warp, whose address is this.
+fn shared(address: &str, instruction: &str) -> [u64; 3] {
+    let body = [
+        ".shared .align 16 .b8 tile[16384];",
+        "mov.u32 %r9, tile;",
+        address,
+        "add.u32 %r1, %r1, %r9;",
+        instruction,
+    ];
+    let counts = lines(&body, 1, 32, 4)[4];
+    assert_eq!(counts.global_requests, 0);
+    [counts.shared_wavefronts, counts.shared_wavefronts_ideal, counts.shared_requests]
+}
+
+#[test]
+fn bank_conflicts_of_shared_memory() {
+    let store = "st.shared.u32 [%r1], %t;";
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 4;", store), [1, 1, 1]);
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 8;", store), [2, 1, 1], "two words of each second bank");
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 128;", store), [32, 1, 1], "a column of a tile");
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 132;", store), [1, 1, 1], "of one that is padded");
+    assert_eq!(shared("mov.u32 %r1, 0;", "ld.shared.u32 %r2, [%r1];"), [1, 1, 1], "one word for all");
+    assert_eq!(shared("mov.u32 %r1, %t;", "ld.shared.u8 %r2, [%r1];"), [1, 1, 1], "four threads a word");
+    assert_eq!(
+        shared("mul.lo.u32 %r1, %t, 8;", "ld.shared.u64 %rd1, [%r1];"),
+        [2, 2, 1],
+        "half a warp at a time"
+    );
+    let four = "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%r1];";
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 16;", four), [4, 4, 1], "a quarter");
+    assert_eq!(shared("mul.lo.u32 %r1, %t, 32;", four), [8, 4, 1]);
+}
+
+#[test]
+fn atomics_on_one_number_collide() {
+    let collisions = |shift: u32| {
+        let body = [
+            &*format!("shr.u32 %r1, %t, {shift}; mad.wide.u32 %rd1, %r1, 4, %out;"),
+            "red.global.add.u32 [%rd1], 1;",
+        ];
+        lines(&body, 1, 64, 256)[1].collisions
+    };
+    assert_eq!([collisions(0), collisions(1), collisions(5)], [0, 32, 62]);
+}
+
+#[test]
+fn launches_of_one_kernel_are_told_together_and_calls_with_their_function() {
+    let text = format!(
+        "{HEADER}.func twice(.reg .u32 %x) {{\n.reg .u32 %y;\nadd.u32 %y, %x, %x;\nret;\n}}\n\
+         .visible .entry k() {{\n.reg .u32 %t;\nmov.u32 %t, %tid.x;\ncall twice, (%t);\nret;\n}}\n\
+         .visible .entry other() {{\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    device.launch("k", [3, 1, 1], [32, 2, 1], &Args::new());
+    device.launch("other", [1, 1, 1], [1, 1, 1], &Args::new());
+    device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new());
+    let profiles = device.profiles();
+    assert_eq!(profiles.iter().map(|profile| &*profile.kernel).collect::<Vec<_>>(), ["k", "other"]);
+    let of = |index: usize| (profiles[index].launches, profiles[index].blocks, profiles[index].threads);
+    assert_eq!([of(0), of(1)], [(2, 4, 224), (1, 1, 1)]);
+    let add = profiles[0].instructions.iter().find(|instruction| instruction.ptx_line == 6).unwrap();
+    assert_eq!((&*add.function, add.counts.threads), ("twice", 224));
+    assert_eq!(device.profiles(), [], "they were taken");
+}
+
+#[test]
+fn lines_and_branches_that_ran_are_told_as_lcov() {
+    let text = format!(
+        "{HEADER}.file 1 \"k.cu\"\n.visible .entry k() {{\n.reg .pred %p; .reg .u32 %t;\n.loc 1 20 0\n\
+         mov.u32 %t, %tid.x;\nsetp.ge.u32 %p, %t, 32;\n.loc 1 21 0\n@%p bra NEVER;\n.loc 1 22 0\n\
+         add.u32 %t, %t, 1;\nret;\n.loc 1 30 0\nNEVER: add.u32 %t, %t, 2;\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new());
+    let told = lcov(&device.profiles(), |_| None);
+    let expected = "TN:\nSF:k.cu\nFN:20,k\nFNDA:1,k\nFNF:1\nFNH:1\n\
+                    BRDA:21,0,0,0\nBRDA:21,0,1,32\nBRF:2\nBRH:1\n\
+                    DA:20,1\nDA:21,1\nDA:22,1\nDA:30,0\nLF:4\nLH:3\nend_of_record\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn without_lines_of_the_source_those_of_the_ptx_are_told() {
+    let device = Device::profiled(&snippet("add.u32 %r1, %t, 1;"));
+    let out = device.zeroed::<u8>(4);
+    device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let profiles = device.profiles();
+    assert_eq!(lcov(&profiles, |_| None), "");
+    assert!(lcov(&profiles, |_| Some("/k.ptx".to_owned())).contains("SF:/k.ptx\nFN:6,k\nFNDA:1,k\n"));
+}

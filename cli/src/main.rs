@@ -2,7 +2,7 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace`, `check`, `harness`, `emulate` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `profile`, `occupancy`, `trace`, `check`, `harness`, `emulate` | the commands |
 //! | `interpose` | a program with the recorder as its driver, for `trace` and `check` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
@@ -25,6 +25,7 @@ mod inspect;
 mod interpose;
 mod occupancy;
 mod output;
+mod profile;
 mod program;
 mod run;
 mod signature;
@@ -58,6 +59,8 @@ enum Command {
     Bind(bind::Arguments),
     /// Launch a kernel, show or save what it writes; check or time it
     Run(run::Arguments),
+    /// Run a kernel on the emulator and show what each line of it does
+    Profile(profile::Arguments),
     /// Show how many blocks fit on a multiprocessor, by block size and shared memory
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(arguments, cli.json),
         Command::Bind(arguments) => bind::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Profile(arguments) => profile::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
         Command::Check(arguments) => check::run(arguments, cli.json),

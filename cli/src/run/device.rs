@@ -21,11 +21,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Only the emulator sees what `--check` is after.
-    pub(super) fn for_check(&self) -> Result<Self, Failure> {
+    /// Only the emulator sees what `what` is after.
+    pub(super) fn on_emulator(&self, what: &str) -> Result<Self, Failure> {
         match self.driver.as_deref() {
             None | Some("emulator") => Ok(Self { driver: Some("emulator".into()), ..self.clone() }),
-            Some(other) => Err(Failure::usage(format!("--check runs on the emulator, not on `{other}`"))),
+            Some(other) => Err(Failure::usage(format!("{what} runs on the emulator, not on `{other}`"))),
         }
     }
 

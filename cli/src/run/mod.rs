@@ -90,18 +90,72 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
+/// What can be known and read before a driver is asked.
+struct Prepared<'a> {
+    file: File,
+    inputs: Vec<data::Input<'a>>,
+    variables: Vec<global::Variable>,
+    config: cuda_launch::LaunchConfig,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+        let file = File::read(&arguments.file)?;
+        let kernel = file.kernel(&arguments.kernel)?;
+        let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
+        argument::compare(&inputs, kernel)?;
+        let variables = global::load(&arguments.globals, &file)?;
+        let config = shape::config(arguments, kernel, &inputs)?;
+        data::try_to_save(&arguments.arguments, &variables)?;
+        Ok(Self { file, inputs, variables, config })
+    }
+}
+
+/// What was counted of a kernel.
+pub(crate) struct Counted {
+    /// The kernel file.
+    pub(crate) file: PathBuf,
+    /// What ran where.
+    pub(crate) heading: String,
+    /// Why it was stopped, if it was.
+    pub(crate) fault: Option<String>,
+    /// `None` if it did not begin.
+    pub(crate) profile: Option<cuda_emulator::KernelProfile>,
+}
+
+/// Runs the kernel once on the emulator, which counts what it does; saves outputs.
+pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
+    if arguments.check || arguments.bench.is_some() {
+        return Err(Failure::usage("--check and --bench belong to `cuda-launch run`"));
+    }
+    let prepared = Prepared::new(arguments)?;
+    let place = arguments.place.on_emulator("profile")?;
+    // Refused where a driver was called before; this program has called none.
+    cuda_emulator::set_profile();
+    let context = place.context()?;
+    let Prepared { file, inputs, variables, config } = prepared;
+    let kernel = file.kernel(&arguments.kernel)?;
+    let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
+    let finished = launcher.once(&inputs, launch::Fill::Zero)?;
+    let fault = match finished {
+        Finished::Outputs(outputs) => {
+            data::save(&inputs, &launcher.variables, &outputs)?;
+            None
+        }
+        Finished::Fault(fault) => Some(fault.message),
+    };
+    let profile = cuda_emulator::take_profiles().pop();
+    Ok(Counted { file: arguments.file.clone(), heading: report::heading(&launcher).0, fault, profile })
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.check && arguments.bench.is_some() {
         return Err(Failure::usage("--check and --bench exclude each other: give one of them"));
     }
-    let file = File::read(&arguments.file)?;
+    let Prepared { file, inputs, variables, config } = Prepared::new(arguments)?;
     let kernel = file.kernel(&arguments.kernel)?;
-    let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
-    argument::compare(&inputs, kernel)?;
-    let variables = global::load(&arguments.globals, &file)?;
-    let config = shape::config(arguments, kernel, &inputs)?;
-    data::try_to_save(&arguments.arguments, &variables)?;
-    let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
+    let place =
+        if arguments.check { arguments.place.on_emulator("--check")? } else { arguments.place.clone() };
     if arguments.check {
         check::start();
     }

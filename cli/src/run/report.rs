@@ -48,7 +48,7 @@ pub(super) fn answer(
 }
 
 /// What ran where.
-fn heading(launcher: &Launcher) -> (String, Value) {
+pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
     let (kernel, config) = (launcher.function.name(), launcher.config);
     let device = launcher.context.device_name().unwrap_or_default();
     let ((gx, gy, gz), (bx, by, bz)) = (config.grid_dim, config.block_dim);

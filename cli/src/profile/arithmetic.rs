@@ -1,0 +1,110 @@
+//! Floating-point operations, by the names of the instructions.
+
+use cuda_emulator::{Counts, KernelProfile};
+
+use super::ratio;
+
+/// Operations of all threads; a fused multiply-add is two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Arithmetic {
+    pub(super) double: u64,
+    pub(super) single: u64,
+    /// `f16` and `bf16`
+    pub(super) half: u64,
+    /// Of `mma` and `wmma.mma`, whatever their types.
+    pub(super) matrix: u64,
+}
+
+impl Arithmetic {
+    pub(super) fn of(profile: &KernelProfile) -> Self {
+        let text: Vec<&str> = profile.text.lines().collect();
+        let mut all = Self::default();
+        for instruction in &profile.instructions {
+            let line = (instruction.ptx_line as usize).checked_sub(1).and_then(|line| text.get(line));
+            all.add(line.copied().and_then(mnemonic).unwrap_or_default(), &instruction.counts);
+        }
+        all
+    }
+
+    fn add(&mut self, mnemonic: &str, counts: &Counts) {
+        let parts: Vec<&str> = mnemonic.split('.').collect();
+        let name = parts.first().copied().unwrap_or_default();
+        if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| name.ends_with("mma"))
+        {
+            self.matrix += 2 * products * counts.warps * u64::from(parts.get(1) != Some(&"load"));
+            return;
+        }
+        let each = match name {
+            "fma" | "mad" => 2,
+            "add" | "sub" | "mul" | "div" | "min" | "max" | "sqrt" | "rsqrt" | "rcp" | "sin" | "cos"
+            | "ex2" | "lg2" | "tanh" => 1,
+            _ => return,
+        };
+        let threads = each * counts.threads_on;
+        match parts.last().copied().unwrap_or_default() {
+            "f64" => self.double += threads,
+            "f32" => self.single += threads,
+            "f32x2" => self.single += 2 * threads,
+            "f16" | "bf16" => self.half += threads,
+            "f16x2" | "bf16x2" => self.half += 2 * threads,
+            _ => {}
+        }
+    }
+
+    pub(super) fn all(self) -> u64 {
+        self.double + self.single + self.half + self.matrix
+    }
+
+    /// Operations for each byte of the sectors of global memory that were moved.
+    pub(super) fn intensity(self, total: &Counts) -> Option<f64> {
+        ratio(self.all(), 32 * total.global_sectors).filter(|_| self.all() > 0)
+    }
+}
+
+/// `m16n8k16`: the products of one instruction.
+fn products(part: &str) -> Option<u64> {
+    let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    let number = |text: &str| text.parse::<u64>().ok();
+    number(m)?.checked_mul(number(n)?)?.checked_mul(number(k)?)
+}
+
+/// The name of the first instruction of a line: behind labels, braces and a guard.
+fn mnemonic(line: &str) -> Option<&str> {
+    let words = line.split_whitespace().map(|word| word.trim_start_matches('{'));
+    let mut words = words.filter(|word| !word.is_empty() && !word.ends_with(':') && !word.starts_with('@'));
+    words.next().map(|word| word.trim_end_matches(';'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(mnemonic: &str) -> [u64; 4] {
+        let mut counts = Counts::default();
+        (counts.warps, counts.threads, counts.threads_on) = (10, 320, 100);
+        let mut all = Arithmetic::default();
+        all.add(mnemonic, &counts);
+        [all.double, all.single, all.half, all.matrix]
+    }
+
+    #[test]
+    fn operations_by_name_and_type() {
+        assert_eq!(counted("fma.rn.f64"), [200, 0, 0, 0]);
+        assert_eq!(counted("add.ftz.f32"), [0, 100, 0, 0]);
+        assert_eq!(counted("mul.rn.f16x2"), [0, 0, 200, 0]);
+        assert_eq!(counted("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), [0, 0, 0, 2 * 2048 * 10]);
+        for other in ["add.s32", "ld.global.f32", "mov.f32", "wmma.load.a.sync.aligned.m16n16k16.row.f16"] {
+            assert_eq!(counted(other), [0; 4], "{other}");
+        }
+    }
+
+    #[test]
+    fn names_behind_labels_and_guards() {
+        assert_eq!(mnemonic("\t@!%p1 bra \t$L__BB0_2;"), Some("bra"));
+        assert_eq!(mnemonic("$L__BB0_2: add.f32 %f1, %f2, %f3;"), Some("add.f32"));
+        assert_eq!(mnemonic("{ mul.f32 %f1, %f2, %f3;"), Some("mul.f32"));
+        assert_eq!(mnemonic("  ret;"), Some("ret"));
+        assert_eq!(mnemonic(""), None);
+    }
+}

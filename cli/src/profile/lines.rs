@@ -1,0 +1,119 @@
+//! The counts by line, of the source where the PTX names it, else of the PTX.
+
+use cuda_emulator::{Counts, InstructionProfile, KernelProfile};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file that are read.
+const MOST_BYTES: u64 = 4 << 20;
+/// Lines shown around those that have instructions.
+const AROUND: usize = 1;
+
+/// A line of a listing.
+pub(super) struct Line {
+    /// The source file; `None` for a line of the PTX.
+    pub(super) file: Option<String>,
+    /// From 1; 0 between two parts that are apart.
+    pub(super) number: u32,
+    /// The function whose first instruction is here.
+    pub(super) function: Option<String>,
+    pub(super) text: String,
+    /// `None` where no instruction is.
+    pub(super) counts: Option<Counts>,
+}
+
+/// All lines that are told.
+pub(super) struct Listing {
+    pub(super) lines: Vec<Line>,
+}
+
+/// The instructions of a line.
+#[derive(Default)]
+struct At<'p> {
+    counts: Counts,
+    function: Option<&'p str>,
+}
+
+impl Listing {
+    /// Sources are looked for where the compiler found them, and beside the image.
+    pub(super) fn of(profile: &KernelProfile, ptx: bool, image: &Path) -> Listing {
+        let is_source = !ptx && profile.instructions.iter().any(|instruction| instruction.source.is_some());
+        let mut files: BTreeMap<Option<&str>, BTreeMap<u32, At<'_>>> = BTreeMap::new();
+        let mut last = None;
+        for instruction in &profile.instructions {
+            let Some((file, line)) = place(instruction, is_source) else { continue };
+            let at = files.entry(file).or_default().entry(line).or_default();
+            at.counts += instruction.counts;
+            if last != Some(&instruction.function) {
+                at.function = Some(&instruction.function);
+                last = Some(&instruction.function);
+            }
+        }
+        let mut lines = Vec::new();
+        for (file, counted) in files {
+            let text = match file {
+                Some(file) => read(Path::new(file), image),
+                None => profile.text.lines().map(str::to_owned).collect(),
+            };
+            add(&mut lines, file, &counted, &text);
+        }
+        Listing { lines }
+    }
+
+    /// The most that a line has of something.
+    pub(super) fn most(&self, of: impl Fn(&Counts) -> u64) -> u64 {
+        self.lines.iter().filter_map(|line| line.counts.as_ref()).map(of).max().unwrap_or(0)
+    }
+}
+
+fn place(instruction: &InstructionProfile, is_source: bool) -> Option<(Option<&str>, u32)> {
+    match &instruction.source {
+        Some((file, line)) if is_source => Some((Some(file), *line)),
+        _ if is_source => None,
+        _ => Some((None, instruction.ptx_line)),
+    }
+}
+
+/// The lines of a source, if it lies where the compiler found it.
+fn read(file: &Path, image: &Path) -> Vec<String> {
+    let folder = image.parent().unwrap_or(Path::new(""));
+    let places =
+        [Some(file.to_owned()), Some(folder.join(file)), file.file_name().map(|name| folder.join(name))];
+    let is_small =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MOST_BYTES);
+    let found = places.into_iter().flatten().find(is_small);
+    let text = found.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The lines that have instructions, and a few around these.
+fn add(lines: &mut Vec<Line>, file: Option<&str>, counted: &BTreeMap<u32, At<'_>>, text: &[String]) {
+    let mut next = 1;
+    for number in counted.keys() {
+        let first = (*number as usize).saturating_sub(AROUND).max(next);
+        if first > next || next == 1 {
+            lines.push(between(file));
+        }
+        let last = (*number as usize + AROUND).min(text.len().max(*number as usize));
+        for number in first..=last {
+            let at = counted.get(&(number as u32));
+            let line = text.get(number - 1).map_or("", |line| line.trim_end());
+            // Without the source there is nothing to show around a line.
+            if at.is_none() && (line.is_empty() || text.is_empty()) {
+                continue;
+            }
+            lines.push(Line {
+                file: file.map(str::to_owned),
+                number: number as u32,
+                function: at.and_then(|at| at.function).map(str::to_owned),
+                text: line.replace('\t', "    "),
+                counts: at.map(|at| at.counts),
+            });
+        }
+        next = next.max(last + 1);
+    }
+}
+
+fn between(file: Option<&str>) -> Line {
+    Line { file: file.map(str::to_owned), number: 0, function: None, text: String::new(), counts: None }
+}

@@ -1,0 +1,134 @@
+//! `cuda-launch profile FILE KERNEL`: what each line of a kernel does, counted by the emulator.
+
+mod arithmetic;
+mod lines;
+mod page;
+mod text;
+
+use std::path::PathBuf;
+
+use cuda_emulator::{Counts, KernelProfile, lcov};
+use serde_json::{Value, json};
+
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::output::Outcome;
+use crate::run;
+use arithmetic::Arithmetic;
+use lines::{Line, Listing};
+
+#[derive(clap::Args)]
+// The group of the flattened arguments has that name.
+#[group(id = "profile")]
+#[command(after_help = crate::failure::CODES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    launch: run::Arguments,
+    /// List lines of the PTX also where they name lines of the source
+    #[arg(long)]
+    ptx: bool,
+    /// Also writes a page for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also writes which lines and branches ran, for genhtml and the like
+    #[arg(long, value_name = "FILE")]
+    lcov: Option<PathBuf>,
+}
+
+/// What is told.
+struct Answer {
+    /// What ran where.
+    heading: String,
+    /// Why the kernel was stopped, if it was.
+    fault: Option<String>,
+    profile: KernelProfile,
+    total: Counts,
+    arithmetic: Arithmetic,
+    listing: Listing,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    [&arguments.html, &arguments.lcov]
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| files::try_to_write(path))?;
+    let counted = run::counted(&arguments.launch)?;
+    let Some(profile) = counted.profile else {
+        let refused = counted.fault.unwrap_or_else(|| "the kernel did not run".to_owned());
+        return Err(Failure::new(Exit::Driver, refused));
+    };
+    let mut total = Counts::default();
+    profile.instructions.iter().for_each(|instruction| total += instruction.counts);
+    let listing = Listing::of(&profile, arguments.ptx, &counted.file);
+    let arithmetic = Arithmetic::of(&profile);
+    let (heading, fault) = (counted.heading, counted.fault);
+    let answer = Answer { heading, fault, profile, total, arithmetic, listing };
+    if let Some(path) = &arguments.html {
+        files::write(path, page::draw(&answer).as_bytes())?;
+    }
+    if let Some(path) = &arguments.lcov {
+        let name = |_: &str| std::fs::canonicalize(&counted.file).ok().map(|path| path.display().to_string());
+        files::write(path, lcov(std::slice::from_ref(&answer.profile), name).as_bytes())?;
+    }
+    let mut outcome = Outcome::new(text::show(&answer), answer_json(&answer));
+    if answer.fault.is_some() {
+        outcome.exit = Exit::Found;
+    }
+    Ok(outcome)
+}
+
+fn answer_json(answer: &Answer) -> Value {
+    let Answer { profile, fault, total, arithmetic, listing, .. } = answer;
+    let lines = listing.lines.iter().filter(|line| line.counts.is_some());
+    json!({
+        "schema": "cuda-launch.profile.1",
+        "kernel": profile.kernel,
+        "fault": fault,
+        "launches": profile.launches,
+        "blocks": profile.blocks,
+        "threads": profile.threads,
+        "total": counts_json(total),
+        "operations": {
+            "f64": arithmetic.double,
+            "f32": arithmetic.single,
+            "f16": arithmetic.half,
+            "matrix": arithmetic.matrix,
+        },
+        "operations_per_byte": arithmetic.intensity(total),
+        "lines": lines.map(line_json).collect::<Vec<_>>(),
+    })
+}
+
+fn line_json(line: &Line) -> Value {
+    let mut value = counts_json(&line.counts.unwrap_or_default());
+    value["file"] = line.file.as_deref().into();
+    value["line"] = line.number.into();
+    value["function"] = line.function.as_deref().into();
+    value["text"] = line.text.as_str().into();
+    value
+}
+
+fn counts_json(counts: &Counts) -> Value {
+    json!({
+        "warps": counts.warps,
+        "threads": counts.threads,
+        "threads_on": counts.threads_on,
+        "taken": counts.taken,
+        "not_taken": counts.not_taken,
+        "divergent": counts.divergent,
+        "global_requests": counts.global_requests,
+        "global_sectors": counts.global_sectors,
+        "global_sectors_ideal": counts.global_sectors_ideal,
+        "global_bytes": counts.global_bytes,
+        "shared_requests": counts.shared_requests,
+        "shared_wavefronts": counts.shared_wavefronts,
+        "shared_wavefronts_ideal": counts.shared_wavefronts_ideal,
+        "shared_bytes": counts.shared_bytes,
+        "collisions": counts.collisions,
+    })
+}
+
+/// `number / of`, or nothing where there is nothing to divide by.
+fn ratio(number: u64, of: u64) -> Option<f64> {
+    (of != 0).then(|| number as f64 / of as f64)
+}

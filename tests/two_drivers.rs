@@ -26,6 +26,7 @@ use cuda_launch::{
 };
 use objects::{N, Objects};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is called with the objects of two drivers.
@@ -356,6 +357,23 @@ fn a_multicast_object_is_no_buffer_of_its_own() {
     let error = DeviceBuffer::<u32>::from_mapping(map(), N).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Aliased(AliasedMemory::Multicast { .. })), "{error}");
     assert_eq!(unsafe { DeviceBuffer::<u32>::from_shared_mapping(map(), N) }.unwrap().len(), N);
+}
+
+/// It would be bound on its own device, and then taken out on the context's, where other memory may be bound.
+#[test]
+fn memory_of_another_device_is_not_bound_for_this_one() {
+    let _alone = alone();
+    let objects = Objects::new();
+    objects.multicast.add_device(&objects.context).unwrap();
+    objects::ELSEWHERE.store(true, Ordering::Relaxed);
+    let bound = objects.multicast.bind(&objects.context, 0, &objects.physical);
+    objects::ELSEWHERE.store(false, Ordering::Relaxed);
+    let error = bound.unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE), "{error}");
+    assert!(error.to_string().contains("Device(1)"), "{error}");
+    assert_eq!(objects.spy.count("cuMulticastBindMem"), 0);
+    drop(objects.multicast.bind(&objects.context, 0, &objects.physical).unwrap());
+    assert_eq!((objects.spy.count("cuMulticastBindMem"), objects.spy.count("cuMulticastUnbind")), (1, 1));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "../../tests/support/skip.rs"]
+mod skip;
 #[path = "driver_support/mod.rs"]
 mod support;
 
@@ -124,4 +126,17 @@ fn what_was_not_made_for_it_is_not_shared() {
     let file = File::open("/proc/self/exe").unwrap();
     assert_eq!(import(&cuda, file.as_raw_fd()), Err(INVALID_VALUE));
     assert_eq!(import(&cuda, i32::MAX), Err(INVALID_VALUE));
+}
+
+/// A file has the name that the kernel gives memory without one, if whoever may write at the root makes it so.
+#[test]
+fn a_file_that_can_shrink_is_not_taken_by_its_name() {
+    let (cuda, _) = with_own_context();
+    let path = "/memfd:cuda-emulator device 0";
+    let Ok(file) = File::options().read(true).write(true).create_new(true).open(path) else {
+        return skip::skipped("no file can be made at the root");
+    };
+    std::fs::remove_file(path).unwrap();
+    file.set_len(BYTES as u64).unwrap();
+    assert_eq!(import(&cuda, file.as_raw_fd()), Err(INVALID_VALUE));
 }

@@ -140,6 +140,9 @@ impl Fault {
     /// | `cuMemGetInfo` | no free memory |
     /// | `cuOccupancyMaxActiveBlocksPerMultiprocessor`, also `WithFlags` | no block |
     ///
+    /// A name without a NUL, a null text and a null image are beyond what the driver documents: give the driver only to code that looks at
+    /// what it gets. Code that takes the documents at their word has undefined behaviour with them.
+    ///
     /// Of [all calls](Fault::any) those that are in this table are met. One that the driver refuses stays refused.
     ///
     /// ```

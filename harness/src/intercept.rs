@@ -283,14 +283,15 @@ impl Inner {
         let place = state.objects.find(Kind::Function, handle);
         let object = place.and_then(|place| state.objects.at(place));
         let known = object.and_then(|object| object.kernel.clone());
-        // The driver need not know what has ended.
-        let is_dead = object.is_some_and(|object| !object.is_live());
+        // The driver need not know what has ended; and a launch takes kernels of libraries for functions, which other calls do not: where none
+        // was heard that gave the handle, nobody here knows which it is.
+        let is_known = object.is_some_and(|object| object.is_live() && object.made_by.is_some());
         let of_library = object.is_some_and(|object| object.name.kind() == Kind::Kernel);
         drop(state);
         if let Some(known) = known {
             return known;
         }
-        if is_dead || handle == 0 {
+        if !is_known {
             return Arc::new(Kernel { name: None, parameters: None });
         }
         let kernel = Arc::new(Kernel::ask(&self.base, handle, of_library));

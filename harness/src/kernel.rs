@@ -1,6 +1,6 @@
 //! What the base driver knows of a kernel: its name and its parameters.
 //!
-//! Relies on: the handle is one that the program gave to the driver as a function's.
+//! Relies on: a kernel is asked for only where a call was seen that gave its handle, which tells the kind, and it has not ended.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUfunction, CUkernel, CUresult, Driver};
@@ -27,7 +27,7 @@ impl Kernel {
 
 fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
     let mut name = null();
-    // SAFETY: the handle is one that the program gives to the driver as this kind of handle itself; the pointer is good for one
+    // SAFETY: the driver gave the handle as one of this kind, and it is live, as the head of this file says; the pointer is good for one
     // pointer.
     let answer = unsafe {
         match of_library {

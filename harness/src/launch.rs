@@ -178,7 +178,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The kernel's name; none on drivers before CUDA 12.3.
+    /// The kernel's name; none on drivers before CUDA 12.3, and of a kernel that was there before the spy.
     pub fn kernel(&self) -> Option<&str> {
         self.kernel.as_deref()
     }
@@ -208,7 +208,8 @@ impl Launch {
         &self.attributes
     }
 
-    /// Its arguments, by the kernel's own parameters; none where the driver cannot list these, which is so before CUDA 12.4.
+    /// Its arguments, by the kernel's own parameters; none where the driver cannot list these, which is so before CUDA 12.4, and of a kernel
+    /// that was there before the spy.
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.parameters.as_deref()
     }

@@ -59,12 +59,13 @@ unsafe fn bytes<const N: usize>(address: u64) -> u64 {
 ///
 /// # Safety
 ///
-/// 1. At the address there are that many initialised bytes.
+/// 1. At the address there are that many bytes, initialised or padding of a C structure, and nobody writes them during the call.
 pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
     if count == 0 {
         return Vec::new();
     }
-    // SAFETY: duty 1.
+    // SAFETY: duty 1; bytes need no alignment. Padding that was never set is copied as any other byte: C has no other way to pass a
+    // structure.
     unsafe { std::slice::from_raw_parts(with_exposed_provenance(address as usize), count) }.to_vec()
 }
 
@@ -72,11 +73,12 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
 ///
 /// # Safety
 ///
-/// 1. At the address there are that many initialised bytes, which are not the place's.
+/// 1. At the address there are that many bytes, initialised or padding of a C structure, which are not the place's.
 #[cfg(feature = "check")]
 pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
     let from = with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: duty 1.
+    // SAFETY: duty 1; bytes need no alignment. Padding that was never set is copied as any other byte: C has no other way to pass a
+    // structure.
     unsafe { from.copy_to_nonoverlapping(place.as_mut_ptr(), place.len()) };
 }
 

@@ -5,6 +5,7 @@
 
 use cuda_driver_sys::{CUresult, pfn};
 use cuda_harness::{Error, SpyOptions};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ fn a_slot_is_free_again_when_the_last_driver_goes() {
     assert!(at_once.over(&base).is_err());
     let clone = (*driver).clone();
     drop(driver);
+    assert!(at_once.over(&base).is_err());
+    // Also with an owner of the program's, which comes beside the slot.
+    let clone = clone.with_owner(Arc::new("the program's"));
     assert!(at_once.over(&base).is_err());
     let address = clone.address("cuDriverGetVersion");
     drop(clone);

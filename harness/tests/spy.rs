@@ -280,6 +280,30 @@ fn a_spy_over_a_spy_hears_the_same_calls() {
     assert!(inner.calls().len() > heard.len());
 }
 
+/// A launch takes a kernel of a library for a function, and what asks for a function's name does not: the kind is only known of what a
+/// call was heard to give.
+#[test]
+fn a_kernel_that_was_there_before_is_not_asked_for() {
+    let inner = spy();
+    let before = Cuda::new(inner.driver());
+    let fill = before.function(before.load(FILL), "fill");
+    let memory = before.alloc(256).unwrap();
+    let outer = Spy::over(&inner.driver()).unwrap();
+    let cuda = Cuda::new(outer.driver());
+    // The first launch gives it a name in the record.
+    for _ in 0..2 {
+        cuda.fill(fill, null_mut(), memory, 64, 7).unwrap();
+    }
+    assert_eq!((inner.count("cuFuncGetName"), inner.count("cuFuncGetParamInfo")), (0, 0));
+    assert_eq!(inner.count("cuLaunchKernel"), 2);
+    let calls = outer.calls();
+    assert!(calls.launches().all(|launch| launch.kernel().is_none() && launch.parameters().is_none()));
+    let heard = cuda.function(cuda.load(FILL), "fill");
+    cuda.fill(heard, null_mut(), memory, 64, 7).unwrap();
+    let calls = outer.calls();
+    assert_eq!(calls.launches().last().and_then(|launch| launch.kernel()), Some("fill"));
+}
+
 #[test]
 fn a_driver_outlives_its_spy() {
     let inner = spy();

@@ -318,7 +318,8 @@ impl Drop for Green {
         let driver = self.primary.driver();
         // Nobody can be told here.
         // SAFETY: this value owns it, and nothing made from it is left: its `CudaContext`, which each such thing keeps, holds this value. It
-        // is not current here, as `leave` saw to it; where it is on another thread, the next call of this crate there only compares it.
+        // is not current here, as `leave` saw to it. It may be on another thread, of which the driver's documents say nothing: calls in a
+        // context only compare it there and make their own current, but a warm launch leaves what is current to the driver.
         let _ = check(unsafe { driver.cuGreenCtxDestroy(self.raw) }, "cuGreenCtxDestroy", String::new);
     }
 }

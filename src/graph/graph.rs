@@ -66,7 +66,7 @@ pub(super) enum Phase {
 // SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
 // or while a capture into it keeps all others out. The rest is Send.
 unsafe impl Send for CudaGraph {}
-// SAFETY: as above; edits take `&mut CudaGraph`, and the rest is Sync.
+// SAFETY: as above: calls through a shared reference take the family's lock, too. The rest is Sync.
 unsafe impl Sync for CudaGraph {}
 // SAFETY: as above; the handle is only used to destroy the graph, at the end of the value. The rest is Send.
 unsafe impl Send for Family {}

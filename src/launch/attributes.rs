@@ -344,7 +344,8 @@ impl<'event> Attribute<'event> {
     /// An attribute that this version of the crate does not know.
     ///
     /// # Safety
-    /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call.
+    /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call; those of an attribute that
+    ///    a stream is given outlive the work on the stream.
     /// 2. Where a graph gets the launch as a node, what they refer to lives as long as that can run: nothing keeps it.
     /// 3. What they refer to may be used from any thread.
     pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {

@@ -80,7 +80,7 @@
 /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
 ///    owns, and only inside it.
 /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
-///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
+///    [`DeviceBuffer`](crate::DeviceBuffer) of the stream's context is ordered after it; memory from elsewhere may not be.
 /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not work
 ///    on another stream that is not ordered against this one. Buffers and views that are passed as `slice`, `slice_mut`,
 ///    `pitched`, `pitched_mut`, `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.

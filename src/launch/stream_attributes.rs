@@ -46,7 +46,8 @@ impl CudaStream {
             return Err(ErrorKind::from(AttributeError::LaunchOnly { attribute: name }).into());
         }
         let asked = || format!("attribute {name}");
-        // SAFETY: this handle keeps the stream; the id says which member of the value is set, and the driver copies that.
+        // SAFETY: this handle keeps the stream; the id says which member of the value is set, and the driver copies that. What an attribute
+        // of streams points to is not followed (a window), or outlives the work, by duty 1 of `Attribute::from_raw`.
         self.context().call("cuStreamSetAttribute", asked, |driver| unsafe {
             driver.cuStreamSetAttribute(self.raw(), raw.id, &raw.value)
         })

@@ -147,7 +147,7 @@ impl MemoryPool {
     /// It is freed in stream order on `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
     ///
     /// # Safety
-    /// 1. The buffer has at least `len` elements of this type, and its allocation is done.
+    /// 1. `data` is that of a buffer of this pool, which has at least `len` elements of this type, and whose allocation is done.
     /// 2. The processes agree on which of them uses it when, and the exporter frees it last.
     ///
     /// # Errors
@@ -165,7 +165,8 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the borrowed handle keeps the pool; both values outlive the call.
+            // SAFETY: the borrowed handle keeps the pool, and `data` is of a buffer of it, by the caller's duty 1; both values outlive the
+            // call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));

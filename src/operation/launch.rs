@@ -78,9 +78,9 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// not take the launch.
     ///
     /// # Safety
-    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken.
-    ///    Memory of another library must order its own end: an [`OwnedKernelLaunch`] gives it on, and it may be dropped, when the
-    ///    work is submitted.
+    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken, if
+    ///    the work is on a stream of its context. Memory of another context or library must order its own end: an
+    ///    [`OwnedKernelLaunch`] gives it on, and it may be dropped, when the work is submitted.
     /// 2. Until then nobody else writes what the kernel reads, or uses what it writes, but work that is ordered against it: work
     ///    of the same chain, and of chains that wait for it.
     #[inline]

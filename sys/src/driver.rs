@@ -141,7 +141,7 @@ impl Driver {
         Driver { table, present, origin: Origin::Lookup, owner: None }
     }
 
-    /// The driver, which keeps `owner` alive from now on: it is dropped with the last clone. What was kept before is let go.
+    /// The driver, which keeps `owner` alive from now on, beside what it kept before: they are dropped with the last clone.
     ///
     /// For functions given to [`from_lookup`](Self::from_lookup) that work only as long as something else exists.
     ///
@@ -159,7 +159,11 @@ impl Driver {
     /// assert_eq!(Arc::strong_count(&owner), 1);
     /// ```
     pub fn with_owner<T: Any + Send + Sync + UnwindSafe + RefUnwindSafe>(mut self, owner: Arc<T>) -> Driver {
-        self.owner = Some(owner);
+        // Not in its place: the functions may need that, and this is safe to call.
+        self.owner = Some(match self.owner.take() {
+            Some(before) => Arc::new((owner, before)),
+            None => owner,
+        });
         self
     }
 

@@ -4,6 +4,7 @@
 use cuda_driver_sys::{ALIASES, CUresult, Driver, FUNCTIONS, Origin};
 use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
 /// A driver in which each function answers with its own number in `FUNCTIONS`, after 1000.
 mod numbered {
@@ -201,4 +202,18 @@ fn a_driver_can_be_shared_and_copied() {
     assert_eq!(text, "Driver { origin: Lookup, functions: 510, .. }");
     let answers = std::thread::spawn(move || call_all(&driver)).join().unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.0 == 36).count(), 1);
+}
+
+/// Code that is safe must not take away what the functions need.
+#[test]
+fn a_second_owner_comes_beside_the_first() {
+    let (first, second) = (Arc::new(1), Arc::new(2));
+    let counts = || (Arc::strong_count(&first), Arc::strong_count(&second));
+    // SAFETY: it has no functions.
+    let driver = unsafe { Driver::from_lookup(|_| null()) }.with_owner(first.clone());
+    let clone = driver.clone().with_owner(second.clone());
+    drop(driver);
+    assert_eq!(counts(), (2, 2));
+    drop(clone);
+    assert_eq!(counts(), (1, 1));
 }

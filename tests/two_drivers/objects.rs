@@ -28,6 +28,7 @@ use cuda_launch::{
 };
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const N: usize = 32;
 /// Of memory of the emulator, and of GPUs.
@@ -222,7 +223,10 @@ pub fn is_harmless(call: &str) -> bool {
     .contains(&call)
 }
 
-/// Functions that no device of the emulator has.
+/// Whether the driver says that all physical memory is on the next device.
+pub static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Functions that no device of the emulator has, and one that [`ELSEWHERE`] changes.
 fn replaced(name: &str) -> *const c_void {
     macro_rules! of {
         ($($name:ident($($argument:ident: $type:ty),*) $does:block)*) => {
@@ -257,6 +261,15 @@ fn replaced(name: &str) -> *const c_void {
             _memory: sys::CUmemGenericAllocationHandle, _at: usize, _size: usize, _flags: u64) {}
         cuMulticastUnbind(_object: sys::CUmemGenericAllocationHandle, _device: sys::CUdevice, _offset: usize,
             _size: usize) {}
+        cuMemGetAllocationPropertiesFromHandle(out: *mut sys::CUmemAllocationProp,
+            memory: sys::CUmemGenericAllocationHandle) {
+            let base = cuda_launch::default_driver().unwrap();
+            let code = unsafe { base.cuMemGetAllocationPropertiesFromHandle(out, memory) };
+            if code == CUresult::SUCCESS && ELSEWHERE.load(Ordering::Relaxed) {
+                unsafe { (*out).location.__bindgen_anon_1.id += 1 };
+            }
+            return code;
+        }
         cuImportExternalSemaphore(out: *mut sys::CUexternalSemaphore,
             _description: *const sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) {
             unsafe { out.write(std::ptr::dangling_mut()) }

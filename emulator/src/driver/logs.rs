@@ -45,8 +45,8 @@ struct Listener {
     data: *mut c_void,
 }
 
-// SAFETY: the program has to expect calls from every thread, by the documentation of `cuLogsRegisterCallback`; nobody here follows the
-// pointer to its data.
+// SAFETY: whoever registers a callback answers for calls with this data from every thread, as the head of this file says; nobody here
+// follows the pointer to its data.
 unsafe impl Send for Listener {}
 
 static LOG: PerSlot<Mutex<Log>> = per_slot!(Mutex::new(Log::new()));

@@ -84,7 +84,8 @@ impl SharedBytes {
         let device = name.strip_prefix(NAME)?.parse().ok()?;
         // SAFETY: asking for the seals takes no argument.
         let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
-        if seals & FIXED != FIXED {
+        // A file that cannot be sealed has -1, with all bits.
+        if seals < 0 || seals & FIXED != FIXED {
             return None;
         }
         let len = file.metadata().ok()?.len();

@@ -215,7 +215,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///    owns, and only inside it; it writes only what it was given as `&mut`, by [`slice_mut`](Self::slice_mut), [`pitched_mut`](Self::pitched_mut) or
     ///    [`ptr_mut`](Self::ptr_mut).
     /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
-    ///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
+    ///    [`DeviceBuffer`](crate::DeviceBuffer) of the stream's context is ordered after it; memory from elsewhere may not be.
     /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes. Buffers and views among
     ///    the arguments are ordered for you, addresses passed as plain values are not.
     /// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.

@@ -59,8 +59,8 @@ struct Imported {
     context: CudaContext,
 }
 
-// SAFETY: a CUexternalMemory may be used from every thread (driver API, "External Resource Interoperability"); the rest is Send and
-// Sync.
+// SAFETY: a CUexternalMemory may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send and Sync.
 unsafe impl Send for Imported {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for Imported {}

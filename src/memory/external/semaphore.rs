@@ -62,8 +62,8 @@ struct Imported {
     accesses: StreamAccesses,
 }
 
-// SAFETY: a CUexternalSemaphore may be used from every thread (driver API, "External Resource Interoperability"); the rest is Send
-// and Sync.
+// SAFETY: a CUexternalSemaphore may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send and Sync.
 unsafe impl Send for Imported {}
 // SAFETY: as above; the handle is only copied through a shared reference.
 unsafe impl Sync for Imported {}

@@ -2,11 +2,14 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles.
 
-use cuda_driver_sys::{CUdevice_attribute, CUmulticastGranularity_flags as G, CUmulticastObjectProp};
+use cuda_driver_sys::{
+    CUdevice_attribute, CUmulticastGranularity_flags as G, CUmulticastObjectProp, CUresult,
+};
 
 use super::physical::{PhysicalAllocation, multiples};
 use crate::driver::{CudaContext, try_again};
-use crate::error::Error;
+use crate::error::{Error, failed};
+use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::OsHandleKinds;
 
 /// One address for memory of several devices: writes go to all of them, reads are reduced.
@@ -111,11 +114,12 @@ impl MulticastObject {
 
     /// Binds memory of the context's device at `offset` bytes, until the result is dropped.
     ///
-    /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
+    /// Driver calls: `cuMemGetAllocationPropertiesFromHandle`, `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
     ///
     /// # Errors
     /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory belongs to another
-    /// driver; or any error returned by the driver: all devices must have been added.
+    /// driver; `CUDA_ERROR_INVALID_DEVICE` for memory that is not on the context's device; or any error returned by the
+    /// driver: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,
@@ -127,6 +131,12 @@ impl MulticastObject {
         self.memory.context().same_driver(memory.context(), "the memory", "the multicast object")?;
         let bytes = memory.byte_len();
         multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
+        let location = memory.location()?;
+        // It is bound on its own device, and taken out on the context's, for whose work the end waits.
+        if location != MemoryLocation::from(context) {
+            let asked = format!("memory of {location:?} on device {}", context.ordinal());
+            return Err(failed(CUresult::CUDA_ERROR_INVALID_DEVICE, "cuMulticastBindMem", asked));
+        }
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
@@ -172,8 +182,9 @@ impl MulticastBinding {
         self.context.end_of_work()?;
         self.bound = false;
         let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
-        // SAFETY: this value bound the range, and unbinds it once; no work of the context is left that could use it. Buffers of the object
-        // are those of `from_shared_mapping`, of whose duty 2 it is that none uses it any more.
+        // SAFETY: this value bound the range on this device, as `bind` compared, and unbinds it once; no work of the context is left that
+        // could use it. Buffers of the object are those of `from_shared_mapping`, of whose duty 2 it is that none uses it any more, on
+        // whatever device.
         self.context.give_back("cuMulticastUnbind", String::new, |driver| unsafe {
             driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
         })

@@ -71,7 +71,8 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
     if size > total {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
-    // SAFETY: by the function's contract the buffer, which is not null, has the size that the list says; it is at most `total`.
+    // SAFETY: by the function's contract the buffer, which is not null, has the size that the list says; it is at most `total`. Padding in
+    // it that was never set is copied as any other byte, as in `pointed`.
     let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) };
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
         let end = (offset + parameter.size).min(size);

@@ -272,7 +272,7 @@ fn get_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
             return Ok(());
         }
     };
-    // SAFETY: 1: the four attributes above are a `cuuint64_t`, as the counts are.
+    // SAFETY: 1: the five attributes above are a `cuuint64_t`, as the counts are.
     unsafe { value.write(answer) };
     Ok(())
 }

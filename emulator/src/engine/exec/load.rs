@@ -165,8 +165,11 @@ unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L
 }
 
 /// All lanes at one local address: whether that was the case.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
 unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
-    // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so.
+    // SAFETY: 1: the same operand: the caller's duty 1.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
     let size = L::Memory::BYTES as u32;
     for element in 0..Access(inst.aux).elements() {
@@ -188,18 +191,21 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
             let bits = u64::from(low[lane]) | u64::from(high[lane]) << 32;
             L::Register::put(&mut rows, lane, L::from_bits(bits >> (at % 4 * 8)));
         }
-        // SAFETY: 1: the decoder made the operands before the address the elements' destinations, of this class.
+        // SAFETY: 1: the operands before the address are the elements' destinations, of this class: the caller's duty 1.
         unsafe { L::Register::commit(lanes, &inst.ops[element..], &rows) };
     }
     true
 }
 
 /// Lane by lane: whether no lane met a fault.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
 #[inline(never)]
 unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     let size = L::Memory::BYTES;
     for lane in live(lanes) {
-        // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so; 2: live lanes are below 32.
+        // SAFETY: 1: the same operand: the caller's duty 1; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
         let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
@@ -214,7 +220,8 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
                     L::from_bits(local_read(lanes.local(), offset, lane, size as u32))
                 }
             };
-            // SAFETY: 1: the decoder made the operands before the address the elements' destinations, of this class; 2: live lanes are below 32.
+            // SAFETY: 1: the operands before the address are the elements' destinations, of this class: the caller's duty 1; 2: live lanes are
+            // below 32.
             unsafe { L::Register::set(lanes, &inst.ops[element..], lane, value) };
         }
     }

@@ -128,13 +128,16 @@ unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *cons
 }
 
 /// All lanes at one local address: whether that was the case.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
 unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
-    // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so.
+    // SAFETY: 1: the same operand: the caller's duty 1.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
     let (size, mask) = (S::Memory::BYTES as u32, lanes.mask());
     for element in 0..Access(inst.aux).elements() {
         let at = offset + element as u32 * size;
-        // SAFETY: 1: the decoder made the operands before the address the elements, of this class.
+        // SAFETY: 1: the operands before the address are the elements, of this class: the caller's duty 1.
         let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
         let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
         for lane in 0..32 {
@@ -164,15 +167,18 @@ fn put_row(local: &mut [u32], start: usize, values: &[u32; 32], bits: u32, mask:
 }
 
 /// Lane by lane: whether no lane met a fault.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
 #[inline(never)]
 unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     let size = S::Memory::BYTES;
     for lane in live(lanes) {
-        // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so; 2: live lanes are below 32.
+        // SAFETY: 1: the same operand: the caller's duty 1; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
         let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
-            // SAFETY: 1: the decoder made the operands before the address the elements, of this class; 2: live lanes are below 32.
+            // SAFETY: 1: the operands before the address are the elements, of this class: the caller's duty 1; 2: live lanes are below 32.
             let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
             match place {
                 // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says.

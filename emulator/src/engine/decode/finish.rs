@@ -2,7 +2,7 @@
 
 use cuda_ptx::Function;
 
-use super::super::code::{Code, Control, Inst, Row, Slot};
+use super::super::code::{Code, Control, Inst, Matrix, Row, Slot};
 use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
@@ -18,10 +18,10 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
-    let mut controls = Vec::new();
+    let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     for draft in &mut body.drafts {
-        insts.push(inst(draft, &frame, &body.labels, &mut controls, sites));
+        insts.push(inst(draft, &frame, &body.labels, &mut lists, sites));
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -32,7 +32,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         insts: insts.into(),
         block_end: block_end.into(),
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
-        controls: controls.into(),
+        controls: lists.controls.into(),
+        matrices: lists.matrices.into(),
         refusals: body.refusals.into(),
         constants: body.pool.finish(),
         rows: frame.rows,
@@ -44,13 +45,14 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
 }
 
-fn inst(
-    draft: &mut Draft,
-    frame: &Frame,
-    labels: &[u32],
-    controls: &mut Vec<Control>,
-    sites: &mut Sites,
-) -> Inst {
+/// What instructions name by index.
+#[derive(Default)]
+struct Lists {
+    controls: Vec<Control>,
+    matrices: Vec<Matrix<Slot>>,
+}
+
+fn inst(draft: &mut Draft, frame: &Frame, labels: &[u32], lists: &mut Lists, sites: &mut Sites) -> Inst {
     let position = |label: &Label| labels[label.0 as usize];
     let mut imm = draft.imm;
     match &draft.flow {
@@ -59,8 +61,12 @@ fn inst(
         _ => {}
     }
     if let Some(control) = draft.control.take() {
-        imm = controls.len() as u64;
-        controls.push(control);
+        imm = lists.controls.len() as u64;
+        lists.controls.push(control);
+    }
+    if let Some(matrix) = draft.matrix.take() {
+        imm = lists.matrices.len() as u64;
+        lists.matrices.push(matrix.map(|operand| slot(operand, frame)));
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;

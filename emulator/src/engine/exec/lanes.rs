@@ -4,7 +4,7 @@
 // that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
 // makes offsets inside the frame and pool that the code declares.
 
-use super::super::code::{Code, Row, Slot};
+use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
 use super::super::watch::Watch;
@@ -149,6 +149,11 @@ impl<'e> Lanes<'e> {
             .and_then(|code| code.refusals.get(index))
             .map(|(_, reason)| reason.clone())
             .unwrap_or_default()
+    }
+
+    /// The operands of a matrix instruction of the entered code.
+    pub(crate) fn matrix(&self, inst: &Inst) -> Option<&'e Matrix<Slot>> {
+        self.code?.matrices.get(inst.imm as usize)
     }
 
     /// A clock that ticks with the instructions of the worker.

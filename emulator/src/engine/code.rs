@@ -157,6 +157,8 @@ pub(crate) struct Code {
     pub(super) profiled: Box<[Profiled]>,
     /// Which of the kernel's functions it is.
     pub(crate) number: usize,
+    /// The operands of the matrix instructions; [`Inst::imm`] is an index here.
+    pub(crate) matrices: Box<[Matrix<Slot>]>,
     /// The instructions that could not be decoded and stop the kernel: line and reason.
     pub(crate) refusals: Box<[(u32, String)]>,
     /// Broadcast constants.
@@ -179,6 +181,32 @@ impl Code {
     /// The instructions that could not be decoded: line and reason.
     pub(crate) fn refused(&self) -> impl Iterator<Item = (u32, &str)> {
         self.refusals.iter().map(|(line, reason)| (*line, reason.as_str()))
+    }
+}
+
+/// The operands of a matrix instruction, which are more than an instruction has room for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Matrix<O> {
+    /// What is written.
+    pub(crate) d: Vec<O>,
+    /// The left factor, or all that is read.
+    pub(crate) a: Vec<O>,
+    /// The right factor.
+    pub(crate) b: Vec<O>,
+    /// What is added.
+    pub(crate) c: Vec<O>,
+}
+
+impl<O: Copy> Matrix<O> {
+    /// All that is read.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = O> + '_ {
+        self.a.iter().chain(&self.b).chain(&self.c).copied()
+    }
+
+    /// The same with other operands.
+    pub(crate) fn map<P>(&self, to: impl Fn(O) -> P) -> Matrix<P> {
+        let list = |list: &[O]| list.iter().map(|operand| to(*operand)).collect();
+        Matrix { d: list(&self.d), a: list(&self.a), b: list(&self.b), c: list(&self.c) }
     }
 }
 

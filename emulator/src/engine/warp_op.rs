@@ -57,13 +57,15 @@ pub(crate) enum WarpOp {
     Redux(Reduction),
     /// `elect.sync`: destination, predicate.
     Elect,
+    /// A matrix instruction, which all lanes of a warp execute together.
+    Matrix,
 }
 
 impl WarpOp {
     /// Operands before the sources, which end with the member mask.
     pub(crate) fn dests(self) -> usize {
         match self {
-            WarpOp::Barrier => 0,
+            WarpOp::Barrier | WarpOp::Matrix => 0,
             WarpOp::Shuffle(_) | WarpOp::MatchAll(_) | WarpOp::Elect => 2,
             _ => 1,
         }
@@ -73,7 +75,7 @@ impl WarpOp {
     pub(crate) fn members_at(self) -> usize {
         self.dests()
             + match self {
-                WarpOp::Barrier | WarpOp::Elect => 0,
+                WarpOp::Barrier | WarpOp::Elect | WarpOp::Matrix => 0,
                 WarpOp::Shuffle(_) => 3,
                 _ => 1,
             }
@@ -88,6 +90,7 @@ impl WarpOp {
             WarpOp::MatchAny(_) | WarpOp::MatchAll(_) => "match.sync",
             WarpOp::Redux(_) => "redux.sync",
             WarpOp::Elect => "elect.sync",
+            WarpOp::Matrix => "a matrix instruction",
         }
     }
 }

@@ -15,6 +15,7 @@
 //! | [`compare`] | Comparison and Selection Instructions |
 //! | [`int`], [`bits`] | Integer Arithmetic, Extended-Precision, Logic and Shift Instructions |
 //! | [`cvt`], [`narrow`] | `cvt`, `cvt.pack` |
+//! | [`matrix`] | Warp-level Matrix Instructions |
 //!
 //! What is exact and what is not is written down in `EXACTNESS.md` beside this crate's manifest.
 
@@ -27,5 +28,6 @@ pub mod fp32;
 pub mod fp64;
 pub mod half;
 pub mod int;
+pub mod matrix;
 pub mod narrow;
 pub mod rounding;

@@ -6,6 +6,7 @@ use super::super::code::{Control, Exec};
 use super::super::exec::alu::Lane;
 use super::super::exec::control;
 use super::super::exec::operand::Class;
+use super::super::image::Image;
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
 
@@ -34,6 +35,11 @@ impl<'b, 'a> Builder<'b, 'a> {
     /// The dotted name.
     pub(crate) fn name(&self) -> &'a str {
         self.instruction.name
+    }
+
+    /// The module.
+    pub(crate) fn image(&self) -> &'a Image {
+        self.body.image
     }
 
     /// The operands of the text.

@@ -1,6 +1,6 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
-use super::super::code::{Control, Exec, INLINE_OPERANDS, Origin};
+use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
 use super::super::exec::operand::Class;
 use super::super::watch::Note;
 
@@ -65,6 +65,8 @@ pub(crate) struct Draft {
     pub(crate) site: bool,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
+    /// The operands of a matrix instruction, beside `ops`.
+    pub(crate) matrix: Option<Box<Matrix<Operand>>>,
     /// What the scheduler does.
     pub(crate) control: Option<Control>,
     /// Where control goes.
@@ -90,6 +92,7 @@ impl Draft {
             aux: 0,
             site: false,
             note: None,
+            matrix: None,
             control: None,
             flow: Flow::Next,
             origin: Origin::default(),
@@ -98,20 +101,25 @@ impl Draft {
 
     /// Registers that are written.
     pub(crate) fn written(&self) -> impl Iterator<Item = Register> + '_ {
-        registers(&self.ops[..usize::from(self.dests)])
+        let more = self.matrix.iter().flat_map(|matrix| matrix.d.iter().copied());
+        registers(self.ops[..usize::from(self.dests)].iter().copied().chain(more))
     }
 
     /// Registers that are read, the guard included; with a guard also those written, which keep their old value in
     /// the lanes that do not pass.
     pub(crate) fn read(&self) -> impl Iterator<Item = Register> + '_ {
         let first = if self.guard.is_some() { 0 } else { usize::from(self.dests) };
-        registers(&self.ops[first..]).chain(self.guard.map(|(register, _)| register))
+        let kept =
+            self.matrix.iter().filter(|_| self.guard.is_some()).flat_map(|matrix| matrix.d.iter().copied());
+        let more = self.matrix.iter().flat_map(|matrix| matrix.sources()).chain(kept);
+        registers(self.ops[first..].iter().copied().chain(more))
+            .chain(self.guard.map(|(register, _)| register))
     }
 }
 
-fn registers(ops: &[Operand]) -> impl Iterator<Item = Register> + '_ {
-    ops.iter().filter_map(|operand| match operand {
-        Operand::Register(register) => Some(*register),
+fn registers(operands: impl Iterator<Item = Operand>) -> impl Iterator<Item = Register> {
+    operands.filter_map(|operand| match operand {
+        Operand::Register(register) => Some(register),
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use cuda_ptx::Function;
 
-use super::super::code::{Code, Control, Inst, Row, Slot};
+use super::super::code::{Code, Control, Inst, Matrix, Row, Slot};
 use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
@@ -19,12 +19,12 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
-    let mut controls = Vec::new();
+    let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     let mut profiled = Vec::new();
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
-        let mut inst = inst(draft, &frame, &body.labels, &mut controls, sites);
+        let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
         if sites.profiles {
             profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
             inst.exec = PROFILE;
@@ -40,7 +40,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         insts: insts.into(),
         block_end: block_end.into(),
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
-        controls: controls.into(),
+        controls: lists.controls.into(),
+        matrices: lists.matrices.into(),
         profiled: profiled.into(),
         number: sites.function,
         refusals: body.refusals.into(),
@@ -54,13 +55,14 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
 }
 
-fn inst(
-    draft: &mut Draft,
-    frame: &Frame,
-    labels: &[u32],
-    controls: &mut Vec<Control>,
-    sites: &mut Sites,
-) -> Inst {
+/// What instructions name by index.
+#[derive(Default)]
+struct Lists {
+    controls: Vec<Control>,
+    matrices: Vec<Matrix<Slot>>,
+}
+
+fn inst(draft: &mut Draft, frame: &Frame, labels: &[u32], lists: &mut Lists, sites: &mut Sites) -> Inst {
     let position = |label: &Label| labels[label.0 as usize];
     let mut imm = draft.imm;
     match &draft.flow {
@@ -69,8 +71,12 @@ fn inst(
         _ => {}
     }
     if let Some(control) = draft.control.take() {
-        imm = controls.len() as u64;
-        controls.push(control);
+        imm = lists.controls.len() as u64;
+        lists.controls.push(control);
+    }
+    if let Some(matrix) = draft.matrix.take() {
+        imm = lists.matrices.len() as u64;
+        lists.matrices.push(matrix.map(|operand| slot(operand, frame)));
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;

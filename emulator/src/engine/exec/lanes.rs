@@ -4,7 +4,7 @@
 // that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
 // makes offsets inside the frame and pool that the code declares.
 
-use super::super::code::{Code, Inst, Row, Slot};
+use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
 use super::super::profile::{Profile, Profiled};
@@ -161,6 +161,11 @@ impl<'e> Lanes<'e> {
         let code = self.code?;
         let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
         Some((code.number, at, code.profiled.get(at)?))
+    }
+
+    /// The operands of a matrix instruction of the entered code.
+    pub(crate) fn matrix(&self, inst: &Inst) -> Option<&'e Matrix<Slot>> {
+        self.code?.matrices.get(inst.imm as usize)
     }
 
     /// A clock that ticks with the instructions of the worker.

@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod copy;
 pub(crate) mod lanes;
 pub(crate) mod load;
+pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod operand;

@@ -106,6 +106,7 @@ warp_op! {
     redux_or = WarpOp::Redux(Reduction::Or);
     redux_xor = WarpOp::Redux(Reduction::Xor);
     elect = WarpOp::Elect;
+    matrix = WarpOp::Matrix;
 }
 
 /// Runs the instruction if all members are here, else leaves it to the scheduler.

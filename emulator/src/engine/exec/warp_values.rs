@@ -39,7 +39,7 @@ impl Inputs {
         // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
         unsafe {
             match op {
-                WarpOp::Barrier | WarpOp::Elect => {}
+                WarpOp::Barrier | WarpOp::Elect | WarpOp::Matrix => {}
                 WarpOp::Shuffle(_) => {
                     let value = <u32 as Source>::place(lanes, sources[0]);
                     let (b, c) = (
@@ -81,7 +81,7 @@ impl Outputs {
         };
         let votes = inputs.predicate & active;
         match op {
-            WarpOp::Barrier => same(0, false),
+            WarpOp::Barrier | WarpOp::Matrix => same(0, false),
             WarpOp::Shuffle(mode) => {
                 shuffle(mode, &inputs.value.map(|value| value as u32), &inputs.b, &inputs.c, active)
             }
@@ -121,7 +121,7 @@ impl Outputs {
         // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
         unsafe {
             match op {
-                WarpOp::Barrier => {}
+                WarpOp::Barrier | WarpOp::Matrix => {}
                 WarpOp::Shuffle(_) | WarpOp::MatchAll(_) | WarpOp::Elect => {
                     <u32 as Dest>::commit(lanes, &inst.ops, &self.value);
                     <bool as Dest>::commit(lanes, &inst.ops[1..], &self.predicate);

@@ -13,6 +13,10 @@ mod float;
 mod half;
 mod integer;
 mod logic;
+mod matrix;
+mod matrix_rows;
+mod matrix_sparse;
+mod matrix_wmma;
 mod mbarrier;
 mod memory;
 mod mnemonics;
@@ -92,6 +96,16 @@ impl<'n> Form<'n> {
     /// The types among the modifiers, in order.
     pub(super) fn types(&self) -> impl Iterator<Item = Type> + '_ {
         self.values.iter().filter_map(|value| Type::from_name(value))
+    }
+
+    /// The values of all modifiers, in the order of the pattern.
+    pub(super) fn values(&self) -> impl Iterator<Item = &'n str> + '_ {
+        self.values.iter().copied()
+    }
+
+    /// The value of modifier `index` of the pattern, empty where it is missing.
+    pub(super) fn value(&self, index: usize) -> &'n str {
+        self.values.get(index).copied().unwrap_or_default()
     }
 
     /// The value of the first modifier.
@@ -197,6 +211,10 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         control::ROWS,
         sync::ROWS,
         mbarrier::ROWS,
+        matrix::ROWS,
+        matrix_rows::ROWS,
+        matrix_sparse::ROWS,
+        matrix_wmma::ROWS,
         texture::ROWS,
     ]
     .into_iter()

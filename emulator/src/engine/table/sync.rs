@@ -156,7 +156,7 @@ fn operands<'a>(
 ) -> Result<(Vec<Operand>, Vec<Operand>), Refusal> {
     use Class::{Predicate, Wide, Word};
     let (dests, sources): (&[Class], &[Class]) = match op {
-        WarpOp::Barrier => (&[], &[]),
+        WarpOp::Barrier | WarpOp::Matrix => (&[], &[]),
         WarpOp::Shuffle(_) => (&[Word, Predicate], &[Word, Word, Word]),
         WarpOp::All | WarpOp::Any | WarpOp::Uniform => (&[Predicate], &[Predicate]),
         WarpOp::Ballot => (&[Word], &[Predicate]),

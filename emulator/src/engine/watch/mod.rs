@@ -158,6 +158,14 @@ impl Watch {
                 self.release(env, who);
                 self.acquire(env, who);
             }
+            What::LoadRows(addressing) | What::StoreRows(addressing) => {
+                let mask = lanes.mask();
+                lanes.set_mask(mask & addressing);
+                // SAFETY: the note is the instruction's own: the caller's duty 1.
+                let touches = unsafe { touches(lanes, inst, &note) };
+                lanes.set_mask(mask);
+                self.inspect(env, access, &touches);
+            }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
                 // SAFETY: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
@@ -231,7 +239,7 @@ impl Watch {
 
     /// Whether lanes of one store leave it to chance whose value stays.
     fn inspect_together(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        if !matches!(access.what, What::Store { .. }) || access.strong {
+        if !matches!(access.what, What::Store { .. } | What::StoreRows(_)) || access.strong {
             return;
         }
         let rising = touches.windows(2).all(|pair| pair[0].host() < pair[1].host());

@@ -12,6 +12,10 @@ pub(crate) enum What {
         /// Whether they have 64 bits.
         wide: bool,
     },
+    /// `ldmatrix`: the lanes of that mask each read at their address.
+    LoadRows(u32),
+    /// `stmatrix`: at the addresses of the lanes of that mask, rows are written that others hold.
+    StoreRows(u32),
     /// Reads and writes at once.
     Atomic {
         /// Whether what it leaves depends on what was there.
@@ -67,7 +71,7 @@ impl What {
     /// What it is called in findings.
     pub(super) fn verb(self) -> &'static str {
         match self {
-            What::Store { .. } => "write",
+            What::Store { .. } | What::StoreRows(_) => "write",
             What::Atomic { .. } | What::Barrier { .. } => "atomic access",
             What::Copy => "copy",
             _ => "read",
@@ -76,11 +80,11 @@ impl What {
 
     /// Whether it leaves other bytes behind.
     pub(super) fn writes(self) -> bool {
-        matches!(self, What::Store { .. } | What::Atomic { .. })
+        matches!(self, What::Store { .. } | What::StoreRows(_) | What::Atomic { .. })
     }
 
     /// Whether what it does depends on the bytes that are there.
     pub(super) fn reads(self) -> bool {
-        matches!(self, What::Load | What::Atomic { reads: true, .. })
+        matches!(self, What::Load | What::LoadRows(_) | What::Atomic { reads: true, .. })
     }
 }

@@ -4,6 +4,7 @@
 
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::matrix::rows::stored;
 use super::super::exec::memory::{Region, address, region};
 use super::super::exec::operand::Source;
 use super::super::windows;
@@ -72,7 +73,16 @@ impl Touch {
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and the note is its own.
     pub(super) unsafe fn look(&mut self, lanes: &Lanes<'_>, inst: &Inst, note: &Note) {
-        let What::Store { wide } = note.what else { return };
+        let wide = match note.what {
+            What::Store { wide } => wide,
+            What::StoreRows(_) => {
+                // SAFETY: the note says that it is `stmatrix`: the caller's duty 1.
+                let row = unsafe { stored(lanes, inst, self.lane) };
+                self.value.iter_mut().zip(row).for_each(|(byte, value)| *byte = value);
+                return self.compare();
+            }
+            _ => return,
+        };
         let size = self.bytes as usize / note.address.max(1);
         let slots = inst.ops.iter().take(note.address);
         for (slot, target) in slots.zip(self.value.chunks_exact_mut(size.max(1))) {
@@ -85,6 +95,11 @@ impl Touch {
             };
             target.iter_mut().zip(number.to_le_bytes()).for_each(|(byte, value)| *byte = value);
         }
+        self.compare();
+    }
+
+    /// Sees whether what it puts there is there already.
+    fn compare(&mut self) {
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
         // SAFETY: 1, 2: `new` found the access inside the region, whose bytes live as long as the launch and are used through

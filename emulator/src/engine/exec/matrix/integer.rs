@@ -1,0 +1,107 @@
+//! `mma` of integers of 8, 4 and 1 bits. A has 8 rows or 16.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`.
+
+use super::super::super::code::{ExecPair, Inst, Step};
+use super::super::lanes::Lanes;
+use super::{both, put_words, registers, tile, whole, words};
+use crate::numeric::matrix::integer::{count, multiply};
+use crate::numeric::matrix::{Tile, transposed};
+
+/// In [`Inst::aux`]: elements of A have a sign.
+pub(crate) const SIGNED_A: u32 = 1;
+/// Elements of B have a sign.
+pub(crate) const SIGNED_B: u32 = 2;
+/// The sum saturates.
+pub(crate) const SATURATES: u32 = 4;
+/// Bits count that differ, not those that are both set.
+pub(crate) const EXCLUSIVE: u32 = 8;
+
+// Integers of so many bits, in `P` planes.
+both!(product, fast, plain, body, [], [BITS, P]);
+// Single bits, in `P` planes of words.
+both!(bits, fast_bits, plain_bits, body_bits, [], [P]);
+
+/// Element `within` of a word.
+#[inline(always)]
+pub(super) fn element<const BITS: usize>(word: u32, within: usize, signed: bool) -> i32 {
+    let top = word << (32 - BITS - within * BITS);
+    if signed { top as i32 >> (32 - BITS) } else { (top >> (32 - BITS)) as i32 }
+}
+
+/// Runs `add` for each eight rows of A: their registers among A's, and the rows of C that become those of D.
+#[inline(always)]
+unsafe fn rows(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    blocks: usize,
+    mut add: impl FnMut(&Lanes<'_>, usize, usize, &mut Tile<u32>),
+) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    let halves = matrix.a.len() / blocks;
+    let mut results = [[[0; 8]; 8]; 2];
+    for (half, (rows, slots)) in results.iter_mut().zip(matrix.c.chunks_exact(2)).enumerate() {
+        // SAFETY: 1: C's registers are words; 2: what is made of them is a copy.
+        *rows = unsafe { tile(words(lanes, slots[0]), words(lanes, slots[1])) };
+        add(lanes, half, halves, rows);
+    }
+    for (rows, slots) in results.iter().zip(matrix.d.chunks_exact(2)) {
+        for (slot, values) in slots.iter().zip(registers(rows)) {
+            // SAFETY: 1: D's registers are words that the instruction writes.
+            unsafe { put_words(lanes, *slot, &values) };
+        }
+    }
+    Step::Next
+}
+
+#[inline(always)]
+unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
+    let (each, blocks) = (32 / BITS, P * BITS / 32);
+    let has = |flag| inst.aux & flag != 0;
+    let mut right = [[[0; 8]; 4]; P];
+    for (block, slot) in matrix.b.iter().enumerate().take(blocks) {
+        // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy.
+        let columns = transposed(unsafe { words(lanes, *slot) });
+        for within in 0..each {
+            let plane = &mut right[block * each + within];
+            for t in 0..4 {
+                plane[t] = columns[t].map(|word| element::<BITS>(word, within, has(SIGNED_B)));
+            }
+        }
+    }
+    // SAFETY: the decoder made the operands words (duty 2 of `Exec`).
+    unsafe {
+        rows(lanes, inst, blocks, |lanes, half, halves, sums| {
+            let mut left = [[0; 32]; P];
+            for block in 0..blocks {
+                let rows = words(lanes, matrix.a[block * halves + half]);
+                for within in 0..each {
+                    left[block * each + within] =
+                        rows.map(|word| element::<BITS>(word, within, has(SIGNED_A)));
+                }
+            }
+            multiply::<P>(&left, &right, sums, has(SATURATES));
+        })
+    }
+}
+
+#[inline(always)]
+unsafe fn body_bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
+    let mut right = [[[0; 8]; 4]; P];
+    for (plane, slot) in right.iter_mut().zip(&matrix.b) {
+        // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy.
+        *plane = transposed(unsafe { words(lanes, *slot) });
+    }
+    // SAFETY: the decoder made the operands words (duty 2 of `Exec`).
+    unsafe {
+        rows(lanes, inst, P, |lanes, half, halves, sums| {
+            let mut left = [[0; 32]; P];
+            for (block, plane) in left.iter_mut().enumerate() {
+                *plane = *words(lanes, matrix.a[block * halves + half]);
+            }
+            count::<P>(&left, &right, sums, inst.aux & EXCLUSIVE != 0);
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! `ldmatrix`, `stmatrix`, `movmatrix`: matrices of eight rows of eight numbers of 16 bits, spread over the warp as `mma` wants
+//! them. Lane `row * 4 + t` holds numbers `2 * t` and `2 * t + 1` of its row, or transposed of its column.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `together` and `effective_address`, which checked bounds and alignment.
+
+use super::super::super::code::{Exec, Inst, Step};
+use super::super::super::fault::FaultKind;
+use super::super::super::windows;
+use super::super::lanes::{Lanes, bits};
+use super::super::memory::{Access, EffectiveAddress, address, effective_address, together_apart};
+use super::{incomplete, put_words, words};
+use crate::memory::access::{self, Word};
+
+/// Bytes of a row.
+pub(crate) const ROW: u64 = 16;
+/// The bit of [`Inst::aux`] that says that matrices are transposed; the rest is an [`Access`].
+pub(crate) const TRANSPOSED: u32 = 1 << 16;
+
+/// `ldmatrix`. Operands: the destinations, then the address.
+pub(crate) const LOAD: Exec = load;
+/// `stmatrix`. Operands: the sources, then the address.
+pub(crate) const STORE: Exec = store;
+/// `movmatrix`. Operands: destination, source.
+pub(crate) const MOVE: Exec = transpose;
+
+/// A matrix as 32 lanes hold it.
+type Fragment = [u32; 32];
+
+/// The lanes whose addresses count: one for each row of so many matrices.
+pub(crate) fn addressing(matrices: usize) -> u32 {
+    u32::MAX >> (32 - 8 * matrices.clamp(1, 4))
+}
+
+/// The same matrix with rows and columns exchanged.
+fn transposed(matrix: &Fragment) -> Fragment {
+    let number = |row: usize, column: usize| matrix[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff;
+    std::array::from_fn(|lane| {
+        let (column, row) = (lane / 4, lane % 4 * 2);
+        number(row, column) | number(row + 1, column) << 16
+    })
+}
+
+/// Where the rows are; on failure the reason is recorded.
+///
+/// # Safety
+/// 1. `inst` is [`LOAD`] or [`STORE`], an instruction of the entered code.
+unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
+    let access = Access(inst.aux);
+    let slot = inst.ops[access.elements()];
+    let mut rows = [std::ptr::null_mut(); 32];
+    let wanted = addressing(access.elements());
+    if access.may_be_local() {
+        for lane in bits(wanted) {
+            // SAFETY: 1: the decoder made the last operand the address (duty 1); 2: lanes of a mask are below 32.
+            let address = unsafe { address(lanes, inst, slot, lane) };
+            if !windows::inside(windows::SHARED, address) {
+                let message = format!("0x{address:x} is no address of shared memory");
+                lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
+                return None;
+            }
+        }
+    }
+    // SAFETY: 1: as above. All rows that count lie where `Together` says.
+    if let Some(together) = unsafe { together_apart(lanes, inst, slot, ROW) } {
+        for lane in bits(wanted) {
+            // SAFETY: the offset of a live lane lies in the region, with a row behind it.
+            rows[lane] = unsafe { together.host.add(together.offsets[lane] as usize) };
+        }
+        return Some(rows);
+    }
+    for lane in bits(wanted) {
+        // SAFETY: 1: the decoder made the last operand the address (duty 1); 2: lanes of a mask are below 32.
+        let address = unsafe { address(lanes, inst, slot, lane) };
+        match effective_address(lanes, inst, lane, address, ROW)? {
+            EffectiveAddress::Host { pointer, .. } => rows[lane] = pointer,
+            EffectiveAddress::Local(_) => return None,
+        }
+    }
+    Some(rows)
+}
+
+/// Where the rows are of an instruction that all lanes execute, of which only some give addresses.
+///
+/// # Safety
+/// 1. `inst` is [`LOAD`] or [`STORE`], an instruction of the entered code.
+unsafe fn all_places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
+    let mask = lanes.mask();
+    if mask != !0 {
+        incomplete(lanes);
+        return None;
+    }
+    lanes.set_mask(addressing(Access(inst.aux).elements()));
+    // SAFETY: the same instruction: the caller's duty 1.
+    let rows = unsafe { places(lanes, inst) };
+    lanes.set_mask(mask);
+    rows
+}
+
+unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: 1: the decoder pairs this function with the instruction (duty 2 of `Exec`).
+    let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
+    for (matrix, slot) in inst.ops.iter().take(Access(inst.aux).elements()).enumerate() {
+        let mut values = [0; 32];
+        for (row, words) in rows[matrix * 8..].iter().zip(values.chunks_exact_mut(4)) {
+            let mut bytes = [0; ROW as usize];
+            // SAFETY: 1, 2: a row was found to lie, aligned, in memory that lives as long as the launch.
+            unsafe { access::load(*row, &mut bytes) };
+            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
+        }
+        let values = if inst.aux & TRANSPOSED != 0 { transposed(&values) } else { values };
+        // SAFETY: 1: the operands before the address are words that the instruction writes.
+        unsafe { put_words(lanes, *slot, &values) };
+    }
+    Step::Next
+}
+
+/// The row that `stmatrix` writes at the address of a lane.
+///
+/// # Safety
+/// 1. `inst` is [`STORE`], an instruction of the entered code.
+pub(crate) unsafe fn stored(lanes: &Lanes<'_>, inst: &Inst, lane: usize) -> [u8; ROW as usize] {
+    let mut bytes = [0; ROW as usize];
+    let Some(slot) = inst.ops.get(lane / 8).filter(|_| lane / 8 < Access(inst.aux).elements()) else {
+        return bytes;
+    };
+    // SAFETY: 1: the operands before the address are words: duty 1; 2: what is made of them is a copy.
+    let values = unsafe { words(lanes, *slot) };
+    let values = if inst.aux & TRANSPOSED != 0 { transposed(values) } else { *values };
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(&values[lane % 8 * 4..]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: 1: the decoder pairs this function with the instruction (duty 2 of `Exec`).
+    let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
+    for lane in bits(addressing(Access(inst.aux).elements())) {
+        // SAFETY: 1: as above. A row was found to lie, aligned to 16, in memory that lives as long as the launch: each of its words is
+        // aligned, and written as memory of other threads is.
+        unsafe {
+            let bytes = stored(lanes, inst, lane);
+            for (at, word) in bytes.chunks_exact(4).enumerate() {
+                let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+                u32::store(rows[lane].add(at * 4), word);
+            }
+        }
+    }
+    Step::Next
+}
+
+unsafe fn transpose(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    if lanes.mask() != !0 {
+        incomplete(lanes);
+        return Step::Fault;
+    }
+    // SAFETY: the decoder made both operands words, the first of which is written (duty 2 of `Exec`).
+    unsafe {
+        let values = transposed(words(lanes, inst.ops[1]));
+        put_words(lanes, inst.ops[0], &values);
+    }
+    Step::Next
+}

@@ -1,0 +1,203 @@
+//! `mma.sp`: of every few columns of A only half are there, and metadata say which. A is spread over all its columns first; what is
+//! missing takes no part, whatever B has there.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`.
+
+use super::super::super::code::{ExecPair, Inst, Matrix, Slot, Step};
+use super::super::lanes::Lanes;
+use super::float::{Packed, addend, element, store};
+use super::integer::{SATURATES, SIGNED_A, SIGNED_B};
+use super::{both, put_words, registers, tile, whole, words};
+use crate::numeric::matrix::float::{self, Factor, Lefts, Rights, multiply_apart};
+use crate::numeric::matrix::{integer, transposed};
+
+/// In [`Inst::aux`], above the flags of integers: the selector.
+pub(crate) const SELECTOR_SHIFT: u32 = 8;
+
+// `mma.sp` of floats of at least 16 bits, in `P` planes.
+both!(product, fast, plain, body, [F: Factor, A: Packed], [P]);
+// `mma.sp` of numbers of 8 bits.
+both!(product_apart, fast_apart, plain_apart, body_apart, [F: Factor, G: Factor, A: Packed], [P]);
+// `mma.sp` of integers of so many bits.
+both!(integers, fast_integers, plain_integers, body_integers, [], [BITS, P]);
+
+/// Which columns of A there are.
+struct Metadata<'r> {
+    words: &'r [u32; 32],
+    /// Bits of an element.
+    bits: usize,
+    /// Which lanes of four hold the words, where not all do.
+    selector: usize,
+    /// Codes of four bits for each row.
+    codes: usize,
+}
+
+impl Metadata<'_> {
+    /// The column of a row of A, of which `index` is the place among those that are there.
+    fn column(&self, row: usize, index: usize) -> usize {
+        // Elements there for each code, and columns.
+        let (there, columns) = match self.bits {
+            32 => (1, 2),
+            4 => (4, 8),
+            _ => (2, 4),
+        };
+        let (code, within) = (index / there, index % there);
+        let (half, threads) = (row / 8, self.codes / 4);
+        let (thread, shift) = match self.bits {
+            16 | 32 if threads == 1 => (self.selector, code % 4 * 4 + half * 16),
+            16 | 32 => (2 * self.selector + code / 4, code % 4 * 4 + half * 16),
+            _ => (2 * self.selector + half + code / 8 * 2, code % 8 * 4),
+        };
+        let bits = self.words[(row % 8 * 4 + thread) & 31] >> (shift & 31);
+        let chosen = match self.bits {
+            32 => bits >> 3 & 1,
+            4 => (bits >> (within / 2 * 2) & 3) * 2 + within as u32 % 2,
+            _ => bits >> (within * 2) & 3,
+        };
+        code * columns + chosen as usize
+    }
+}
+
+/// Plane and `t` of a column of A. Of floats of 8 bits, the first group are every other four columns.
+fn place<const P: usize>(column: usize, bits: usize, apart: bool) -> (usize, usize) {
+    let each = 32 / bits;
+    let (block, t, within) = (column / (4 * each), column / each % 4, column % each);
+    if apart { (t % 2 * (P / 2) + block * 2 + t / 2, within) } else { (block * each + within, t) }
+}
+
+/// Calls `put` with lane `8 rows * 4 + t`, plane and word of each element of eight rows of A that is there.
+unsafe fn spread<const P: usize>(
+    lanes: &Lanes<'_>,
+    (matrix, inst): (&Matrix<Slot>, &Inst),
+    (bits, half, apart): (usize, usize, bool),
+    mut put: impl FnMut(usize, usize, u32, usize),
+) -> Option<()> {
+    let columns = match bits {
+        32 => 2,
+        4 => 8,
+        _ => 4,
+    };
+    let codes = P * 4 / columns;
+    let selector = (inst.aux >> SELECTOR_SHIFT) as usize & 3;
+    // SAFETY: 1: the decoder made the last of C's operands the metadata, a word; 2: nothing is written while this runs.
+    let metadata = Metadata { words: unsafe { words(lanes, *matrix.c.last()?) }, bits, selector, codes };
+    let each = 32 / bits;
+    for (block, slots) in matrix.a.chunks_exact(2).enumerate() {
+        // SAFETY: 1: A's registers are words; 2: nothing is written while this runs.
+        let rows = unsafe { words(lanes, slots[half & 1]) };
+        for (lane, word) in rows.iter().enumerate() {
+            for within in 0..each {
+                let index = block * 4 * each + lane % 4 * each + within;
+                let column = metadata.column(half * 8 + lane / 4, index);
+                let (plane, t) = place::<P>(column, bits, apart);
+                put(lane / 4 * 4 + t, plane.min(P - 1), *word, within);
+            }
+        }
+    }
+    Some(())
+}
+
+unsafe fn left<F: Factor, const P: usize>(
+    lanes: &Lanes<'_>,
+    both: (&Matrix<Slot>, &Inst),
+    half: usize,
+    apart: bool,
+) -> Option<Lefts<P>> {
+    let mut left = Lefts::<P>::ABSENT;
+    // SAFETY: the decoder made the operands words, for this format: the caller's.
+    unsafe {
+        spread::<P>(lanes, both, (F::BITS, half, apart), |lane, plane, word, within| {
+            left.put_one::<F>(plane, lane, element::<F>(word, within));
+        })?;
+    }
+    Some(left)
+}
+
+unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], apart: bool) -> Rights<P> {
+    let mut right = Rights::<P>::ZERO;
+    let each = 32 / F::BITS;
+    for (block, slot) in slots.iter().enumerate().take(P / each) {
+        // SAFETY: 1: B's registers are words; 2: what is made of them is a copy.
+        let columns = transposed(unsafe { words(lanes, *slot) });
+        for (t, columns) in columns.iter().enumerate() {
+            for within in 0..each {
+                let (plane, t) = place::<P>((block * 4 + t) * each + within, F::BITS, apart);
+                right.put_row::<F>(plane, t, &columns.map(|word| element::<F>(word, within)));
+            }
+        }
+    }
+    right
+}
+
+unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    unsafe {
+        let right = right::<F, P>(lanes, &matrix.b, false);
+        let mut halves = [[[0; 8]; 8]; 2];
+        for (half, rows) in halves.iter_mut().enumerate() {
+            let Some(addend) = addend::<A>(lanes, matrix, half) else { return Step::Fault };
+            let Some(left) = left::<F, P>(lanes, (matrix, inst), half, false) else { return Step::Fault };
+            *rows = addend;
+            float::multiply::<A, P>(&left, &right, rows, 1);
+        }
+        store::<A>(lanes, matrix, &halves);
+    }
+    Step::Next
+}
+
+unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    unsafe {
+        let right = right::<G, P>(lanes, &matrix.b, true);
+        let mut halves = [[[0; 8]; 8]; 2];
+        for (half, rows) in halves.iter_mut().enumerate() {
+            let Some(addend) = addend::<A>(lanes, matrix, half) else { return Step::Fault };
+            let Some(left) = left::<F, P>(lanes, (matrix, inst), half, true) else { return Step::Fault };
+            *rows = addend;
+            multiply_apart::<A, P>(&left, &right, rows);
+        }
+        store::<A>(lanes, matrix, &halves);
+    }
+    Step::Next
+}
+
+unsafe fn body_integers<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    let (each, has) = (32 / BITS, |flag| inst.aux & flag != 0);
+    let number = super::integer::element::<BITS>;
+    let mut right = [[[0; 8]; 4]; P];
+    let mut results = [[[0; 8]; 8]; 2];
+    // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy, and D is written at the end.
+    unsafe {
+        for (block, slot) in matrix.b.iter().enumerate().take(P / each) {
+            for (t, columns) in transposed(words(lanes, *slot)).iter().enumerate() {
+                for within in 0..each {
+                    right[block * each + within][t] = columns.map(|word| number(word, within, has(SIGNED_B)));
+                }
+            }
+        }
+        for (half, (rows, slots)) in results.iter_mut().zip(matrix.c.chunks_exact(2)).enumerate() {
+            let mut left = [[0; 32]; P];
+            let there =
+                spread::<P>(lanes, (matrix, inst), (BITS, half, false), |lane, plane, word, within| {
+                    left[plane][lane] = number(word, within, has(SIGNED_A));
+                });
+            if there.is_none() {
+                return Step::Fault;
+            }
+            *rows = tile(words(lanes, slots[0]), words(lanes, slots[1]));
+            integer::multiply::<P>(&left, &right, rows, has(SATURATES));
+        }
+        for (rows, slots) in results.iter().zip(matrix.d.chunks_exact(2)) {
+            for (slot, values) in slots.iter().zip(registers(rows)) {
+                put_words(lanes, *slot, &values);
+            }
+        }
+    }
+    Step::Next
+}

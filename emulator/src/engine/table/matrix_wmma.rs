@@ -1,0 +1,508 @@
+//! "Warp-level Matrix Instructions Using `wmma`": fragments are those of `mma`, as this generation has them, in which the ISA leaves
+//! it open where an element lies. A product is two of `mma`, or one; loads and stores are plain ones of each lane.
+
+use cuda_ptx::{Operand as Text, Space};
+
+use super::super::code::{Exec, Matrix};
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::exec::alu::{lane1, lane2, lane3, lane4};
+use super::super::exec::matrix::{double, float, integer};
+use super::super::exec::memory::Access;
+use super::super::exec::operand::Class;
+use super::super::exec::{load as loads, store as stores};
+use super::super::watch::{Note, What};
+use super::matrix::{Shape, append, list, shape, since, together};
+use super::{Form, Row, build};
+use crate::numeric::half::{F16, Half as _, f16_to_f32};
+use crate::numeric::matrix::float::{Brain, Half, Short, Single, Tensor};
+use crate::numeric::rounding::{Down, Nearest, Up, Zero};
+
+pub(super) const ROWS: &[Row] = &[
+    build(
+        "wmma.load.{a|b}.sync.aligned.{row|col}.{m16n16k16|m8n32k16|m32n8k16}[.{global|shared|shared::cta}].{f16|bf16|s8|u8}",
+        load,
+    ),
+    build("wmma.load.{a|b}.sync.aligned.{row|col}.m16n16k8[.{global|shared|shared::cta}].tf32", load),
+    build("wmma.load.{a|b}.sync.aligned.{row|col}.m8n8k4[.{global|shared|shared::cta}].f64", load),
+    build("wmma.load.a.sync.aligned.row.{m8n8k32|m8n8k128}[.{global|shared|shared::cta}].{s4|u4|b1}", load),
+    build("wmma.load.b.sync.aligned.col.{m8n8k32|m8n8k128}[.{global|shared|shared::cta}].{s4|u4|b1}", load),
+    build(
+        "wmma.load.c.sync.aligned.{row|col}.{m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128}[.{global|shared|shared::cta}].{f16|f32|s32|f64}",
+        load,
+    ),
+    build(
+        "wmma.store.d.sync.aligned.{row|col}.{m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128}[.{global|shared|shared::cta}].{f16|f32|s32|f64}",
+        store,
+    ),
+    build(
+        "wmma.mma.sync.aligned.{row|col}.{row|col}.{m16n16k16|m8n32k16|m32n8k16}.{f16|f32}.{f16|f32}",
+        |builder, form| {
+            let types = [("f16", "f16"), (form.value(6), form.value(7))];
+            multiply(builder, form, types)
+        },
+    ),
+    build(
+        "wmma.mma.sync.aligned.{row|col}.{row|col}.{m16n16k16|m8n32k16|m32n8k16}.f32.bf16.bf16.f32",
+        |builder, form| multiply(builder, form, [("bf16", "bf16"), ("f32", "f32")]),
+    ),
+    build("wmma.mma.sync.aligned.{row|col}.{row|col}.m16n16k8.f32.tf32.tf32.f32", |builder, form| {
+        multiply(builder, form, [("tf32", "tf32"), ("f32", "f32")])
+    }),
+    build(
+        "wmma.mma.sync.aligned.{row|col}.{row|col}.{m16n16k16|m8n32k16|m32n8k16}.s32.{s8|u8}.{s8|u8}.s32[.satfinite]",
+        |builder, form| {
+            let types = [(form.value(7), form.value(8)), ("s32", "s32")];
+            multiply(builder, form, types)
+        },
+    ),
+    build("wmma.mma.sync.aligned.row.col.m8n8k32.s32.{s4|u4}.{s4|u4}.s32[.satfinite]", |builder, form| {
+        let types = [(form.value(7), form.value(8)), ("s32", "s32")];
+        multiply(builder, form, types)
+    }),
+    build("wmma.mma.{xor|and}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", |builder, form| {
+        multiply(builder, form, [("b1", "b1"), ("s32", "s32")])
+    }),
+    build(
+        "wmma.mma.sync.aligned.{row|col}.{row|col}.m8n8k4[.{rn|rz|rm|rp}].f64.f64.f64.f64",
+        |builder, form| multiply(builder, form, [("f64", "f64"), ("f64", "f64")]),
+    ),
+];
+
+/// Bits of a type.
+fn bits(ty: &str) -> usize {
+    match ty {
+        "f64" => 64,
+        "f32" | "tf32" | "s32" => 32,
+        "f16" | "bf16" => 16,
+        "s8" | "u8" => 8,
+        "s4" | "u4" => 4,
+        _ => 1,
+    }
+}
+
+/// The version and target that brought a type.
+fn brought(builder: &Builder<'_, '_>, ty: &str, form: &Form<'_>) -> Result<(), Refusal> {
+    let shared = if form.has("shared::cta") { 78 } else { 0 };
+    let (version, target) = match ty {
+        "f16" | "f32" => (60, 70),
+        "s8" | "u8" | "s4" | "u4" | "b1" | "s32" => (63, 75),
+        _ => (70, 80),
+    };
+    since(builder, shared.max(version), target)
+}
+
+/// Which lines of a matrix its registers hold: rows of A or columns of B, or of C those of the factor with more lines.
+#[derive(Clone, Copy)]
+struct Fragment {
+    /// Registers.
+    count: usize,
+    /// Bits of an element.
+    bits: usize,
+    /// Bits of a register.
+    width: usize,
+    /// A factor of 16 lines, or several: registers of lines 0 to 7 and 8 to 15 take turns.
+    paired: bool,
+    /// Registers of eight lines of a factor; 0 of C.
+    blocks: usize,
+}
+
+impl Fragment {
+    fn each(self) -> usize {
+        self.width / self.bits
+    }
+
+    /// Line and place along it of the first element that lane 0 has in a register. The next lanes are `each` places on (of C two),
+    /// and after four of them on the next line.
+    fn first(self, register: usize, shape: Shape) -> (usize, usize) {
+        if self.blocks == 0 {
+            // Of C, two places of a line are in one register or in two.
+            let index = register * self.each();
+            let (half, group, odd) = (index / 2 % 2, index / 4, index % 2);
+            return match (shape.m, shape.n) {
+                (16, 16) => (half * 8, group * 8 + odd),
+                (8, 8) => (0, odd),
+                _ => (group * 16 + half * 8, odd),
+            };
+        }
+        let along = 4 * self.each();
+        if self.paired {
+            let within = register % (2 * self.blocks);
+            return (register / (2 * self.blocks) * 16 + within % 2 * 8, within / 2 * along);
+        }
+        (register / self.blocks * 8, register % self.blocks * along)
+    }
+}
+
+/// Side `a`, `b`, `c` or `d` of a shape.
+fn fragment(side: &str, shape: Shape, ty: &str) -> Fragment {
+    let bits = bits(ty);
+    let width = if bits == 64 { 64 } else { 32 };
+    let lines = match side {
+        "a" => shape.m,
+        "b" => shape.n,
+        _ => {
+            let count = shape.m * shape.n * bits / (32 * width);
+            return Fragment { count, bits, width, paired: false, blocks: 0 };
+        }
+    };
+    let blocks = shape.k * bits / (4 * width);
+    // Of 16 by 16, A is that which comes in pairs.
+    let paired = lines == 32 || (lines == 16 && side == "a");
+    Fragment { count: lines / 8 * blocks, bits, width, paired, blocks }
+}
+
+/// Registers that an instruction names: of halves always eight, the same ones again.
+fn named(fragment: Fragment, ty: &str) -> usize {
+    if ty == "f16" && fragment.blocks != 0 { 8 } else { fragment.count }
+}
+
+/// How a matrix lies in memory, and how its elements are reached.
+struct Memory {
+    /// The address of what lane 0 has in its first register, for each lane that of its own.
+    base: Operand,
+    class: Class,
+    /// Bytes that are added to it.
+    offset: u64,
+    space: Option<Space>,
+    /// Elements from one line to the next, and from one place of a line to the next: 1, or `stride`.
+    contiguous: bool,
+    /// If it is the same in the whole program.
+    stride: Option<u64>,
+    stride_operand: Operand,
+}
+
+/// Whether a side's lines lie one after the other, each in one piece.
+fn contiguous(side: &str, form: &Form<'_>, shape: Shape) -> bool {
+    // Lines are columns for B, and for C where B has more of them.
+    let columns = side == "b" || (matches!(side, "c" | "d") && shape.n > shape.m);
+    form.has("row") != columns
+}
+
+/// The address and the stride, `[p]{, stride}`, operands from `at` on with `others` between.
+fn memory(
+    builder: &mut Builder<'_, '_>,
+    form: &Form<'_>,
+    (side, shape, fragment): (&str, Shape, Fragment),
+    (at, stride_at): (usize, usize),
+) -> Result<Memory, Refusal> {
+    let space = form.any(&["global", "shared", "shared::cta"]).and_then(Space::from_name);
+    let address = builder.address(builder.operand(at)?, space.is_none())?;
+    let (rows, columns) = match side {
+        "a" => (shape.m, shape.k),
+        "b" => (shape.k, shape.n),
+        _ => (shape.m, shape.n),
+    };
+    let (stride, stride_operand) = match builder.operands().get(stride_at) {
+        None => {
+            let stride = if form.has("row") { columns } else { rows } as u64;
+            (Some(stride), builder.constant(Class::Word, stride))
+        }
+        Some(Text::Literal(cuda_ptx::Literal::Int(number))) => {
+            (Some(*number as u64), builder.constant(Class::Word, *number as u64))
+        }
+        Some(text) => (None, builder.source(text, Class::Word)?),
+    };
+    let class = if address.narrow { Class::Word } else { Class::Wide };
+    let contiguous = contiguous(side, form, shape);
+    let lane = builder.source(&Text::Name("%laneid"), Class::Word)?;
+    let each = if fragment.blocks == 0 { 2 } else { fragment.each() };
+    let how =
+        builder.constant(Class::Word, (each | fragment.bits << 8 | usize::from(contiguous) << 16) as u64);
+    let base = builder.temporary(class)?;
+    let sum = if address.narrow {
+        lane4(|base: u32, lane: u32, stride: u32, how: u32| {
+            base.wrapping_add(share(lane, stride, how) as u32)
+        })
+    } else {
+        lane4(|base: u64, lane: u32, stride: u32, how: u32| base.wrapping_add(share(lane, stride, how)))
+    };
+    builder.lane(sum, &[base], &[address.base, lane, stride_operand, how]);
+    Ok(Memory { base, class, offset: address.offset, space, contiguous, stride, stride_operand })
+}
+
+/// Bytes from what lane 0 has to what this lane has: lines times the distance of lines, and places times that of places.
+#[inline(always)]
+fn share(lane: u32, stride: u32, how: u32) -> u64 {
+    let (line, place) = (u64::from(lane >> 2), u64::from(lane & 3) * u64::from(how & 0xff));
+    let stride = u64::from(stride);
+    let elements =
+        if how >> 16 != 0 { line.wrapping_mul(stride) + place } else { place.wrapping_mul(stride) + line };
+    elements.wrapping_mul(u64::from(how >> 8 & 0xff)) / 8
+}
+
+impl Memory {
+    /// The address operand, and what is added to it, of the element at that line and place.
+    fn at(
+        &self,
+        builder: &mut Builder<'_, '_>,
+        fragment: Fragment,
+        (line, place): (usize, usize),
+    ) -> Result<(Operand, u64), Refusal> {
+        let (strides, ones) = if self.contiguous { (line, place) } else { (place, line) };
+        let near = self.offset.wrapping_add((ones * fragment.bits / 8) as u64);
+        if let Some(stride) = self.stride {
+            let far = stride.wrapping_mul((strides * fragment.bits) as u64) / 8;
+            return Ok((self.base, near.wrapping_add(far)));
+        }
+        if strides == 0 {
+            return Ok((self.base, near));
+        }
+        let scale = builder.constant(Class::Word, (strides * fragment.bits) as u64);
+        let base = builder.temporary(self.class)?;
+        let sum = if self.class == Class::Word {
+            lane3(|base: u32, stride: u32, scale: u32| {
+                base.wrapping_add((u64::from(stride) * u64::from(scale) / 8) as u32)
+            })
+        } else {
+            lane3(|base: u64, stride: u32, scale: u32| {
+                base.wrapping_add(u64::from(stride) * u64::from(scale) / 8)
+            })
+        };
+        builder.lane(sum, &[base], &[self.base, self.stride_operand, scale]);
+        Ok((base, near))
+    }
+
+    /// Fills in what a plain load or store of so many bytes says of its address.
+    fn access(&self, draft: &mut Draft, offset: u64, bytes: u64, what: What) {
+        let narrow = if self.class == Class::Word { Access::NARROW } else { 0 };
+        let write = if matches!(what, What::Load) { 0 } else { Access::WRITE };
+        draft.aux = Access::new(1, self.space, narrow | write).0;
+        (draft.imm, draft.site) = (offset, true);
+        draft.note = Some(Note { what, address: 1, bytes });
+    }
+}
+
+/// How many elements of a register lie beside each other in memory.
+fn pieces(memory: &Memory, fragment: Fragment) -> usize {
+    if memory.contiguous { 1 } else { fragment.each() }
+}
+
+/// `wmma.load.side r, [p]{, stride}`
+fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let (side, shape, ty) = (form.value(1), shape(form), last(form));
+    valid(side, shape, ty)?;
+    brought(builder, ty, form)?;
+    let fragment = fragment(side, shape, ty);
+    let texts = list(builder, 0, named(fragment, ty))?;
+    let class = if fragment.width == 64 { Class::Wide } else { Class::Word };
+    together(builder)?;
+    let memory = memory(builder, form, (side, shape, fragment), (1, 2))?;
+    let count = pieces(&memory, fragment);
+    let bytes = fragment.width / count / 8;
+    let exec = loads::load(bytes, false, class).ok_or_else(|| Refusal::new("no such load"))?.pick();
+    let mut loaded = Vec::with_capacity(texts.len());
+    for register in 0..fragment.count {
+        let (line, place) = fragment.first(register, shape);
+        let mut word = None;
+        for piece in 0..count {
+            let (base, offset) = memory.at(builder, fragment, (line, place + piece))?;
+            let part = builder.temporary(class)?;
+            let mut draft = Draft::new(exec, &[part], &[base]);
+            memory.access(&mut draft, offset, bytes as u64, What::Load);
+            builder.push(draft);
+            word = Some(match word {
+                None => part,
+                Some(word) => {
+                    let (shift, sum) = (
+                        builder.constant(Class::Word, (piece * bytes * 8) as u64),
+                        builder.temporary(class)?,
+                    );
+                    let join = lane3(|word: u32, part: u32, shift: u32| word | part << (shift & 31));
+                    builder.lane(join, &[sum], &[word, part, shift]);
+                    sum
+                }
+            });
+        }
+        loaded.extend(word);
+    }
+    for (text, value) in texts.iter().zip(loaded.iter().cycle()) {
+        let dest = builder.dest(text, class)?;
+        let copy = if class == Class::Wide { lane1(|a: u64| a) } else { lane1(|a: u32| a) };
+        builder.lane(copy, &[dest], &[*value]);
+    }
+    Ok(())
+}
+
+/// `wmma.store.d [p], r{, stride}`
+fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let (shape, ty) = (shape(form), last(form));
+    valid("d", shape, ty)?;
+    brought(builder, ty, form)?;
+    let fragment = fragment("d", shape, ty);
+    let class = if fragment.width == 64 { Class::Wide } else { Class::Word };
+    let mut values = Vec::with_capacity(fragment.count);
+    for text in &list(builder, 1, fragment.count)? {
+        values.push(builder.source(text, class)?);
+    }
+    together(builder)?;
+    let memory = memory(builder, form, ("d", shape, fragment), (0, 2))?;
+    let count = pieces(&memory, fragment);
+    let bytes = fragment.width / count / 8;
+    let exec = stores::store(bytes, class).ok_or_else(|| Refusal::new("no such store"))?.pick();
+    for (register, value) in values.into_iter().enumerate() {
+        let (line, place) = fragment.first(register, shape);
+        for piece in 0..count {
+            let (base, offset) = memory.at(builder, fragment, (line, place + piece))?;
+            let mut part = value;
+            if piece != 0 {
+                let shift = builder.constant(Class::Word, (piece * bytes * 8) as u64);
+                part = builder.temporary(class)?;
+                builder.lane(lane2(|word: u32, shift: u32| word >> (shift & 31)), &[part], &[value, shift]);
+            }
+            let mut draft = Draft::new(exec, &[], &[part, base]);
+            memory.access(&mut draft, offset, bytes as u64, What::Store { wide: class == Class::Wide });
+            builder.push(draft);
+        }
+    }
+    Ok(())
+}
+
+/// The type at the end of a form's name.
+fn last<'n>(form: &Form<'n>) -> &'n str {
+    form.values().last().unwrap_or_default()
+}
+
+/// Refuses sides of a shape that PTX does not have with that type.
+fn valid(side: &str, shape: Shape, ty: &str) -> Result<(), Refusal> {
+    let factor = matches!(side, "a" | "b");
+    let fits = match (factor, shape.k, ty) {
+        (true, 32, _) => matches!(ty, "s4" | "u4"),
+        (true, 128, _) => ty == "b1",
+        (true, _, _) => true,
+        (_, 16, _) => matches!(ty, "f16" | "f32" | "s32"),
+        (_, 8, _) => ty == "f32",
+        (_, 4, _) => ty == "f64",
+        _ => ty == "s32",
+    };
+    if fits { Ok(()) } else { Err(Refusal::new("PTX has no such matrix of this shape and type")) }
+}
+
+/// The instruction that `mma` of these types is, and its flags.
+fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], swapped: bool) -> (Exec, u32) {
+    let (left, right) = if swapped { (b, a) } else { (a, b) };
+    let flag = |holds, flag| if holds { flag } else { 0 };
+    let aux = flag(left.starts_with('s'), integer::SIGNED_A)
+        | flag(right.starts_with('s'), integer::SIGNED_B)
+        | flag(form.has("satfinite"), integer::SATURATES)
+        | flag(form.has("xor"), integer::EXCLUSIVE);
+    let pair = match (a, d, shape.k) {
+        ("f16", "f16", _) => float::product::<Half, Short, 4>(),
+        ("f16", ..) => float::product::<Half, Single, 4>(),
+        ("bf16", ..) => float::product::<Brain, Single, 4>(),
+        ("tf32", ..) => float::product::<Tensor, Single, 1>(),
+        ("b1", ..) => integer::bits::<1>(),
+        ("s4" | "u4", ..) => integer::product::<4, 8>(),
+        ("f64", ..) => match form.any(&["rz", "rm", "rp"]) {
+            Some("rz") => double::product::<Zero, 1>(),
+            Some("rm") => double::product::<Down, 1>(),
+            Some(_) => double::product::<Up, 1>(),
+            None => double::product::<Nearest, 1>(),
+        },
+        _ => integer::product::<8, 4>(),
+    };
+    (pair.pick(), aux)
+}
+
+/// `wmma.mma d, a, b, c`: a product for each pair of a group of A's and one of B's.
+fn multiply(builder: &mut Builder<'_, '_>, form: &Form<'_>, types: [(&str, &str); 2]) -> Result<(), Refusal> {
+    let (shape, [(a, b), (d, c)]) = (shape(form), types);
+    brought(builder, a, form)?;
+    if form.has("and") {
+        since(builder, 71, 80)?;
+    }
+    if a != b {
+        return Err(Refusal::new("A and B of `wmma` have the same type"));
+    }
+    builder.expect_operands(4)?;
+    let sides =
+        [fragment("d", shape, d), fragment("a", shape, a), fragment("b", shape, b), fragment("c", shape, c)];
+    let class = if a == "f64" { Class::Wide } else { Class::Word };
+    let mut all = Matrix::default();
+    for (index, (side, ty)) in sides.into_iter().zip([d, a, b, c]).enumerate() {
+        for text in list(builder, index, named(side, ty))?.iter() {
+            match index {
+                0 => all.d.push(builder.dest(text, class)?),
+                1 => all.a.push(builder.source(text, class)?),
+                2 => all.b.push(builder.source(text, class)?),
+                _ => all.c.push(builder.source(text, class)?),
+            }
+        }
+    }
+    let [_, left, right, _] = sides;
+    (all.a, all.b) = (all.a[..left.count].to_vec(), all.b[..right.count].to_vec());
+    // A sum with C of `.f32` is one of `.f32`, and becomes `.f16` at the end.
+    let sum = if c == "f32" { c } else { d };
+    if c != sum {
+        all.c = widened(builder, &all.c)?;
+    }
+    let swapped = shape.n > shape.m;
+    if swapped {
+        std::mem::swap(&mut all.a, &mut all.b);
+    }
+    let (exec, aux) = product(form, shape, [types[0], (sum, sum)], swapped);
+    if shape.m * shape.n == 64 {
+        return append(builder, exec, aux, all);
+    }
+    // What the second half reads is not written before.
+    let mut written = Vec::with_capacity(8);
+    for part in 0..2 {
+        let share = |list: &[Operand]| list.chunks(list.len() / 2).nth(part).unwrap_or_default().to_vec();
+        let square = shape.m == 16;
+        let left = if square { all.a.clone() } else { share(&all.a) };
+        let right = if square { share(&all.b) } else { all.b.clone() };
+        let mut next = share(&all.c);
+        // Of `.tf32`, this generation takes four columns of A at a time.
+        let blocks = if a == "tf32" { right.len() } else { 1 };
+        for (left, right) in left.chunks(left.len() / blocks).zip(right.chunks(right.len() / blocks)) {
+            let d: Vec<Operand> = next.iter().map(|_| builder.temporary(class)).collect::<Result<_, _>>()?;
+            append(
+                builder,
+                exec,
+                aux,
+                Matrix { d: d.clone(), a: left.to_vec(), b: right.to_vec(), c: next },
+            )?;
+            next = d;
+        }
+        written.extend(next);
+    }
+    if d != sum {
+        written = narrowed(builder, &written)?;
+    }
+    for (dest, value) in all.d.iter().zip(&written) {
+        builder.lane(lane1(|a: u32| a), &[*dest], &[*value]);
+    }
+    Ok(())
+}
+
+/// Registers of `.f16`, as `.f32`.
+fn widened(builder: &mut Builder<'_, '_>, pairs: &[Operand]) -> Result<Vec<Operand>, Refusal> {
+    let mut values = Vec::with_capacity(8);
+    for pair in pairs {
+        let (low, high) = (builder.temporary(Class::Word)?, builder.temporary(Class::Word)?);
+        let widen =
+            lane1(|pair: u32| (f16_to_f32(pair as u16).to_bits(), f16_to_f32((pair >> 16) as u16).to_bits()));
+        builder.lane(widen, &[low, high], &[*pair]);
+        values.extend([low, high]);
+    }
+    Ok(values)
+}
+
+/// Registers of `.f32`, rounded to `.f16`.
+fn narrowed(builder: &mut Builder<'_, '_>, values: &[Operand]) -> Result<Vec<Operand>, Refusal> {
+    let mut pairs = Vec::with_capacity(4);
+    for values in values.chunks_exact(2) {
+        let pair = builder.temporary(Class::Word)?;
+        let narrow =
+            lane2(|low: u32, high: u32| u32::from(f16_round(low)) | u32::from(f16_round(high)) << 16);
+        builder.lane(narrow, &[pair], values);
+        pairs.push(pair);
+    }
+    Ok(pairs)
+}
+
+/// `cvt.rn.f16.f32`
+#[inline(always)]
+fn f16_round(bits: u32) -> u16 {
+    F16::round(f32::from_bits(bits))
+}

@@ -1,0 +1,466 @@
+//! Products of floats of up to 19 bits.
+//!
+//! A matrix unit adds a group of products and an accumulator at once. All are exact, and written as multiples of one
+//! power of two, 25 binary places below the largest exponent among them; what lies below is cut off, towards zero. The
+//! exponent of a product is the sum of its factors' exponents, whatever their product is; that of a subnormal number is
+//! the smallest of its format. The sum is exact, and rounded once: towards zero to `.f32`, to the nearest even to `.f16`.
+//!
+//! Numbers of 8 bits are converted to `.f16` and multiplied in two groups, and the sum of these is added to C as `add` adds
+//! ([`multiply_apart`]). [`quad_to_single`] and [`quad_to_short`] are what `mma.m8n8k4` of halves becomes, which this
+//! generation no longer has.
+//!
+//! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
+
+use super::super::exact::{Exact, F16, F32};
+use super::super::fp32;
+use super::super::half::{self, f16_to_f32, f32_to_f16, to_odd_f32};
+use super::super::rounding::{Mode, Nearest};
+use super::{Left, Right, Tile};
+
+/// Binary places that are kept below the largest exponent.
+const PLACES: i32 = 25;
+
+/// The exponent of zero: below all others, also when added to one.
+const ZERO: i32 = -1000;
+/// The exponent of an element that a sparse matrix does not have: its product is nothing, whatever the other factor.
+pub const ABSENT: i32 = -3000;
+/// Exponents up to which sums of two, and what they scale, are numbers of `f32`.
+const MODERATE: i32 = 100;
+
+/// The numbers of a matrix beside their exponents.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<V, E> {
+    /// The numbers.
+    pub values: V,
+    /// Their exponents.
+    pub exponents: E,
+}
+
+/// Eight rows of A.
+pub type Lefts<const P: usize> = Numbers<Left<f32, P>, Left<i32, P>>;
+/// Eight columns of B.
+pub type Rights<const P: usize> = Numbers<Right<f32, P>, Right<i32, P>>;
+
+impl<const P: usize> Lefts<P> {
+    /// All zero.
+    pub const ZERO: Lefts<P> = Numbers { values: [[0.0; 32]; P], exponents: [[ZERO; 32]; P] };
+
+    /// No element there.
+    pub const ABSENT: Lefts<P> = Numbers { values: [[0.0; 32]; P], exponents: [[ABSENT; 32]; P] };
+
+    /// Puts a number into a plane.
+    #[inline(always)]
+    pub fn put_one<F: Factor>(&mut self, plane: usize, lane: usize, bits: u32) {
+        let value = F::widen(bits);
+        self.values[plane][lane & 31] = value;
+        self.exponents[plane][lane & 31] = exponent(value, F::LOWEST);
+    }
+
+    /// Puts the numbers of 32 lanes into a plane.
+    #[inline(always)]
+    pub fn put<F: Factor>(&mut self, plane: usize, bits: impl Fn(usize) -> u32) {
+        for lane in 0..32 {
+            let value = F::widen(bits(lane));
+            self.values[plane][lane] = value;
+            self.exponents[plane][lane] = exponent(value, F::LOWEST);
+        }
+    }
+}
+
+impl<const P: usize> Rights<P> {
+    /// All zero.
+    pub const ZERO: Rights<P> = Numbers { values: [[[0.0; 8]; 4]; P], exponents: [[[ZERO; 8]; 4]; P] };
+
+    /// Puts eight numbers into a plane, those of one `t`.
+    #[inline(always)]
+    pub fn put_row<F: Factor>(&mut self, plane: usize, t: usize, bits: &[u32; 8]) {
+        self.values[plane][t] = bits.map(F::widen);
+        self.exponents[plane][t] = self.values[plane][t].map(|value| exponent(value, F::LOWEST));
+    }
+
+    /// Puts the numbers of 32 lanes, first all columns of one `t`, into a plane.
+    #[inline(always)]
+    pub fn put<F: Factor>(&mut self, plane: usize, words: &[[u32; 8]; 4], bits: impl Fn(u32) -> u32) {
+        for t in 0..4 {
+            for column in 0..8 {
+                let value = F::widen(bits(words[t][column]));
+                self.values[plane][t][column] = value;
+                self.exponents[plane][t][column] = exponent(value, F::LOWEST);
+            }
+        }
+    }
+}
+
+/// A format of A and B.
+pub trait Factor {
+    /// Its bits.
+    const BITS: usize;
+    /// The exponent of its subnormal numbers, as the unit has them.
+    const LOWEST: i32;
+    /// The value.
+    fn widen(bits: u32) -> f32;
+}
+
+/// `.f16`
+#[derive(Clone, Copy, Debug)]
+pub struct Half;
+/// `.bf16`
+#[derive(Clone, Copy, Debug)]
+pub struct Brain;
+/// `.tf32`
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor;
+/// `.e4m3`
+#[derive(Clone, Copy, Debug)]
+pub struct E4m3;
+/// `.e5m2`
+#[derive(Clone, Copy, Debug)]
+pub struct E5m2;
+
+impl Factor for Half {
+    const BITS: usize = 16;
+    const LOWEST: i32 = -14;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f16_to_f32(bits as u16)
+    }
+}
+
+impl Factor for Brain {
+    const BITS: usize = 16;
+    const LOWEST: i32 = -126;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f32::from_bits(bits << 16)
+    }
+}
+
+impl Factor for Tensor {
+    const BITS: usize = 32;
+    const LOWEST: i32 = -126;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f32::from_bits(bits & !0x1fff)
+    }
+}
+
+// The units of an H200 have no numbers of 8 bits here: they are converted to `.f16` first.
+impl Factor for E4m3 {
+    const BITS: usize = 8;
+    const LOWEST: i32 = -14;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        // As a number of `.f16`, it lacks a factor of 2^8.
+        let (sign, magnitude) = ((bits & 0x80) << 8, bits & 0x7f);
+        let value = f16_to_f32((sign | magnitude << 7) as u16) * 256.0;
+        if magnitude == 0x7f { f32::NAN } else { value }
+    }
+}
+
+impl Factor for E5m2 {
+    const BITS: usize = 8;
+    const LOWEST: i32 = -14;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f16_to_f32((bits << 8) as u16)
+    }
+}
+
+/// A format of C and D.
+pub trait Accumulator {
+    /// The exponent of its subnormal numbers.
+    const LOWEST: i32;
+    /// The exponent below which the largest one does not go.
+    const FLOOR: i32;
+    /// The canonical NaN.
+    const NAN: u32;
+    /// The value.
+    fn widen(bits: u32) -> f32;
+    /// A sum of moderate exponent.
+    fn round(sum: f64) -> u32;
+    /// A sum of any exponent.
+    fn round_exact(sum: Exact) -> u32;
+    /// `add.rn`
+    fn add(a: u32, b: u32) -> u32;
+    /// An infinity.
+    fn infinity(negative: bool) -> u32;
+}
+
+/// `.f32`
+#[derive(Clone, Copy, Debug)]
+pub struct Single;
+
+impl Accumulator for Single {
+    const LOWEST: i32 = -126;
+    const FLOOR: i32 = -133;
+    const NAN: u32 = 0x7fff_ffff;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f32::from_bits(bits)
+    }
+    #[inline(always)]
+    fn round(sum: f64) -> u32 {
+        // Cut to the 24 bits of the target: what is left is one of its numbers.
+        (f64::from_bits(sum.to_bits() & !((1 << 29) - 1)) as f32).to_bits()
+    }
+    fn round_exact(sum: Exact) -> u32 {
+        let rounded = sum.round::<F32>(Mode::Zero) as u32;
+        // Rounding towards zero would stop at the largest number; the unit does not.
+        let overflows = sum.significand != 0 && sum.significand.ilog2() as i32 + sum.exponent > 127;
+        if overflows { Self::infinity(sum.negative) } else { positive_zero(rounded, 0x7fff_ffff) }
+    }
+    #[inline(always)]
+    fn add(a: u32, b: u32) -> u32 {
+        fp32::add::<Nearest, false, false>(a, b)
+    }
+    fn infinity(negative: bool) -> u32 {
+        0x7f80_0000 | u32::from(negative) << 31
+    }
+}
+
+/// `.f16`
+#[derive(Clone, Copy, Debug)]
+pub struct Short;
+
+impl Accumulator for Short {
+    const LOWEST: i32 = -14;
+    const FLOOR: i32 = -21;
+    const NAN: u32 = 0x7fff;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        f16_to_f32(bits as u16)
+    }
+    #[inline(always)]
+    fn round(sum: f64) -> u32 {
+        positive_zero(u32::from(f32_to_f16(to_odd_f32(sum))), 0x7fff)
+    }
+    fn round_exact(sum: Exact) -> u32 {
+        positive_zero(sum.round::<F16>(Mode::Nearest) as u32, 0x7fff)
+    }
+    #[inline(always)]
+    fn add(a: u32, b: u32) -> u32 {
+        u32::from(half::add::<half::F16, false, false>(a as u16, b as u16))
+    }
+    fn infinity(negative: bool) -> u32 {
+        0x7c00 | u32::from(negative) << 15
+    }
+}
+
+/// The exponent of a number, whose format has none below `lowest`.
+#[inline(always)]
+fn exponent(value: f32, lowest: i32) -> i32 {
+    let field = (value.to_bits() >> 23 & 0xff) as i32 - 127;
+    let clamped = if field > lowest { field } else { lowest };
+    if value == 0.0 { ZERO } else { clamped }
+}
+
+/// The largest exponent of a matrix.
+#[inline(always)]
+fn largest<'e>(exponents: impl Iterator<Item = &'e i32>) -> i32 {
+    exponents.fold(ABSENT, |largest, exponent| if *exponent > largest { *exponent } else { largest })
+}
+
+/// Adds the product of `a` and `b` to `c`, bits of numbers, `groups` groups of planes one after the other.
+#[inline(always)]
+pub fn multiply<A: Accumulator, const P: usize>(
+    a: &Lefts<P>,
+    b: &Rights<P>,
+    c: &mut Tile<u32>,
+    groups: usize,
+) {
+    let (left, right) = (
+        largest(a.exponents.as_flattened().iter()),
+        largest(b.exponents.as_flattened().as_flattened().iter()),
+    );
+    // Infinities and NaN have the exponent 128.
+    let moderate = left + right <= MODERATE && left < 128 && right < 128;
+    let size = P / groups;
+    for group in 0..groups {
+        for row in 0..8 {
+            let planes = (group * size, size);
+            if !moderate || !quick_row::<A, P>(a, b, row, planes, &mut c[row]) {
+                exact_row::<A, P>(a, b, row, planes, &mut c[row]);
+            }
+        }
+    }
+}
+
+/// A row of the result; false, and nothing done, if exponents are extreme. Those of products are at most [`MODERATE`].
+#[inline(always)]
+fn quick_row<A: Accumulator, const P: usize>(
+    a: &Lefts<P>,
+    b: &Rights<P>,
+    row: usize,
+    (first, count): (usize, usize),
+    c: &mut [u32; 8],
+) -> bool {
+    let addends = c.map(A::widen);
+    let own = addends.map(|addend| exponent(addend, A::LOWEST));
+    let mut top = own;
+    for plane in first..first + count {
+        for t in 0..4 {
+            let left = a.exponents[plane][row * 4 + t];
+            for column in 0..8 {
+                let sum = left + b.exponents[plane][t][column];
+                top[column] = if sum > top[column] { sum } else { top[column] };
+            }
+        }
+    }
+    let mut extreme = false;
+    for column in 0..8 {
+        let nothing = top[column] < ZERO / 2;
+        extreme |= own[column] > MODERATE || (top[column] < -MODERATE && !nothing);
+        let floored = if top[column] < A::FLOOR { A::FLOOR } else { top[column] };
+        top[column] = if nothing { 0 } else { floored };
+    }
+    if extreme {
+        return false;
+    }
+    let scale = top.map(|top| f32::from_bits(((PLACES + 127 - top) as u32) << 23));
+    // Of up to 16 products each, which are below 2^27: sums do not reach 2^31.
+    let mut halves = [[0i32; 8]; 2];
+    for plane in first..first + count {
+        let sums = &mut halves[usize::from(plane >= first + count / 2)];
+        for t in 0..4 {
+            let left = a.values[plane][row * 4 + t];
+            for column in 0..8 {
+                let product = left * b.values[plane][t][column] * scale[column];
+                sums[column] = sums[column].wrapping_add(truncated(product));
+            }
+        }
+    }
+    for column in 0..8 {
+        let addend = f64::from(truncated(addends[column] * scale[column]));
+        let sum = f64::from(halves[0][column]) + f64::from(halves[1][column]) + addend;
+        let unit = f64::from_bits(((top[column] - PLACES + 1023) as u64) << 52);
+        c[column] = A::round(sum * unit);
+    }
+    true
+}
+
+/// [`multiply`] of numbers of 8 bits: the product in two groups, and then C.
+#[inline(always)]
+pub fn multiply_apart<A: Accumulator, const P: usize>(a: &Lefts<P>, b: &Rights<P>, c: &mut Tile<u32>) {
+    let mut product = [[0; 8]; 8];
+    multiply::<A, P>(a, b, &mut product, 2);
+    for (sums, products) in c.iter_mut().zip(product) {
+        for (sum, product) in sums.iter_mut().zip(products) {
+            *sum = A::add(*sum, product);
+        }
+    }
+}
+
+/// An element of `mma.m8n8k4` of halves with a result of `.f32`: C is added last, as `.f32`.
+pub fn quad_to_single(pairs: [(u16, u16); 4], c: u32) -> u32 {
+    let fused = |sum: u32, (a, b): (u16, u16)| {
+        fp32::fma::<Nearest, false, false>(f16_to_f32(a).to_bits(), f16_to_f32(b).to_bits(), sum)
+    };
+    fp32::add::<Nearest, false, false>(c, pairs.into_iter().fold(0, fused))
+}
+
+/// An element of `mma.m8n8k4` of halves with a result of `.f16`: two sums of two products, in `.f32`.
+pub fn quad_to_short(pairs: [(u16, u16); 4], c: u32) -> u32 {
+    let product = |(a, b): (u16, u16)| f16_to_f32(a) * f16_to_f32(b);
+    let [first, second, third, fourth] = pairs.map(product);
+    let sum = ((first + second) + f16_to_f32(c as u16)) + (third + fourth);
+    if sum.is_nan() { Short::NAN } else { u32::from(f32_to_f16(sum)) }
+}
+
+/// `bits`, but of the two zeros the positive one.
+#[inline(always)]
+fn positive_zero(bits: u32, magnitude: u32) -> u32 {
+    if bits & magnitude == 0 { 0 } else { bits }
+}
+
+/// The integer part of a number below 2^31.
+#[inline(always)]
+fn truncated(value: f32) -> i32 {
+    value as i32
+}
+
+/// A row of the result, in integers.
+#[cold]
+#[inline(never)]
+fn exact_row<A: Accumulator, const P: usize>(
+    a: &Lefts<P>,
+    b: &Rights<P>,
+    row: usize,
+    (first, count): (usize, usize),
+    c: &mut [u32; 8],
+) {
+    for (column, c) in c.iter_mut().enumerate() {
+        let mut pairs = [(Number::ABSENT, Number::ABSENT); 64];
+        for (index, pair) in pairs.iter_mut().take(count * 4).enumerate() {
+            let (plane, t) = (first + index / 4, index % 4);
+            let lane = row * 4 + t;
+            *pair = (
+                Number { value: a.values[plane][lane], exponent: a.exponents[plane][lane] },
+                Number { value: b.values[plane][t][column], exponent: b.exponents[plane][t][column] },
+            );
+        }
+        *c = exact::<A>(&pairs[..count * 4], *c);
+    }
+}
+
+/// A factor.
+#[derive(Clone, Copy, Debug)]
+pub struct Number {
+    /// Its value.
+    pub value: f32,
+    /// Its exponent.
+    pub exponent: i32,
+}
+
+impl Number {
+    const ABSENT: Number = Number { value: 0.0, exponent: ABSENT };
+
+    /// The number as a multiple of 2^-`places` below its exponent: exact for the bits that a format has.
+    fn significand(self, places: i32) -> i64 {
+        let bits = self.value.to_bits();
+        let field = (bits >> 23 & 0xff) as i32;
+        let fraction = i64::from(bits & 0x7f_ffff | if field == 0 { 0 } else { 1 << 23 });
+        let shift = places - 23 + field.max(1) - 127 - self.exponent;
+        let magnitude = if shift < 0 { fraction >> -shift } else { fraction << shift };
+        if bits >> 31 == 0 { magnitude } else { -magnitude }
+    }
+}
+
+/// A group of products and an accumulator, added.
+pub fn exact<A: Accumulator>(pairs: &[(Number, Number)], c: u32) -> u32 {
+    let addend = A::widen(c);
+    let addend = Number { value: addend, exponent: exponent(addend, A::LOWEST) };
+    let there = pairs.iter().filter(|(a, b)| a.exponent != ABSENT && b.exponent != ABSENT);
+    // What is not finite decides alone.
+    let infinite = |(a, b): &&(Number, Number)| a.value.is_infinite() || b.value.is_infinite();
+    let products = there.clone().filter(infinite).map(|(a, b)| a.value * b.value);
+    let special: f32 = products.chain(Some(addend.value).filter(|value| value.is_infinite())).sum();
+    let invalid = there.clone().any(|(a, b)| a.value.is_nan() || b.value.is_nan()) || addend.value.is_nan();
+    if invalid || special.is_nan() {
+        return A::NAN;
+    }
+    if special != 0.0 {
+        return A::infinity(special < 0.0);
+    }
+    let nonzero = there.filter(|(a, b)| a.value != 0.0 && b.value != 0.0);
+    let top = nonzero.clone().map(|(a, b)| a.exponent + b.exponent).fold(addend.exponent, i32::max);
+    if top == ZERO {
+        return 0;
+    }
+    let top = top.max(A::FLOOR);
+    // Each term as a multiple of 2^(top - PLACES).
+    let aligned = |significand: i64, own: i32, exponent: i32| {
+        let shift = PLACES - own - (top - exponent);
+        let magnitude = significand.unsigned_abs();
+        let cut =
+            if shift < 0 { magnitude.checked_shr(-shift as u32).unwrap_or(0) } else { magnitude << shift };
+        if significand < 0 { -(cut as i64) } else { cut as i64 }
+    };
+    let mut sum: i64 = nonzero
+        .map(|(a, b)| aligned(a.significand(10) * b.significand(10), 20, a.exponent + b.exponent))
+        .sum();
+    if addend.value != 0.0 {
+        sum += aligned(addend.significand(23), 23, addend.exponent);
+    }
+    let significand = u128::from(sum.unsigned_abs());
+    A::round_exact(Exact { negative: sum < 0, exponent: top - PLACES, significand })
+}

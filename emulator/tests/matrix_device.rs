@@ -1,0 +1,109 @@
+//! Matrix instructions on a GPU and on the emulator, bit by bit.
+//!
+//! `cargo test -p cuda-emulator --test matrix_device -- --ignored --nocapture` on a GPU of compute capability 9.0 compares at least a million
+//! products of each form with operands of each kind; `MATRIX_PRODUCTS` sets another number. `EXACTNESS.md` has what came of it.
+#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod matrix_support;
+mod numeric_support;
+
+use cuda_driver_sys::Driver;
+use cuda_emulator::Instance;
+use matrix_support::form::{Form, Kind, forms};
+use matrix_support::moves::{INPUT, products, rows};
+use matrix_support::{data, run};
+use numeric_support::Random;
+
+/// What a comparison found.
+#[derive(Default)]
+struct Found {
+    forms: usize,
+    products: u64,
+    different: u64,
+}
+
+/// Operands of one mode out of [`data::MODES`] are random bits, of another random numbers of near exponents; the others are chosen to be hard.
+fn compare(gpu: &Driver, emulator: &Driver, form: &Form, products: usize, found: &mut Found) {
+    let instances = (products * data::MODES).div_ceil(form.m * form.n * form.k).next_multiple_of(data::MODES);
+    let operands = data::operands(form, 11, instances);
+    run::start(gpu);
+    let theirs = match run::results(gpu, form, &operands) {
+        Ok(theirs) => theirs,
+        Err(error) => return println!("{}: the GPU's driver says {error:?}", form.name),
+    };
+    run::start(emulator);
+    let ours = run::results(emulator, form, &operands);
+    let ours = ours.unwrap_or_else(|error| panic!("{}: {error:?}", form.name));
+    let registers = form.registers()[3] * 32;
+    let mut by_mode = [0; data::MODES];
+    for (index, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+        if a != b {
+            if by_mode.iter().sum::<u64>() < 3 {
+                println!(
+                    "    instance {}, register {}: {a:x}, the GPU {b:x}",
+                    index / registers,
+                    index % registers
+                );
+            }
+            by_mode[index / registers % data::MODES] += 1;
+        }
+    }
+    let different = by_mode.iter().sum::<u64>();
+    let count = (instances * form.m * form.n * form.k) as u64;
+    println!(
+        "{}: {count} products, {different} registers differ {}",
+        form.name,
+        if different > 0 { format!("{by_mode:?}") } else { String::new() }
+    );
+    (found.forms, found.products, found.different) =
+        (found.forms + 1, found.products + count, found.different + different);
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn a_gpu_gives_the_bits_of_the_emulator() {
+    let gpu = Driver::system().unwrap();
+    let instance = Instance::new().unwrap();
+    let emulator = instance.driver();
+    let products_of_a_mode =
+        std::env::var("MATRIX_PRODUCTS").ok().and_then(|number| number.parse().ok()).unwrap_or(1 << 20);
+    let kinds: [(&str, fn(&Form) -> bool); 3] = [
+        ("mma", |form| matches!(form.kind, Kind::Dense | Kind::Quads(..))),
+        ("mma.sp", |form| matches!(form.kind, Kind::Sparse(_))),
+        ("wmma.mma", |form| form.kind == Kind::Wmma),
+    ];
+    let mut failed = 0;
+    let mut summary = Vec::new();
+    for (name, wanted) in kinds {
+        let mut found = Found::default();
+        for form in forms().iter().filter(|form| wanted(form)) {
+            compare(&gpu, &emulator, form, products_of_a_mode, &mut found);
+        }
+        failed += found.different;
+        summary.push(format!(
+            "{name}: {} forms, {} products, {} registers differ",
+            found.forms, found.products, found.different
+        ));
+    }
+    let mut random = Random::new(5);
+    let input: Vec<u8> = (0..INPUT).map(|_| random.u64() as u8).collect();
+    let moves: Vec<_> = rows().into_iter().chain(products().iter().map(|product| product.kernel())).collect();
+    let mut different = 0;
+    for one in &moves {
+        let run = |driver: &Driver| {
+            run::start(driver);
+            run::launch(driver, &one.text, &input, one.output, 1)
+        };
+        let (theirs, ours) = (run(&gpu), run(&emulator));
+        if theirs != ours {
+            println!("{} differs, the GPU's driver {:?}", one.name, theirs.as_ref().map(|_| ()));
+            different += 1;
+        }
+    }
+    summary.push(format!(
+        "ldmatrix, stmatrix, movmatrix, wmma from memory to memory: {} kernels, {different} differ",
+        moves.len()
+    ));
+    summary.iter().for_each(|line| println!("{line}"));
+    assert_eq!(failed + different, 0);
+}

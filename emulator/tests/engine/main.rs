@@ -10,6 +10,7 @@ mod faults;
 mod kernels;
 mod load;
 mod memory;
+mod payloads;
 mod print;
 mod support;
 mod sync;

@@ -1,5 +1,6 @@
 //! From the text of a kernel to instructions that run.
 
+mod births;
 mod body;
 pub(super) mod builder;
 pub(super) mod draft;

@@ -66,7 +66,8 @@ pub fn fault(
     if !on_emulator() {
         return;
     }
-    let error = child.stdout.lines().find_map(|line| line.strip_prefix("the error: ")).unwrap_or_default();
+    let error = child.stdout.split_once("the error: ").and_then(|(_, rest)| rest.lines().next());
+    let error = error.unwrap_or_default();
     for text in says.iter().chain(&["PTX line "]) {
         assert!(child.stderr.contains(text), "should say {text:?}: {output}");
         assert!(error.contains(text), "the error should say {text:?}: {output}");

@@ -27,6 +27,7 @@ mod program;
 mod report;
 mod special;
 mod table;
+mod valid;
 mod warp;
 mod warp_op;
 mod watch;

@@ -7,6 +7,7 @@ mod checks;
 mod checks_order;
 mod control;
 mod faults;
+mod invalid;
 mod kernels;
 mod load;
 mod memory;

@@ -54,6 +54,7 @@ pub(super) fn kernel(image: &Image, index: usize, watches: bool, table: Table) -
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
+        dynamic: link.dynamic,
         sites: sites.count,
         watched: sites.watched(),
         functions: link.functions,

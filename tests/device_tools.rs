@@ -96,7 +96,7 @@ fn the_drivers_log_is_heard_and_read() {
     assert_eq!(heard.lock().unwrap().len(), count, "nobody listens any more");
     // What a driver finds worth a line is its own choice; the emulator logs every error.
     if emulated() {
-        assert!(count >= 2 && text.contains("cuDeviceGet: CUDA_ERROR_INVALID_DEVICE"), "{text}");
+        assert!(count >= 2 && text.contains("(CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet"), "{text}");
     }
     let file = std::env::temp_dir().join(format!("cuda-launch log {}", std::process::id()));
     hear.write_to(&file).unwrap();

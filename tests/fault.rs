@@ -14,7 +14,7 @@ mod site;
 mod skip;
 
 use cuda_launch::sys::CUresult;
-use cuda_launch::{DeviceBuffer, DevicePtr, DevicePtrMut, Error, cuda_launch};
+use cuda_launch::{CudaContext, DeviceBuffer, DevicePtr, DevicePtrMut, Error, ErrorKind, cuda_launch};
 use site::{Site, fault, line, on_emulator};
 use skip::skipped;
 
@@ -347,4 +347,50 @@ mod emulator {
             },
         );
     }
+}
+
+/// With an instruction on line 7 that the emulator does not have, and one that needs none of it.
+const LACKING: &str = "\
+.version 8.3
+.target sm_90
+.address_size 64
+.visible .entry lacking(.param .u64 p) {
+.reg .b64 %a;
+ld.param.u64 %a, [p];
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%a], [%a], 128;
+ret;
+}
+.visible .entry whole(.param .u64 p) {
+.reg .b64 %a;
+ld.param.u64 %a, [p];
+st.global.u32 [%a], 7;
+ret;
+}
+";
+
+#[test]
+fn a_kernel_that_the_emulator_cannot_run_is_refused_by_name_and_nothing_else_is() {
+    if !on_emulator() {
+        return skipped("a GPU has every instruction");
+    }
+    let ctx = CudaContext::new(0).unwrap();
+    let (stream, module) = (ctx.new_stream().unwrap(), ctx.load_module(LACKING).unwrap());
+    let mut x = DeviceBuffer::<u32>::zeroed(&stream, 1).unwrap();
+    let p = x.as_mut_device_ptr();
+    let refused = unsafe {
+        cuda_launch! { kernel: lacking, module: module, stream: stream, config: line(1, 1), args: [p] }
+    };
+    let error = refused.unwrap_err();
+    assert!(error.is_unsupported() && !error.is_sticky(), "{error}");
+    let text = error.to_string();
+    for part in ["kernel `lacking`, PTX line 7", "tensormap.cp_fenceproxy", "nothing was launched"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let ErrorKind::Driver(error) = error.kind() else { panic!("{text}") };
+    assert!(error.log.as_ref().is_some_and(|log| log.contains("PTX line 7")));
+    unsafe {
+        cuda_launch! { kernel: whole, module: module, stream: stream, config: line(1, 1), args: [p] }
+    }
+    .unwrap();
+    assert_eq!(x.to_host_vec(&stream).unwrap(), [7]);
 }

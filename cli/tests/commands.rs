@@ -315,6 +315,13 @@ fn occupancy_is_what_the_driver_says() {
     // Without a driver, by the published limits.
     let cubin = json(&["occupancy", "ptx/tests/data/attributes.sm_90.cubin", "bounds", "--arch", "sm_90"]).1;
     assert_eq!((&cubin["registers"], &cubin["by_block"][5]["blocks"]), (&10.into(), &10.into()));
+    assert_eq!(cubin["registers_estimated"], false);
+    // The emulator compiles nothing, and says so.
+    let matmul = ["occupancy", "examples/kernels/matmul.ptx", "matmul"];
+    assert_eq!(json(&matmul).1["registers_estimated"], true);
+    assert!(run(&matmul).out.replace("\n ", "").contains("emulator's estimate"));
+    let given = json(&[&matmul[..], &["--registers", "32"]].concat()).1;
+    assert_eq!((&given["registers"], &given["registers_estimated"]), (&32.into(), &false.into()));
     assert_eq!(run(&["occupancy", "examples/kernels/matmul.ptx", "matmul", "--arch", "sm_86"]).code, 2);
 }
 

@@ -109,6 +109,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); one that runs for longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads stood ([`set_time_limit`]) | no limit |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -135,7 +136,8 @@ pub mod texture;
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, set_profile, symbol_address, take_findings, take_profiles, unsupported_calls,
+    live_handles, set_checks, set_profile, set_time_limit, symbol_address, take_findings, take_profiles,
+    unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, nvml_devices};

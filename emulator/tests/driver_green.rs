@@ -105,11 +105,17 @@ fn errors_are_logged_once_and_told_to_listeners() {
     assert_eq!(unsafe { cuda.cuDeviceGet(&mut device, 77) }, CUresult::CUDA_ERROR_INVALID_DEVICE);
     ok(unsafe { cuda.cuLogsUnregisterCallback(handle) });
     assert_eq!(unsafe { cuda.cuLogsUnregisterCallback(handle) }, CUresult::CUDA_ERROR_INVALID_VALUE);
-    assert!(HEARD.lock().unwrap().iter().any(|line| line.contains("cuDeviceGet: CUDA_ERROR_INVALID_DEVICE")));
+    assert!(
+        HEARD
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("(CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet"))
+    );
     let (mut text, mut size) = ([0_u8; 25_601], 25_601);
     ok(unsafe { cuda.cuLogsDumpToMemory(from_mut(&mut place), text.as_mut_ptr().cast(), &mut size, 0) });
     let text = String::from_utf8_lossy(&text[..size]).into_owned();
-    assert!(text.contains("cuDeviceGet: CUDA_ERROR_INVALID_DEVICE"), "{text}");
+    assert!(text.contains("(CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet"), "{text}");
     let mut small = [1_u8; 8];
     let mut size = small.len();
     ok(unsafe { cuda.cuLogsDumpToMemory(null_mut(), small.as_mut_ptr().cast(), &mut size, 0) });

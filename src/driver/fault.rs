@@ -1,14 +1,14 @@
 //! The fault of a kernel: after it every call on the context fails immediately, and names the launches that may have
 //! caused it.
 
-use cuda_driver_sys::CUresult;
+use cuda_driver_sys::{CUresult, Driver};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::kernel::Kernel;
 use super::numbered::Numbered;
 use super::stream::StreamInner;
-use crate::error::{Error, ErrorKind, Faulted, Suspect};
+use crate::error::{Error, ErrorKind, Faulted, Suspect, log};
 
 /// The last launches on one stream: what a fault is looked for in.
 ///
@@ -141,10 +141,13 @@ impl FaultState {
 
     /// `call` answered that a kernel faulted: remembers it, and says so.
     #[cold]
-    pub(super) fn raise(&self, code: CUresult, call: &'static str) -> Error {
+    pub(super) fn raise(&self, driver: &Driver, code: CUresult, call: &'static str) -> Error {
         // They may be the last handles: a stream's end asks for the fault too, so none is dropped before it is known.
         let streams = self.streams();
-        let fault = self.fault.get_or_init(|| Faulted { code, call, suspects: self.suspects(&streams) });
+        let fault = self.fault.get_or_init(|| {
+            let suspects = self.suspects(&streams);
+            Faulted { code, call, suspects, log: log::of_fault(driver, code) }
+        });
         again(fault)
     }
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::choice::initialise;
 use super::host_call;
 use super::numbered::Numbered;
+use crate::error::log::LONGEST;
 use crate::error::{Error, ErrorKind, check};
 
 /// The severity (`CUlogLevel`).
@@ -196,9 +197,6 @@ pub struct DriverLog {
     driver: Arc<Driver>,
     from: Option<CUlogIterator>,
 }
-
-/// Most bytes of the driver's log, the NUL included (driver API, `cuLogsDumpToMemory`).
-const LONGEST: usize = 25_601;
 
 impl DriverLog {
     /// The current end of the log.

@@ -3,8 +3,11 @@
 
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 
-pub(super) const RESTART: &str = "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it. \
-                       Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";
+pub(super) const RESTART: &str =
+    "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it";
+/// For drivers that do not tell what it was.
+pub(super) const LOOK: &str =
+    "Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";
 
 /// What to do about `code`, where the code says enough.
 pub(crate) fn device_hint(code: CUresult) -> Option<String> {

@@ -175,6 +175,9 @@ pub struct DriverError {
     pub code: CUresult,
     /// What was requested, with values.
     pub asked: String,
+    /// What the driver's log says of it, for launches and for what the driver or device does not support: drivers from CUDA
+    /// 12.9 on have a log (`cuLogsDumpToMemory`), and so has the emulator.
+    pub log: Option<String>,
     /// What to do next, if known.
     pub hint: Option<String>,
 }
@@ -184,6 +187,9 @@ impl fmt::Display for DriverError {
         write!(f, "{}: {:?}", self.call, self.code)?;
         if !self.asked.is_empty() {
             write!(f, ": {}", self.asked)?;
+        }
+        if let Some(log) = &self.log {
+            write!(f, "\n  driver's log: {log}")?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n  help: {hint}")?;

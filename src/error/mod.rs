@@ -11,6 +11,7 @@ mod graph;
 mod hint;
 mod kept;
 mod kinds;
+pub(crate) mod log;
 mod memory;
 mod module;
 #[cfg(feature = "async")]
@@ -487,7 +488,7 @@ pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> 
 /// The error for a failed driver call, with the hint that its code alone allows.
 #[cold]
 pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
-    ErrorKind::Driver(DriverError { call, code, asked, hint: call_hint(code, call, None) }).into()
+    ErrorKind::Driver(DriverError { call, code, asked, log: None, hint: call_hint(code, call, None) }).into()
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ pub struct Faulted {
     pub call: &'static str,
     /// The launches that may have caused it, the oldest first for each stream.
     pub suspects: Vec<Suspect>,
+    /// What the driver's log says of the fault, if the driver has a log (CUDA 12.9 and later) that names it. The emulator's has
+    /// kernel, block, thread, address, what lies there, and the line in the PTX.
+    pub log: Option<String>,
 }
 
 /// A launch that had not finished when a fault was detected.
@@ -55,7 +58,10 @@ impl fmt::Display for Faulted {
                 f.write_str(" none of which had ended")?;
             }
         }
-        write!(f, "\n  help: {}", super::hint::RESTART)
+        match &self.log {
+            Some(log) => write!(f, "\n  driver's log: {log}\n  help: {}", super::hint::RESTART),
+            None => write!(f, "\n  help: {}. {}", super::hint::RESTART, super::hint::LOOK),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, Kind, LaunchBounds, biased, kind as parameter_kind};
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError, Wanted,
-    call_hint,
+    call_hint, log,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -371,7 +371,8 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let call = "cuLaunchKernelEx";
     let version = Some(kernel.context().driver_version());
     let hint = launch_hint(code, kernel, config, cooperative).or_else(|| call_hint(code, call, version));
-    ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
+    let log = log::of_call(kernel.context.driver(), call);
+    ErrorKind::Driver(DriverError { call, code, asked, log, hint }).into()
 }
 
 fn launch_hint(
@@ -395,6 +396,9 @@ fn launch_hint(
             Some(format!(
                 "{registers} registers per thread times {threads} threads, or shared memory, do not fit: use a smaller block"
             ))
+        }
+        CUresult::CUDA_ERROR_NOT_SUPPORTED => {
+            Some("this driver or device cannot run the kernel so; nothing was launched, and the context is as before".into())
         }
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
             Some("the device cannot run clusters of this shape with this block and shared memory".into())

@@ -66,11 +66,16 @@ pub fn fault(
     if !on_emulator() {
         return;
     }
-    for text in says {
+    let error = child.stdout.split_once("the error: ").and_then(|(_, rest)| rest.lines().next());
+    let error = error.unwrap_or_default();
+    for text in says.iter().chain(&["PTX line "]) {
         assert!(child.stderr.contains(text), "should say {text:?}: {output}");
+        assert!(error.contains(text), "the error should say {text:?}: {output}");
     }
+    assert!(!error.contains("CUDA_LAUNCH_DRIVER=emulator"), "it is on the emulator: {output}");
     for address in child.stdout.lines().filter_map(|line| line.strip_prefix("expected address ")) {
         assert!(child.stderr.contains(address), "should name the address {address}: {output}");
+        assert!(error.contains(address), "the error should name the address {address}: {output}");
     }
     let (_, rest) = child.stderr.split_once("PTX line ").unwrap_or_else(|| panic!("a line: {output}"));
     let number: usize = rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap();
@@ -85,6 +90,7 @@ fn goes_wrong(mut site: Site, code: CUresult, launch: impl FnOnce(&mut Site) -> 
     let first = site.stream.synchronize().unwrap_err();
     assert_eq!((first.code(), first.call()), (Some(code), Some("cuStreamSynchronize")), "{first}");
     assert!(first.is_sticky() && first.to_string().contains("restart it"), "{first}");
+    println!("the error: {}", first.to_string().replace('\n', " "));
     let Site { ctx, stream, module, words } = site;
     let p = words.as_device_ptr();
     let again = unsafe {

@@ -50,6 +50,8 @@ struct Answer {
     origin: String,
     machine: Machine,
     resources: Resources,
+    /// Whether the registers are an estimate.
+    estimated: bool,
     shared: u32,
     block: u32,
     /// Over block sizes, with `shared` bytes.
@@ -64,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut known = source::find(&file, kernel, arguments)?;
     if let Some(registers) = arguments.registers {
         known.resources.registers = registers;
+        known.estimated = false;
     }
     let answer = answer(kernel.name.clone(), known, arguments)?;
     if let Some(path) = &arguments.svg {
@@ -73,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn answer(kernel: String, known: source::Known, arguments: &Arguments) -> Result<Answer, Failure> {
-    let source::Known { origin, machine, resources } = known;
+    let source::Known { origin, machine, resources, estimated } = known;
     let largest = resources.max_threads.min(machine.max_block);
     let sizes = (1..=largest / 32).map(|warps| warps * 32).chain((largest < 32).then_some(largest.max(1)));
     let by_block: Vec<(u32, Fit)> =
@@ -95,7 +98,17 @@ fn answer(kernel: String, known: source::Known, arguments: &Arguments) -> Result
         .take_while(|bytes| *bytes <= room)
         .map(|bytes| (bytes, machine.fit(&resources, block, bytes)))
         .collect();
-    Ok(Answer { kernel, origin, machine, resources, shared: arguments.shared, block, by_block, by_shared })
+    Ok(Answer {
+        kernel,
+        origin,
+        machine,
+        resources,
+        estimated,
+        shared: arguments.shared,
+        block,
+        by_block,
+        by_shared,
+    })
 }
 
 fn json(answer: &Answer) -> Value {
@@ -119,6 +132,7 @@ fn json(answer: &Answer) -> Value {
         "kernel": answer.kernel,
         "origin": answer.origin,
         "registers": resources.registers,
+        "registers_estimated": answer.estimated,
         "static_shared_bytes": resources.shared,
         "max_threads": resources.max_threads,
         "multiprocessor": {

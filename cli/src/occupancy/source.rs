@@ -13,6 +13,8 @@ pub(super) struct Known {
     pub(super) origin: String,
     pub(super) machine: Machine,
     pub(super) resources: Resources,
+    /// Whether the registers are the emulator's guess at what ptxas would give.
+    pub(super) estimated: bool,
 }
 
 /// With `--arch` the image answers, else the driver; a cubin that the driver does not take answers for itself.
@@ -52,7 +54,10 @@ fn of_driver(context: &CudaContext, file: &File, kernel: &Kernel) -> Result<Know
         shared: function.static_shared_memory(),
         max_threads: function.max_threads_per_block(),
     };
-    Ok(Known { origin: context.device_name()?, machine, resources })
+    let origin = context.device_name()?;
+    // The emulator compiles nothing: it counts the values that are needed at once.
+    let estimated = origin.to_lowercase().contains("emulator");
+    Ok(Known { origin, machine, resources, estimated })
 }
 
 fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: bool) -> Result<Known, Failure> {
@@ -84,5 +89,5 @@ fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: boo
         shared: kernel.shared_bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0),
         max_threads: u32::try_from(threads).unwrap_or(u32::MAX).min(machine.max_block),
     };
-    Ok(Known { origin: format!("{arch}, by its published limits"), machine, resources })
+    Ok(Known { origin: format!("{arch}, by its published limits"), machine, resources, estimated: false })
 }

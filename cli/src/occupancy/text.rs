@@ -11,7 +11,7 @@ const BAR: f64 = 32.0;
 const ROWS: usize = 16;
 
 pub(super) fn show(answer: &Answer) -> String {
-    let Answer { kernel, origin, machine, resources, shared, block, by_block, by_shared } = answer;
+    let Answer { kernel, origin, machine, resources, estimated, shared, block, by_block, by_shared } = answer;
     let kib = |bytes: u32| f64::from(bytes) / 1024.0;
     let facts = format!(
         "{} registers per thread, {} bytes of static shared memory, at most {} threads per block; a multiprocessor has {} \
@@ -24,7 +24,12 @@ pub(super) fn show(answer: &Answer) -> String {
         machine.registers,
         kib(machine.shared)
     );
+    let note = "the registers are the emulator's estimate, and ptxas may need a few more or less: --registers takes the number that \
+                `ptxas -v` prints";
     let mut text = wrap(&format!("{} on {origin}", style::strong(kernel)), "") + &wrap(&facts, "  ");
+    if *estimated {
+        text += &wrap(note, "  ");
+    }
     text += "\n";
     text += &wrap(&style::strong(&format!("by block size, {shared} bytes of dynamic shared memory")), "");
     let sizes = thinned(by_block);

@@ -3,7 +3,10 @@
 use std::ffi::c_int;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use super::state;
 use crate::check::Checks;
 
 /// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
@@ -21,6 +24,8 @@ pub(super) struct Config {
     pub(super) coverage: Option<PathBuf>,
     /// Whether findings are printed besides being kept: where the variable asked for the checks.
     pub(super) prints: bool,
+    /// How long a kernel may run: `CUDA_LAUNCH_EMULATOR_TIMEOUT`, in seconds; as long as it likes if it is unset.
+    pub(super) time_limit: Option<Duration>,
     /// What `cuDriverGetVersion` tells; functions that came later are not there.
     pub(super) version: c_int,
 }
@@ -33,7 +38,8 @@ pub(super) const MOST_DEVICES: u32 = 8;
 
 impl Config {
     pub(super) fn from_environment() -> Config {
-        Config::of_devices(None, None)
+        let config = Config::of_devices(None, None);
+        Config { time_limit: ASKED.get().copied().or(config.time_limit), ..config }
     }
 
     /// With that many devices of so many bytes; the rest, and what is `None`, is what the environment asks for.
@@ -56,6 +62,7 @@ impl Config {
                 .filter(|folder| !folder.is_empty())
                 .map(PathBuf::from),
             prints: true,
+            time_limit: variable("CUDA_LAUNCH_EMULATOR_TIMEOUT", seconds),
             version: DRIVER_VERSION,
         }
     }
@@ -80,6 +87,30 @@ fn bytes(text: &str) -> Option<u64> {
         _ => (text, 1),
     };
     number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+/// `10`, `0.5`: more than nothing.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
+}
+
+/// What the program requested of the process's driver.
+static ASKED: OnceLock<Duration> = OnceLock::new();
+
+/// From the first `cuInit` on, a kernel that runs for longer than `limit` is stopped: it has faulted with
+/// `CUDA_ERROR_LAUNCH_TIMEOUT`, as where a GPU's driver watches over kernels, and the report says where its threads stood.
+/// `CUDA_LAUNCH_EMULATOR_TIMEOUT` then has no effect. Returns false, without effect, if the emulator is already initialised or this was
+/// called before.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert!(cuda_emulator::set_time_limit(Duration::from_secs(60)));
+/// assert!(!cuda_emulator::set_time_limit(Duration::from_secs(1)), "once for a process");
+/// ```
+pub fn set_time_limit(limit: Duration) -> bool {
+    state::get().is_none() && ASKED.set(limit).is_ok()
 }
 
 fn default_memory() -> u64 {
@@ -107,6 +138,15 @@ mod tests {
         assert_eq!(bytes("2G"), Some(2 * GIB));
         for wrong in ["", "0", "G", "2T", "-1", "99999999999G", "1.5G"] {
             assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("10"), Some(Duration::from_secs(10)));
+        assert_eq!(seconds("0.5"), Some(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "inf", "NaN", "1s"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
         }
     }
 

@@ -23,6 +23,14 @@ pub(super) const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 pub(super) const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
 /// `CUDA_ERROR_NOT_SUPPORTED`
 pub(super) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
+/// Most elements of an array that a program passes or has filled.
+const MOST_ELEMENTS: usize = 1 << 24;
+
+/// Refuses a number of elements that no program has: one that was never set, or a negative one.
+pub(super) fn believable(count: usize) -> Outcome<usize> {
+    if count <= MOST_ELEMENTS { Ok(count) } else { Err(INVALID_VALUE) }
+}
+
 /// `CUDA_ERROR_OUT_OF_MEMORY`
 pub(super) const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -265,7 +273,7 @@ impl<'call, T: Copy> In<'call, T> {
     ///
     /// 1. By the function's contract there are that many.
     pub(super) unsafe fn read_array(&self, count: usize) -> Outcome<Vec<T>> {
-        match (count, self.0.is_null()) {
+        match (believable(count)?, self.0.is_null()) {
             (0, _) => Ok(Vec::new()),
             (_, true) => Err(INVALID_VALUE),
             // SAFETY: not null, and below `count`, which is how many there are: the caller's duty 1.

@@ -77,7 +77,9 @@ fn describe(error: CUresult, name: &str) -> String {
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
             "the launch needs more registers or parameters than there are"
         }
-        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => "the kernel cannot end: its threads wait for each other",
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
+            "the kernel cannot end, as its threads wait for each other, or took longer than it may"
+        }
         CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => "the context or event was destroyed",
         CUresult::CUDA_ERROR_ASSERT => "an assertion in a kernel failed",
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {

@@ -53,6 +53,7 @@ fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uin
         return Err(INVALID_HANDLE);
     }
     if flags == 0 {
+        stream.wait_for_room();
         let _turn = stream.context.order.recording();
         signal.event.set(stream.mark()?);
         return Ok(());

@@ -34,6 +34,7 @@ impl FaultLatch {
             _ => "emulator's instance until it is reset",
         };
         super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this {place}"));
+        super::logs::tell(vec![format!("{code:?}: {fault}")]);
         lock(&self.reports).push(Arc::new(fault));
         self.latch(code);
     }
@@ -56,7 +57,7 @@ fn code(kind: FaultKind) -> CUresult {
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::UnsupportedInstruction => CUresult::CUDA_ERROR_NOT_SUPPORTED,
-        FaultKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        FaultKind::Deadlock | FaultKind::TimeLimit => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         FaultKind::InvalidCall => CUresult::CUDA_ERROR_INVALID_PC,
         FaultKind::InvalidSync => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
         FaultKind::OutOfResources => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,

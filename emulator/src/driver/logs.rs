@@ -1,11 +1,11 @@
-//! `cuLogs*`: a line for every call that answered an error, the last hundred of them.
+//! `cuLogs*`: a line for every call that answered an error and for every kernel that faulted, the last hundred of them.
 //!
 //! Relies on the program's callbacks: they may be called with their data from any thread until they are taken off, and by a thread that
 //! was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::without_provenance_mut;
@@ -56,6 +56,8 @@ static HANDLES: AtomicUsize = AtomicUsize::new(1);
 thread_local! {
     /// Whether this thread is in a callback: what goes wrong there is not logged, or it would never end.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Why the call that this thread is in answers an error, where there is more to say than its code does.
+    static REASON: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Forgets the lines and who listens.
@@ -64,39 +66,53 @@ pub(super) fn clear() {
     drop(log);
 }
 
-/// Notes that a function answered an error.
+/// The call that this thread is in answers an error because of this.
+#[cold]
+pub(super) fn because(reason: String) {
+    // A thread that ends has no place for it any more.
+    let _ = REASON.try_with(|kept| kept.replace(Some(reason)));
+}
+
+/// Notes that a function answered an error: why, if that is known, and what it was, in the words of driver 580.
 #[cold]
 pub(super) fn note(function: &str, code: CUresult) {
-    if code == CUresult::CUDA_ERROR_NOT_READY || INSIDE.get() {
+    let reason = REASON.try_with(RefCell::take).ok().flatten();
+    if code == CUresult::CUDA_ERROR_NOT_READY {
         return;
     }
-    let line = format!("[CUDA][E] {function}: {code:?}: {}", sentence(code));
-    let listeners = {
-        let mut log = lock(&LOG);
-        if log.lines.len() == KEPT {
-            log.lines.pop_front();
-        }
-        log.lines.push_back(line.clone());
-        log.next = log.next.wrapping_add(1);
-        log.listeners.clone()
-    };
+    let name = code.name().unwrap_or_default();
+    let answer = format!("Returning {} ({name}) from {function}: {}", code.0, sentence(code));
+    let lines = reason.into_iter().chain([answer]);
+    tell(lines.collect());
+}
+
+/// Writes lines to the log, one behind the other.
+#[cold]
+pub(super) fn tell(messages: Vec<String>) {
+    if INSIDE.get() {
+        return;
+    }
+    let lines: Vec<String> = messages.iter().map(|message| format!("[CUDA][E] {message}")).collect();
+    let listeners = lock(&LOG).add(&lines);
     INSIDE.set(true);
     // The program's code works for no instance.
     let _outside = slot::enter(slot::PROCESS);
-    let mut bytes = line.into_bytes();
-    let length = bytes.len();
-    bytes.push(0);
-    for listener in listeners {
-        // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head of
-        // this file says; the message ends with a NUL and outlives the call.
-        on_no_stream(|| unsafe {
-            (listener.callback)(
-                listener.data,
-                CUlogLevel::CU_LOG_LEVEL_ERROR,
-                bytes.as_mut_ptr().cast(),
-                length,
-            )
-        });
+    for line in lines {
+        let mut bytes = line.into_bytes();
+        let length = bytes.len();
+        bytes.push(0);
+        for listener in &listeners {
+            // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head
+            // of this file says; the message ends with a NUL and outlives the call.
+            on_no_stream(|| unsafe {
+                (listener.callback)(
+                    listener.data,
+                    CUlogLevel::CU_LOG_LEVEL_ERROR,
+                    bytes.as_mut_ptr().cast(),
+                    length,
+                )
+            });
+        }
     }
     INSIDE.set(false);
 }
@@ -106,10 +122,29 @@ impl Log {
         Log { lines: VecDeque::new(), next: 0, listeners: Vec::new() }
     }
 
-    /// The lines from that number on, as far as they are kept.
-    fn since(&self, from: Option<CUlogIterator>) -> String {
+    /// Adds lines; who has to hear of them.
+    fn add(&mut self, lines: &[String]) -> Vec<Listener> {
+        for line in lines {
+            if self.lines.len() == KEPT {
+                self.lines.pop_front();
+            }
+            self.lines.push_back(line.clone());
+            self.next = self.next.wrapping_add(1);
+        }
+        self.listeners.clone()
+    }
+
+    /// The lines from that number on, as far as they are kept; of those the last ones that have room, and one in any case.
+    fn since(&self, from: Option<CUlogIterator>, room: usize) -> String {
         let missed = from.map_or(u32::MAX, |from| self.next.wrapping_sub(from)) as usize;
-        let skipped = self.lines.len().saturating_sub(missed);
+        let mut bytes = 0;
+        let fits = |line: &&String| {
+            let first = bytes == 0;
+            bytes += line.len() + 1;
+            first || bytes <= room
+        };
+        let last = self.lines.iter().rev().take(missed).take_while(fits).count();
+        let skipped = self.lines.len() - last;
         self.lines.iter().skip(skipped).flat_map(|line| [line.as_str(), "\n"]).collect()
     }
 }
@@ -144,19 +179,19 @@ fn current(_: &Call, iterator: Out<CUlogIterator>, flags: c_uint) -> Outcome {
 }
 
 /// What comes after the iterator, which is moved to the end.
-fn taken(iterator: &Out<CUlogIterator>, flags: c_uint) -> Outcome<String> {
+fn taken(iterator: &Out<CUlogIterator>, flags: c_uint, room: usize) -> Outcome<String> {
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
     let log = lock(&LOG);
-    let text = log.since(iterator.get());
+    let text = log.since(iterator.get(), room);
     iterator.set(log.next);
     Ok(text)
 }
 
 fn dump_to_file(_: &Call, iterator: Out<CUlogIterator>, path: Text, flags: c_uint) -> Outcome {
     let path = path.name()?;
-    std::fs::write(path, taken(&iterator, flags)?).map_err(|_| INVALID_VALUE)
+    std::fs::write(path, taken(&iterator, flags, usize::MAX)?).map_err(|_| INVALID_VALUE)
 }
 
 fn dump_to_memory(
@@ -167,7 +202,7 @@ fn dump_to_memory(
     flags: c_uint,
 ) -> Outcome {
     let room = size.get().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
-    let text = taken(&iterator, flags)?;
+    let text = taken(&iterator, flags, room - 1)?;
     // SAFETY: 1: by the function's contract the buffer has `room` bytes.
     unsafe { buffer.write(text.as_bytes(), room) };
     size.set(text.len().min(room - 1));

@@ -41,6 +41,7 @@ mod unimplemented;
 mod work;
 
 pub use check::{forget_written, set_checks, take_findings};
+pub use config::set_time_limit;
 pub use default_stream::on_own_stream;
 #[doc(hidden)]
 pub use device::nvml::{NvmlDevice, nvml_devices};

@@ -114,9 +114,16 @@ impl Group {
     }
 
     fn deadlock(&self, lanes: &Lanes<'_>) -> Box<Fault> {
-        let warps =
-            self.blocks.iter().flat_map(|running| running.warps.iter().map(|warp| (&running.block, warp)));
-        report::deadlock(lanes.env, warps)
+        report::deadlock(lanes.env, self.warps())
+    }
+
+    /// The report of a kernel that runs for too long, which stands here.
+    pub(super) fn overdue(&self, lanes: &Lanes<'_>) -> Box<Fault> {
+        report::overdue(lanes.env, self.warps())
+    }
+
+    fn warps(&self) -> impl Iterator<Item = (&Block, &Warp)> {
+        self.blocks.iter().flat_map(|running| running.warps.iter().map(|warp| (&running.block, warp)))
     }
 }
 

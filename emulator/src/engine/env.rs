@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use super::exec::memory::Region;
 use super::kernel::Kernel;
@@ -26,8 +27,17 @@ pub(crate) struct Env<'e> {
     pub(crate) workspace: u64,
     /// Set when a worker met a fault and the others are to stop.
     pub(crate) stop: AtomicBool,
+    /// When it may run no longer, and the limit that says so.
+    pub(crate) deadline: Option<(Instant, Duration)>,
     /// Number of the launch, for `%gridid`.
     pub(crate) grid_id: u64,
+}
+
+impl Env<'_> {
+    /// Whether the launch has run for as long as it may.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.deadline.is_some_and(|(end, _)| Instant::now() >= end)
+    }
 }
 
 /// What the threads of one block share.

@@ -21,6 +21,8 @@ pub enum FaultKind {
     /// Every remaining thread waits for one that cannot arrive. A GPU would hang
     /// (`CUDA_ERROR_LAUNCH_TIMEOUT`).
     Deadlock,
+    /// The kernel ran for longer than it may (`CUDA_ERROR_LAUNCH_TIMEOUT`).
+    TimeLimit,
     /// Calls nested too deep for the stack (`CUDA_ERROR_LAUNCH_FAILED`).
     StackOverflow,
     /// An indirect call to something that is not a function with that signature

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use super::block::{Group, Turn};
 use super::env::Env;
@@ -11,7 +12,7 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
-use super::launch::{Launch, Stats};
+use super::launch::{Ends, Launch, Stats};
 use crate::memory::Memory;
 
 /// Bytes of the workspace of the grid barrier.
@@ -26,6 +27,17 @@ pub fn run(
     launch: &Launch,
     memory: &Memory,
     workers: usize,
+) -> Result<Stats, Box<Fault>> {
+    run_until(kernel, launch, memory, workers, Ends::default())
+}
+
+/// The same, for a launch that may be ended before its threads do so themselves.
+pub fn run_until(
+    kernel: &Arc<Kernel>,
+    launch: &Launch,
+    memory: &Memory,
+    workers: usize,
+    ends: Ends<'_>,
 ) -> Result<Stats, Box<Fault>> {
     static LAUNCHES: AtomicU64 = AtomicU64::new(1);
     let cluster = if launch.cluster == [1; 3] { kernel.cluster.unwrap_or([1; 3]) } else { launch.cluster };
@@ -51,11 +63,12 @@ pub fn run(
         params: Region { base: 0, len: bytes as u64, host: params.as_mut_ptr().cast(), private: false },
         workspace: workspace.address,
         stop: AtomicBool::new(false),
+        deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
     // The watch has to see all accesses, in one order.
     let races = memory.checker().is_some_and(|checker| checker.checks().races);
-    let work = Work::new(&env, if races { 1 } else { workers });
+    let work = Work::new(&env, if races { 1 } else { workers }, ends.unwanted);
     thread::scope(|scope| {
         for worker in 1..work.workers {
             let (work, env) = (&work, &env);
@@ -137,7 +150,7 @@ impl Drop for Workspace<'_> {
 }
 
 /// The groups of a grid and who runs them.
-struct Work {
+struct Work<'w> {
     workers: usize,
     groups: u64,
     next: AtomicU64,
@@ -147,10 +160,12 @@ struct Work {
     instructions: AtomicU64,
     /// The fault of the group that comes first in the grid, with its number.
     fault: Mutex<Option<(u64, Box<Fault>)>>,
+    /// Set by who does not want the launch any more.
+    unwanted: Option<&'w AtomicBool>,
 }
 
-impl Work {
-    fn new(env: &Env<'_>, workers: usize) -> Work {
+impl Work<'_> {
+    fn new<'w>(env: &Env<'_>, workers: usize, unwanted: Option<&'w AtomicBool>) -> Work<'w> {
         let extents = env.launch.grid.iter().zip(&env.cluster);
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;
@@ -164,6 +179,7 @@ impl Work {
             cooperative: env.launch.cooperative,
             instructions: AtomicU64::new(0),
             fault: Mutex::new(None),
+            unwanted,
         }
     }
 
@@ -178,7 +194,7 @@ impl Work {
                 running.push_back((index, start(&mut spare, env, index)));
             }
         }
-        while !env.stop.load(Relaxed) {
+        while !env.stop.load(Relaxed) && !self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed)) {
             if running.is_empty() && !self.take(&mut running, &mut spare, env) {
                 break;
             }
@@ -189,6 +205,10 @@ impl Work {
                         watch.left(index);
                     }
                     spare.push(group);
+                }
+                Turn::Yielded if env.is_overdue() => {
+                    self.report(index, group.overdue(&lanes));
+                    env.stop.store(true, Relaxed);
                 }
                 Turn::Yielded => {
                     // It may wait for a group that has not started, or that another worker runs.

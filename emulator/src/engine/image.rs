@@ -94,6 +94,8 @@ pub enum LoadFailureKind {
     Target,
     /// The text breaks the grammar, or names an instruction that PTX does not have.
     Syntax,
+    /// An instruction or a declaration that does not assemble: names, types, numbers of operands, limits.
+    Invalid,
     /// A name that nothing defines.
     Unresolved,
     /// A name defined twice.

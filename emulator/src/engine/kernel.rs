@@ -34,7 +34,7 @@ pub struct Kernel {
     pub ptx_version: u32,
     /// Architecture number of `.target`: 90 for `sm_90a`.
     pub target: u32,
-    /// 32-bit registers that a thread needs: the most that are live at once, and at most 255.
+    /// An estimate of the 32-bit registers that a thread needs: the most that are live at once, and at most 255.
     pub registers: u32,
     /// Bytes of `.const` variables in its module.
     pub const_bytes: u64,
@@ -42,6 +42,8 @@ pub struct Kernel {
     pub(super) shared_start: u32,
     /// Where dynamic shared memory starts.
     pub(super) dynamic_start: u32,
+    /// Whether it has a dynamic array in shared memory.
+    pub(super) dynamic: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
     /// What is known of the watched instructions, by site; empty if nothing is watched.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
@@ -67,6 +69,15 @@ impl Default for Launch {
             printer: Printer::default(),
         }
     }
+}
+
+/// What ends a launch before its threads do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ends<'e> {
+    /// It may run for so long; then it is a fault.
+    pub limit: Option<Duration>,
+    /// Nobody wants it any more once this is set: it ends as it stands, and that is no fault.
+    pub unwanted: Option<&'e AtomicBool>,
 }
 
 /// What a finished launch did.

@@ -28,15 +28,16 @@ mod program;
 mod report;
 mod special;
 mod table;
+mod valid;
 mod warp;
 mod warp_op;
 mod watch;
 mod windows;
 
 pub use fault::{Fault, FaultKind};
-pub use grid::run;
+pub use grid::{run, run_until};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
-pub use launch::{Launch, Printer, Stats};
+pub use launch::{Ends, Launch, Printer, Stats};
 pub use program::Program;
 pub use table::{InstructionForm, instruction_forms};

@@ -102,6 +102,12 @@ impl Profile {
                 access(counts, lanes.env, &sources);
                 access(counts, lanes.env, &targets);
             },
+            What::LoadRows(addressing) | What::StoreRows(addressing) => {
+                lanes.set_mask(on & addressing);
+                // SAFETY: 1: as above.
+                let touches = unsafe { touches(lanes, inst, &note) };
+                access(counts, lanes.env, &touches);
+            }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
                 // SAFETY: 1: as above.
                 let touches = unsafe { touches(lanes, inst, &note) };

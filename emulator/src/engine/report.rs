@@ -1,5 +1,7 @@
 //! Turns what the interpreter knows into a [`Fault`].
 
+use std::time::Duration;
+
 use super::code::{Code, Control, Origin};
 use super::env::{Block, Env};
 use super::exec::lanes::{Trouble, WarpState};
@@ -48,6 +50,26 @@ fn source(env: &Env<'_>, origin: Origin) -> Option<(String, u32)> {
 
 /// The report of a group in which every thread waits.
 pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
+    standing(env, warps, FaultKind::Deadlock, "deadlock: every thread that is left waits")
+}
+
+/// The report of a group whose turn it was when the kernel's time was over.
+pub(super) fn overdue<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
+    let limit = env.deadline.map_or_else(Duration::default, |(_, limit)| limit);
+    let message = format!(
+        "the kernel ran for longer than {} s, the limit that was set for kernels on the emulator",
+        limit.as_secs_f64()
+    );
+    standing(env, warps, FaultKind::TimeLimit, &message)
+}
+
+/// A report that says where the threads of a group stand.
+fn standing<'w>(
+    env: &Env<'_>,
+    warps: impl Iterator<Item = (&'w Block, &'w Warp)>,
+    kind: FaultKind,
+    what: &str,
+) -> Box<Fault> {
     let mut lines = Vec::new();
     let mut first = None;
     let mut more = 0;
@@ -69,14 +91,14 @@ pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block
     }
     let (block, thread, origin) = first.unwrap_or_default();
     Box::new(Fault {
-        kind: FaultKind::Deadlock,
+        kind,
         kernel: env.kernel.name.clone(),
         block,
         thread,
         address: None,
         ptx_line: origin.line,
         source: source(env, origin),
-        message: format!("deadlock: every thread that is left waits; {}", lines.join("; ")),
+        message: format!("{what}; {}", lines.join("; ")),
     })
 }
 

@@ -1,7 +1,6 @@
 //! Bytes of the host's heap that stand for memory of the device.
 #![allow(unsafe_code)]
-// Relies on: `start` comes from `alloc_zeroed` with `layout` and is freed once, in `drop`; the bytes are only touched
-// through `access`.
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout` and are given back once; the bytes are only touched through `access`.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -14,37 +13,72 @@ use super::shared::SharedBytes;
 #[cfg(target_os = "linux")]
 use std::os::fd::{OwnedFd, RawFd};
 
-/// Zeroed bytes, given back when dropped.
-#[derive(Debug)]
-pub(super) struct HostBytes {
-    start: NonNull<u8>,
+/// Zeroed bytes that the system gives when they are used: a large block costs nothing before.
+///
+/// The standard library clears what it aligns by more than an allocator does by itself. So this asks for no alignment, and for so much
+/// more that an aligned start is inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// What the allocator gave.
+    given: NonNull<u8>,
     layout: Layout,
+    start: NonNull<u8>,
 }
 
-// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; whoever drops them last frees them, on any thread.
-unsafe impl Send for HostBytes {}
-// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
-unsafe impl Sync for HostBytes {}
+// SAFETY: a block is an address; whoever uses the bytes does so through `memory::access`, or is the program.
+unsafe impl Send for Block {}
+// SAFETY: a shared reference gives the address alone.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// `len` bytes, at least one, that start at a multiple of `alignment`; `None` if the host has none left.
+    pub fn new(len: u64, alignment: u64) -> Option<Block> {
+        let (len, alignment) = (usize::try_from(len).ok()?.max(1), usize::try_from(alignment).ok()?.max(1));
+        let layout = Layout::from_size_align(len.checked_add(alignment - 1)?, 1).ok()?;
+        // SAFETY: the layout's size is not zero.
+        let given = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let behind = given.addr().get().wrapping_neg() & (alignment - 1);
+        // SAFETY: `behind` is below `alignment`, a power of two, and so inside the block, with `len` bytes behind it.
+        let start = unsafe { given.add(behind) };
+        Some(Block { given, layout, start })
+    }
+
+    /// The first byte.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Gives the bytes back.
+    ///
+    /// # Safety
+    ///
+    /// 1. This is called once for all copies of a block, and nobody uses the bytes any more.
+    pub unsafe fn give_back(self) {
+        // SAFETY: allocated with this layout in `new`; once, by duty 1.
+        unsafe { dealloc(self.given.as_ptr(), self.layout) }
+    }
+}
+
+/// A block, given back when dropped.
+#[derive(Debug)]
+pub(super) struct HostBytes(Block);
 
 impl HostBytes {
     /// `len` bytes, at least one; `None` if the host has none left.
     pub(super) fn new(len: u64, alignment: u64) -> Option<HostBytes> {
-        let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), alignment as usize).ok()?;
-        // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(HostBytes { start, layout })
+        Block::new(len, alignment).map(HostBytes)
     }
 
     /// The first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
-        self.start
+        self.0.start()
     }
 }
 
 impl Drop for HostBytes {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`, freed only here.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        // SAFETY: 1: the block is this one's alone, and who borrowed its bytes borrowed this.
+        unsafe { self.0.give_back() }
     }
 }
 

@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use allocation::{Allocation, Rights};
-pub use bytes::Physical;
+pub use bytes::{Block, Physical};
 pub use snapshot::Snapshot;
 pub use written::Written;
 

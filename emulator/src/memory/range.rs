@@ -94,6 +94,16 @@ impl Memory {
         Ok(())
     }
 
+    /// Marks these bytes as written, though nobody has touched them since they were allocated: they are zero.
+    pub fn count_as_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
+        for piece in self.pieces(address, bytes)?.as_slice() {
+            if let Some(written) = piece.allocation.written() {
+                written.mark(piece.offset, piece.bytes);
+            }
+        }
+        Ok(())
+    }
+
     /// Marks these bytes as uninitialised, though they keep their contents: a kernel that reads them is reported.
     pub fn forget_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
         for piece in self.pieces(address, bytes)?.as_slice() {

@@ -57,6 +57,15 @@ pub fn sub<R: Rounding>(a: u64, b: u64) -> u64 {
     finish(f64::from_bits(a) - f64::from_bits(b), b, a, b)
 }
 
+/// The same with the operands the other way round for what is kept of two NaN: `-b + a`.
+#[inline(always)]
+pub fn sub_reversed<R: Rounding>(a: u64, b: u64) -> u64 {
+    if R::MODE != Mode::Nearest && is_finite2(a, b) {
+        return add_directed(a, b ^ SIGN, R::MODE);
+    }
+    finish(f64::from_bits(a) - f64::from_bits(b), a, b, a)
+}
+
 /// `mul{.rnd}.f64`
 #[inline(always)]
 pub fn mul<R: Rounding>(a: u64, b: u64) -> u64 {

@@ -278,9 +278,9 @@ fn what_wraps_to_where_nothing_is_faults_there() {
         ("mov.u32 %r1, 0xfffffff8; ld.local.u64 %rd1, [%r1];", "local address 0xfffffff8"),
         ("mov.u32 %r1, 0xfffffff8; st.local.u32 [%r1+16], 1;", "local address 0x8"),
         ("mov.u32 %r1, 0xfffffffc; ld.param.u32 %r2, [%r1];", "parameter address 0xfffffffc"),
-        // Generic and global addresses have 64 bits, whatever the register has.
-        ("mov.u32 %r1, 0xfffffff8; ld.u32 %r2, [%r1+8];", "0x100000000"),
-        ("mov.u32 %r1, 0xfffffff8; ld.global.u32 %r2, [%r1+8];", "0x100000000"),
+        // Generic and global addresses have 64 bits.
+        ("mov.u64 %rd1, 0xfffffff8; ld.u32 %r2, [%rd1+8];", "0x100000000"),
+        ("mov.u64 %rd1, 0xfffffff8; ld.global.u32 %r2, [%rd1+8];", "0x100000000"),
     ] {
         let text = snippet(&format!(".shared .align 16 .b8 s[64]; .local .align 8 .b8 l[16]; {body}"));
         for threads in [64, 1] {

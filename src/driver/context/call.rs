@@ -7,7 +7,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{despite_captures, outside_captures};
 use crate::driver::host_call;
-use crate::error::{DriverError, Error, ErrorKind, Forked, call_hint};
+use crate::error::{DriverError, Error, ErrorKind, Forked, call_hint, log};
 use crate::trace;
 
 impl CudaContext {
@@ -162,7 +162,7 @@ impl ContextInner {
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = std::process::id();
         if code.is_sticky() {
-            let error = self.fault.raise(code, call);
+            let error = self.fault.raise(&self.driver, code, call);
             host_call::reclaim(std::ptr::from_ref(self).addr());
             error
         } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
@@ -173,7 +173,9 @@ impl ContextInner {
             ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
         } else {
             let hint = call_hint(code, call, Some(self.driver_version));
-            ErrorKind::Driver(DriverError { call, code, asked, hint }).into()
+            let unsupported = code == CUresult::CUDA_ERROR_NOT_SUPPORTED;
+            let log = unsupported.then(|| log::of_call(&self.driver, call)).flatten();
+            ErrorKind::Driver(DriverError { call, code, asked, log, hint }).into()
         }
     }
 }

@@ -197,6 +197,9 @@ impl CudaFunction {
 
     /// Registers per thread.
     ///
+    /// The emulator compiles nothing: its number is an estimate, the 32-bit values that are needed at once, which may differ from the count
+    /// of a GPU's compiler by a few. So may what follows from it: occupancy, and whether a large block fits.
+    ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// ```

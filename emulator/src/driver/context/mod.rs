@@ -34,6 +34,8 @@ pub(super) struct Context {
     pub(super) primary: bool,
     flags: AtomicU32,
     alive: AtomicBool,
+    /// Whether the program has reset it: its kernels end as they stand.
+    pub(super) reset: AtomicBool,
     /// The queues of its streams.
     pub(super) order: Arc<Order>,
     pub(super) settings: Mutex<Settings>,
@@ -100,6 +102,7 @@ impl Context {
             primary: false,
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
+            reset: AtomicBool::new(false),
             order: Arc::default(),
             settings: Mutex::new(settings),
         }

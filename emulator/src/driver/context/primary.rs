@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::{CUcontext, CUdevice, CUresult};
 use std::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{CONTEXTS, Context, checked_flags};
@@ -99,7 +100,12 @@ pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
 
 fn reset(call: &Call, device: CUdevice) -> Outcome {
     let state = call.state()?;
-    Primary::of(device)?.end(state);
+    let mut primary = Primary::of(device)?;
+    // Whoever resets does not wait for kernels that may never end.
+    if let Some(context) = &primary.active {
+        context.reset.store(true, Ordering::Relaxed);
+    }
+    primary.end(state);
     Ok(())
 }
 
@@ -116,7 +122,7 @@ fn set_flags(_: &Call, device: CUdevice, flags: c_uint) -> Outcome {
     let mut primary = Primary::of(device)?;
     primary.flags = checked_flags(flags).map_err(|_| INVALID_VALUE)?;
     if let Some(context) = &primary.active {
-        context.flags.store(flags, std::sync::atomic::Ordering::Relaxed);
+        context.flags.store(flags, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::context::{Context, checked_banks, checked_cache};
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Handles, to_c};
 use super::module::Shape;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
+use super::{logs, report};
 use crate::engine::Kernel;
 use attributes::Settings;
 
@@ -39,6 +40,8 @@ pub(super) struct Function {
     name: CString,
     settings: Mutex<Settings>,
     loaded: AtomicBool,
+    /// Whether it was said what the kernel needs and is not there.
+    told: AtomicBool,
 }
 
 /// All functions that were looked up.
@@ -62,7 +65,25 @@ impl Function {
             settings: Mutex::new(Settings::of(&kernel, &shape)),
             kernel,
             loaded: AtomicBool::new(false),
+            told: AtomicBool::new(false),
         }
+    }
+
+    /// Refuses a kernel that needs what the emulator does not have. Nothing is launched, and the first time it is also said on
+    /// standard error.
+    pub(super) fn is_complete(&self) -> Outcome {
+        let Some((line, reason)) = self.kernel.unsupported().next() else { return Ok(()) };
+        let name = &self.kernel.name;
+        let more = match self.kernel.unsupported().count() {
+            1 => String::new(),
+            count => format!(" ({} more lines like it)", count - 1),
+        };
+        let reason = format!("kernel `{name}`, PTX line {line}: {reason}{more}");
+        if !self.told.swap(true, Ordering::Relaxed) {
+            report::line(format_args!("{reason}; it was not launched"));
+        }
+        logs::because(reason);
+        Err(NOT_SUPPORTED)
     }
 
     /// From now on it counts as loaded; true the first time.

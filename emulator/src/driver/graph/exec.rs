@@ -177,6 +177,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let state = call.state()?;
     // Driver 580 makes no node of it: that is for `cuGraphAddChildGraphNode`.
     stream.outside()?;
+    stream.wait_for_room();
     let mut inner = exec.inner();
     inner.plan.check()?;
     let plan = Arc::clone(&inner.plan);

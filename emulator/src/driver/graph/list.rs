@@ -1,6 +1,6 @@
 //! How functions answer with lists of handles.
 
-use crate::driver::entry::{INVALID_VALUE, Out, Outcome};
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, believable};
 
 /// Answers with a list as all these functions do: for a null array with its length; else it fills the array of `count`
 /// elements, with nulls behind the last one, and tells how many there are.
@@ -11,6 +11,7 @@ pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut
         count.set(all.len());
         return Ok(());
     }
+    believable(room)?;
     let filled: Vec<*mut T> =
         all.iter().copied().chain(std::iter::repeat(std::ptr::null_mut())).take(room).collect();
     // SAFETY: 1: by the function's contract the array has `room` elements, as many as `filled` has at most; it is not null.

@@ -40,6 +40,7 @@ pub struct InstanceOptions {
     memory: Option<u64>,
     workers: Option<usize>,
     checks: Option<Checks>,
+    time_limit: Option<Duration>,
     version: u32,
     patience: Duration,
 }
@@ -51,6 +52,7 @@ impl Default for InstanceOptions {
             memory: None,
             workers: None,
             checks: None,
+            time_limit: None,
             version: NEWEST_VERSION,
             patience: Duration::from_secs(60),
         }
@@ -84,6 +86,12 @@ impl InstanceOptions {
     /// What kernels are checked for besides faults; [`Instance::take_findings`] has what was found.
     pub fn checks(mut self, checks: Checks) -> InstanceOptions {
         self.checks = Some(checks);
+        self
+    }
+
+    /// How long a kernel may run. One that runs for longer is stopped: it has faulted with `CUDA_ERROR_LAUNCH_TIMEOUT`.
+    pub fn time_limit(mut self, limit: Duration) -> InstanceOptions {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -126,6 +134,7 @@ impl InstanceOptions {
             workers: self.workers.unwrap_or(environment.workers),
             checks: self.checks.unwrap_or(environment.checks),
             prints: self.checks.is_none(),
+            time_limit: self.time_limit.or(environment.time_limit),
             version: self.version as c_int,
             ..environment
         }

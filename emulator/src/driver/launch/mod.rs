@@ -121,6 +121,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked
     stream.is_recording()?;
     let events = std::mem::take(&mut asked.request.events);
     let kernel = Work::Kernel(prepare(function, &mut asked)?);
+    stream.wait_for_room();
     let _turn = (!events.is_empty()).then(|| stream.context.order.recording());
     let point = stream.give(call, kernel, Pace::Queued)?;
     events.iter().for_each(|event| event.set(point.clone()));
@@ -147,6 +148,7 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
     }
+    function.is_complete()?;
     function.mark_loaded();
     let launch = Launch {
         grid,

@@ -5,17 +5,16 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
-use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use crate::driver::context::synchronize_all;
-use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
-use crate::memory::Memory;
+use crate::memory::{Block, Memory};
 
 entries! {
     cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) = allocate;
@@ -41,12 +40,12 @@ pub(in crate::driver) struct Range {
     context: u64,
     pub(super) owner: usize,
     pub(super) id: u64,
-    /// How it was allocated; `None` if it is registered.
-    layout: Option<Layout>,
+    /// Its bytes; `None` if it is registered, and the program's own.
+    block: Option<Block>,
 }
 
 /// Alignment of allocations: a page.
-const PAGE: usize = 4096;
+const PAGE: u64 = 4096;
 /// `CU_MEMHOSTALLOC_DEVICEMAP`: told for every range, as driver 580 does.
 const DEVICEMAP: c_uint = 2;
 
@@ -76,7 +75,7 @@ impl Pinned {
     /// Takes out the range that starts at `address`, if it is of the wanted kind.
     fn take(&self, address: usize, allocated: bool) -> Option<Range> {
         let mut ranges = lock(&self.0);
-        ranges.get(&address).filter(|range| range.layout.is_some() == allocated)?;
+        ranges.get(&address).filter(|range| range.block.is_some() == allocated)?;
         ranges.remove(&address)
     }
 
@@ -85,7 +84,7 @@ impl Pinned {
         lock(&self.0).retain(|address, range| {
             if range.context == context {
                 memory.leave(*address as u64);
-                lock(&LEFT).extend(range.layout.map(|layout| (*address, layout)));
+                lock(&LEFT).extend(range.block);
             }
             range.context != context
         });
@@ -93,24 +92,24 @@ impl Pinned {
 }
 
 /// Allocations of contexts that are gone, for as long as the instance is there.
-static LEFT: PerSlot<Mutex<Vec<(usize, Layout)>>> = per_slot!(Mutex::new(Vec::new()));
+static LEFT: PerSlot<Mutex<Vec<Block>>> = per_slot!(Mutex::new(Vec::new()));
 
 /// Forgets all pinned memory. The bytes of allocations stay.
 pub(super) fn clear(state: &State) {
     let ranges = std::mem::take(&mut *lock(&PINNED.0));
     for (address, range) in ranges {
         state.memory.leave(address as u64);
-        lock(&LEFT).extend(range.layout.map(|layout| (address, layout)));
+        lock(&LEFT).extend(range.block);
     }
 }
 
 /// Gives back the bytes of allocations that are forgotten: with its instance a program loses all that it had from it.
 pub(super) fn end_left() {
     let left = std::mem::take(&mut *lock(&LEFT));
-    for (address, layout) in left {
-        // SAFETY: `allocate` got it with this layout and exposed it; its entry, which is gone, was the only way here. No work is left
-        // that could use it, and a program may use what an instance gave it only as long as that exists.
-        unsafe { dealloc(with_exposed_provenance_mut(address), layout) };
+    for block in left {
+        // SAFETY: 1: its entry, which is gone, was the only way here. No work is left that could use it, and a program may use what an
+        // instance gave it only as long as that exists.
+        unsafe { block.give_back() };
     }
 }
 
@@ -134,12 +133,8 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         place.set(std::ptr::null_mut());
         return Ok(());
     }
-    let layout = Layout::from_size_align(bytes, PAGE).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-    // SAFETY: the size is not zero.
-    let memory = unsafe { alloc_zeroed(layout) };
-    if memory.is_null() {
-        return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-    }
+    let block = Block::new(bytes as u64, PAGE).ok_or(OUT_OF_MEMORY)?;
+    let memory = block.start().as_ptr();
     let state = call.state()?;
     let range = Range {
         bytes,
@@ -147,7 +142,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         context: context.id,
         owner: context.handle,
         id: state.id(),
-        layout: Some(layout),
+        block: Some(block),
     };
     // SAFETY: 1: it was just allocated, and is given back by `free` alone, which waits for all work given before.
     unsafe { enter(state, memory, range) };
@@ -179,10 +174,10 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     let range = PINNED.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
     synchronize_all();
     state.memory.leave(pointer.addr() as u64);
-    if let Some(layout) = range.layout {
-        // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here. Work given before is done; by the
-        // function's contract none is given that uses it now.
-        unsafe { dealloc(pointer.cast(), layout) };
+    if let Some(block) = range.block {
+        // SAFETY: 1: its entry, which is gone, was the only way here. Work given before is done; by the function's contract none is given
+        // that uses it now.
+        unsafe { block.give_back() };
     }
     Ok(())
 }
@@ -193,7 +188,7 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
-    if PINNED.find(pointer.addr(), 1).is_some_and(|(_, range)| range.layout.is_some()) {
+    if PINNED.find(pointer.addr(), 1).is_some_and(|(_, range)| range.block.is_some()) {
         // The driver's own allocation: so answered driver 580.
         return Err(INVALID_VALUE);
     }
@@ -201,7 +196,7 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
     let range =
-        Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
+        Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), block: None };
     // SAFETY: 1: by the function's contract it is valid until it is unregistered, which waits for all work given before.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())

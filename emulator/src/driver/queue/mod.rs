@@ -58,6 +58,8 @@ pub(super) struct Queue {
     last: Mutex<Arc<Completion>>,
     tasks: Mutex<Tasks>,
     ready: Condvar,
+    /// A piece of work was taken out.
+    room: Condvar,
     retired: AtomicBool,
 }
 
@@ -114,6 +116,7 @@ impl Queue {
             last: Mutex::new(Completion::past()),
             tasks: Mutex::new(Tasks { left: VecDeque::new(), worker: false, hurries: false }),
             ready: Condvar::new(),
+            room: Condvar::new(),
             retired: AtomicBool::new(false),
         })
     }

@@ -42,6 +42,9 @@ pub(super) struct Tasks {
     pub(super) hurries: bool,
 }
 
+/// Pieces of work that wait in a queue. Who gives it more waits until there is room, as a driver's caller does.
+const MOST_WAITING: usize = 1024;
+
 /// How long a queue's thread waits for more work before it ends.
 const LINGER: Duration = Duration::from_millis(50);
 
@@ -113,6 +116,14 @@ impl Queue {
         Ok(done)
     }
 
+    /// Waits while the queue is full: before it is given something, and with no lock held that work, or who else gives some, could need.
+    pub(in crate::driver) fn wait_for_room(&self) {
+        let mut tasks = lock(&self.tasks);
+        while tasks.left.len() >= MOST_WAITING {
+            tasks = self.room.wait(tasks).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     fn push(self: &Arc<Self>, task: Task) -> Outcome {
         let mut tasks = lock(&self.tasks);
         if !tasks.worker {
@@ -144,6 +155,9 @@ impl Queue {
         let mut waited = false;
         loop {
             if let Some(task) = tasks.left.pop_front() {
+                if tasks.left.len() < MOST_WAITING {
+                    self.room.notify_all();
+                }
                 return Some(task);
             }
             if waited || tasks.hurries {

@@ -27,6 +27,11 @@ pub(in crate::driver) enum Pace {
 }
 
 impl Stream {
+    /// Waits while more is given to it than a driver takes. For calls that hold a lock when they give it more.
+    pub(in crate::driver) fn wait_for_room(&self) {
+        self.queue.wait_for_room();
+    }
+
     /// Gives work to the stream, after all that was given to it before. Tells where in the order it is.
     pub(in crate::driver) fn give(self: &Arc<Self>, call: &Call, work: Work, pace: Pace) -> Outcome<Point> {
         let state = call.state()?;
@@ -35,6 +40,7 @@ impl Stream {
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
         work.check_stream()?;
+        self.wait_for_room();
         let turn = Turn { state: state.clone(), stream: self.handle, caller: Some(call.name), points: None };
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
@@ -57,6 +63,7 @@ impl Stream {
         job: Job,
     ) -> Outcome<Arc<Completion>> {
         self.outside()?;
+        self.wait_for_room();
         self.queue.submit(after, job)
     }
 
@@ -66,6 +73,7 @@ impl Stream {
         run: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
     ) -> Outcome {
         self.outside()?;
+        self.wait_for_room();
         self.queue.submit_small(run).map(|_| ())
     }
 
@@ -97,7 +105,10 @@ impl Stream {
             (Some(recorder), None) => Err(fail(&*recorder, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION)),
             (None, Some(event)) => self.join(event),
             (None, None) => match recorded.filter(|recorded| !recorded.is_done()) {
-                Some(recorded) => self.queue.submit(Some(recorded), Job::Point).map(|_| ()),
+                Some(recorded) => {
+                    self.wait_for_room();
+                    self.queue.submit(Some(recorded), Job::Point).map(|_| ())
+                }
                 None => Ok(()),
             },
         }

@@ -7,7 +7,7 @@ use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
-use crate::engine::{self, Fault, Launch};
+use crate::engine::{self, Ends, Fault, Launch};
 
 /// A launch that was checked, with all that the program gave.
 #[derive(Clone)]
@@ -64,7 +64,8 @@ impl KernelCall {
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
         let Kept { function, launch, .. } = &*self.0;
         let memory = function.context.memory.with_peers(function.context.peer_devices());
-        engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())
+        let ends = Ends { limit: state.config.time_limit, unwanted: Some(&function.context.reset) };
+        engine::run_until(&function.kernel, launch, &memory, state.config.workers, ends).map(|_| ())
     }
 
     /// The function.

@@ -6,6 +6,7 @@ use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::operand::Class;
 use super::super::image::Image;
 use super::MOST_LOCAL;
+use super::births::Births;
 use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Refusal, Register};
 use super::finish;
@@ -43,6 +44,8 @@ pub(crate) struct Body<'a> {
     pub(super) register_returns: Vec<(Register, u32)>,
     /// The carry flag `CC.CF`.
     pub(super) carry: Option<Register>,
+    /// Where registers got their values.
+    pub(super) births: Births,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
 }
@@ -74,6 +77,7 @@ pub(super) fn decode<'a>(
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
+        births: Births::default(),
         reserved: false,
     };
     if let Err(Refusal(message)) = body.function(reached) {
@@ -214,6 +218,7 @@ impl<'a> Body<'a> {
                     self.drafts.truncate(start);
                     self.refuse_guarded(instruction, &message);
                 }
+                self.note_copy(instruction);
             }
             Statement::Targets(_) | Statement::CallPrototype { .. } => {}
             _ => return Err(Refusal::new("a kind of statement that the emulator does not have")),
@@ -278,6 +283,8 @@ impl<'a> Body<'a> {
     /// Appends an instruction.
     pub(super) fn push(&mut self, mut draft: Draft) {
         draft.origin = self.origin;
+        let number = self.drafts.len() as u32;
+        draft.written().for_each(|register| self.births.note(register, number));
         self.drafts.push(draft);
     }
 

@@ -62,6 +62,14 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
+    /// Whether the value of operand `first` comes after that of `second` in the order that ptxas makes.
+    pub(crate) fn comes_after(&self, first: usize, second: usize) -> bool {
+        match (self.operands().get(first), self.operands().get(second)) {
+            (Some(first), Some(second)) => self.body.comes_after(first, second),
+            _ => false,
+        }
+    }
+
     /// Appends an instruction under the guard of the text.
     pub(crate) fn push(&mut self, mut draft: Draft) {
         draft.guard = self.guard;
@@ -107,7 +115,7 @@ impl<'b, 'a> Builder<'b, 'a> {
     pub(crate) fn lane_operands(
         &mut self,
         lane: Lane,
-        texts: &'a [Text<'a>],
+        texts: &[Text<'a>],
     ) -> Result<(Vec<Operand>, Vec<Operand>), Refusal> {
         let mut flat: Vec<&Text<'a>> = Vec::with_capacity(texts.len() + 1);
         for text in texts {

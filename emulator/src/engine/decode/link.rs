@@ -31,6 +31,8 @@ pub(super) struct Link<'a> {
     end: u32,
     /// Largest alignment of a dynamic array.
     dynamic_align: u32,
+    /// Whether there is a dynamic array.
+    pub(super) dynamic: bool,
     /// What does not fit.
     pub(super) error: Option<String>,
 }
@@ -133,6 +135,7 @@ impl<'a> Link<'a> {
     fn place(&mut self, variable: &SharedVariable) -> u32 {
         if variable.dynamic {
             self.dynamic_align = self.dynamic_align.max(variable.align);
+            self.dynamic = true;
             return 0;
         }
         let start = self.end.checked_next_multiple_of(variable.align.max(1));

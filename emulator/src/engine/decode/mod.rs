@@ -1,5 +1,6 @@
 //! From the text of a kernel to instructions that run.
 
+mod births;
 mod body;
 pub(super) mod builder;
 pub(super) mod draft;
@@ -56,6 +57,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
+        dynamic: link.dynamic,
         sites: sites.count,
         watched: sites.watched(),
         functions: link.functions,

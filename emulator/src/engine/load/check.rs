@@ -7,15 +7,18 @@ use super::{failure, refused};
 use crate::engine::code::Extern;
 use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
 use crate::engine::table;
+use crate::engine::valid::Check;
 
 /// Functions of the device runtime that the engine lacks: a call of one stops the kernel that reaches it.
 const MISSING: &[&str] = &["malloc", "free"];
 
 /// Checks every function that has a body.
 pub(super) fn functions(module: &Module<'_>, image: &Image) -> Result<(), LoadFailure> {
+    let mut check = Check::new(module)?;
     for function in module.functions.iter().filter(|f| f.body.is_some()) {
         let statements = function.statements().map_err(|error| refused(&error))?;
         block(&statements, image)?;
+        check.function(function, &statements)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod check;
 mod initial;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cuda_ptx::{Function, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
@@ -128,14 +129,20 @@ fn collect_shared(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFail
 
 /// Notes where the variables lie that the module does not define and the caller has.
 fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut Image) {
-    let defined =
-        |name: &str| module.variables.iter().any(|v| v.name == name && v.linkage != Linkage::Extern);
-    let elsewhere = |v: &&Variable<'_>| v.space == Space::Global && !defined(v.name);
+    // Of two addresses for one name the first counts.
+    let known: HashMap<&str, u64> =
+        symbols.iter().rev().map(|(name, address)| (name.as_str(), *address)).collect();
+    if known.is_empty() {
+        return;
+    }
+    let defined = module.variables.iter().filter(|v| v.linkage != Linkage::Extern);
+    let defined: HashSet<&str> = defined.map(|v| v.name).collect();
+    let elsewhere = |v: &&Variable<'_>| v.space == Space::Global && !defined.contains(v.name);
     for variable in module.variables.iter().filter(elsewhere) {
-        if let Some((name, address)) = symbols.iter().find(|(name, _)| name == variable.name) {
+        if let Some(address) = known.get(variable.name) {
             let (address, bytes, ty) = (*address, variable.size(), variable.ty);
             let global = Global { address, bytes, constant: false, ty, owned: false };
-            image.globals.insert(name.clone(), global);
+            image.globals.insert(variable.name.to_owned(), global);
         }
     }
 }
@@ -192,7 +199,8 @@ fn initialise(
 ) -> Result<(), LoadFailure> {
     let at = |message: String| failure(LoadFailureKind::Syntax, variable.line, message);
     let Some(init) = &variable.init else {
-        return memory.fill(address, &[0], variable.size()).map_err(|error| at(error.to_string()));
+        // It was just allocated, and is zero.
+        return memory.count_as_written(address, variable.size()).map_err(|error| at(error.to_string()));
     };
     if variable.size() > LARGEST_INITIALISED {
         return Err(at(format!("initialised variable `{}` is too large", variable.name)));

@@ -30,11 +30,17 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
     build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
-    pick("add[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::add::<R>)))),
-    pick("sub[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::sub::<R>)))),
-    pick("mul[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::mul::<R>)))),
-    pick("fma.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane3(fp64::fma::<R>)))),
-    pick("mad[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane3(fp64::fma::<R>)))),
+    build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(fp64::add::<R>)))),
+    build("sub[.{rn|rz|rm|rp}].f64", |builder, form| {
+        let lane = match builder.comes_after(1, 2) {
+            false => rounding!(form, R => lane2(fp64::sub::<R>)),
+            true => rounding!(form, R => lane2(fp64::sub_reversed::<R>)),
+        };
+        builder.lane_in_order(lane)
+    }),
+    build("mul[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(fp64::mul::<R>)))),
+    build("fma.{rn|rz|rm|rp}.f64", |b, f| in_order(b, rounding!(f, R => lane3(fp64::fma::<R>)))),
+    build("mad[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane3(fp64::fma::<R>)))),
     pick("div.{rn|rz|rm|rp}[.ftz].f32", |f| {
         Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32::div::<R, FTZ>))))
     }),
@@ -79,8 +85,8 @@ pub(super) const ROWS: &[Row] = &[
             lane2(fp32::max::<FTZ, NAN, XOR>)
         }))))
     }),
-    lane("min.f64", lane2(fp64::min)),
-    lane("max.f64", lane2(fp64::max)),
+    build("min.f64", |builder, _| in_order(builder, lane2(fp64::min))),
+    build("max.f64", |builder, _| in_order(builder, lane2(fp64::max))),
     pick("testp.{finite|infinite|number|notanumber|normal|subnormal}.f32", |f| {
         Some(match f.first() {
             "finite" => lane1(fp32::is_finite),
@@ -110,6 +116,17 @@ fn fma(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         form,
         rounding!(form, R => flag!(form, "ftz", FTZ => lane3(fp32::fma::<R, FTZ, false>))),
     )
+}
+
+/// An instruction whose first two operands are put into the order that ptxas gives them: of two NaN the second one's payload is kept.
+fn in_order(builder: &mut Builder<'_, '_>, lane: Lane) -> Result<(), Refusal> {
+    let mut texts = builder.operands().to_vec();
+    if builder.comes_after(1, 2) {
+        texts.swap(1, 2);
+    }
+    let (dests, sources) = builder.lane_operands(lane, &texts)?;
+    builder.lane(lane, &dests, &sources);
+    Ok(())
 }
 
 /// The instruction and, for `.sat`, what clamps its result.

@@ -21,7 +21,7 @@ mod mbarrier;
 mod memory;
 mod mnemonics;
 pub(super) mod movement;
-mod pattern;
+pub(super) mod pattern;
 mod sync;
 mod texture;
 

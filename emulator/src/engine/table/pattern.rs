@@ -13,14 +13,14 @@ struct Modifier {
 
 /// A pattern: a mnemonic and its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(in super::super) struct Pattern {
     mnemonic: &'static str,
     modifiers: Vec<Modifier>,
 }
 
 impl Pattern {
     /// Reads a pattern of the table.
-    pub(super) fn new(text: &'static str) -> Pattern {
+    pub(in super::super) fn new(text: &'static str) -> Pattern {
         let end = text.find(['.', '[']).unwrap_or(text.len());
         let (mnemonic, mut rest) = text.split_at(end);
         let mut modifiers = Vec::new();
@@ -42,13 +42,13 @@ impl Pattern {
     }
 
     /// The name up to the first dot.
-    pub(super) fn mnemonic(&self) -> &'static str {
+    pub(in super::super) fn mnemonic(&self) -> &'static str {
         self.mnemonic
     }
 
     /// The modifiers of an instruction with these parts behind its mnemonic, if they fit: each part takes the first
     /// free modifier that has its value.
-    pub(super) fn matches<'n>(&self, parts: impl Iterator<Item = &'n str>) -> Option<Form<'n>> {
+    pub(in super::super) fn matches<'n>(&self, parts: impl Iterator<Item = &'n str>) -> Option<Form<'n>> {
         let mut values = vec![""; self.modifiers.len()];
         for part in parts {
             let fits =

@@ -122,7 +122,7 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         SHARED if offset >> windows::RANK_SHIFT != 0 => "outside the shared memory of the cluster".to_owned(),
         SHARED => {
             let len = lanes.block().shared.get(lanes.block().rank as usize).map_or(0, |region| region.len);
-            outside("block's shared", lanes.env.kernel.shared_start, len)
+            outside("block's shared", lanes.env.kernel.shared_start, len) + dynamic(lanes)
         }
         LOCAL => {
             outside("thread's local", windows::LOCAL_START, u64::from(lanes.local_top - windows::LOCAL_START))
@@ -133,6 +133,15 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         PARAM => outside("parameter", 0, lanes.env.params.len),
         _ => lanes.env.memory.describe(address, bytes),
     }
+}
+
+/// What to do where a kernel has a dynamic array in shared memory and its launch gave it no bytes.
+fn dynamic(lanes: &Lanes<'_>) -> &'static str {
+    if !lanes.env.kernel.dynamic || lanes.env.launch.dynamic_shared != 0 {
+        return "";
+    }
+    "; the kernel has an array in dynamic shared memory (`extern __shared__`), and the launch has 0 bytes of that: set the bytes that \
+     the array needs (`sharedMemBytes`; `LaunchConfig::with_shared`)"
 }
 
 /// The first `len` bytes, or those before a zero byte if `text`, at a generic address as one thread sees it; fewer

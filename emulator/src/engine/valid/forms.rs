@@ -1,0 +1,289 @@
+//! The forms of instructions and what their operands are, as ptxas 13.0 takes them: one table.
+//!
+//! A row is a pattern in the ISA's notation, as in [`table`](super::super::table), and its operands in order:
+//!
+//! | letter | operand |
+//! |---|---|
+//! | `d` | a register that is written |
+//! | `s` | a value: a register or a number |
+//! | `r`, `t` | the same two where a register may be wider than the type: `ld`, `st`, `cvt` |
+//! | `q`, `p` | a predicate that is written, one that is read (`!p` too) |
+//! | `d\|`, `q\|` | the same, and perhaps a second one behind a bar, a predicate |
+//! | `a` | an address in brackets |
+//! | `h` | a cache policy, where the name has `.L2::cache_hint` |
+//! | `*` | anything whose names are declared |
+//!
+//! The type is the first of the name; with `2` the last, with `w` twice as wide as the first, or the one behind a colon. `?`: may be
+//! missing. Mnemonics without a row are not looked at any closer than their names.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use cuda_ptx::Type;
+
+use super::super::table::pattern::Pattern;
+
+/// What an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Dest,
+    Source,
+    WideDest,
+    WideSource,
+    PredicateDest,
+    Predicate,
+    Address,
+    Policy,
+    Anything,
+}
+
+/// Where its type stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    First,
+    Last,
+    Double,
+    As(Type),
+}
+
+/// An operand of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) role: Role,
+    pub(super) typed: Typed,
+    /// A predicate may stand behind it.
+    pub(super) pair: bool,
+    pub(super) optional: bool,
+}
+
+impl Slot {
+    fn new(text: &str) -> Slot {
+        let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
+        let (text, pair) = text.strip_suffix('|').map_or((text, false), |text| (text, true));
+        let (letter, kind) = text.split_at(text.len().min(1));
+        let role = match letter {
+            "d" => Role::Dest,
+            "s" => Role::Source,
+            "r" => Role::WideDest,
+            "t" => Role::WideSource,
+            "q" => Role::PredicateDest,
+            "p" => Role::Predicate,
+            "a" => Role::Address,
+            "h" => Role::Policy,
+            _ => Role::Anything,
+        };
+        let typed = match kind.strip_prefix(':') {
+            Some(name) => Type::from_name(name).map_or(Typed::First, Typed::As),
+            None if kind == "2" => Typed::Last,
+            None if kind == "w" => Typed::Double,
+            None => Typed::First,
+        };
+        Slot { role, typed, pair, optional }
+    }
+}
+
+/// A row, read.
+pub(super) struct Row {
+    pub(super) pattern: Pattern,
+    pub(super) slots: Vec<Slot>,
+}
+
+/// The rows of a mnemonic; `None` if it has none.
+pub(super) fn rows(mnemonic: &str) -> Option<&'static [Row]> {
+    static TABLE: OnceLock<HashMap<&'static str, Vec<Row>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let mut table: HashMap<_, Vec<Row>> = HashMap::new();
+        for (patterns, operands) in FORMS {
+            let slots: Vec<Slot> =
+                operands.split(' ').filter(|text| !text.is_empty()).map(Slot::new).collect();
+            for pattern in patterns.split_whitespace().map(Pattern::new) {
+                let row = Row { slots: slots.clone(), pattern };
+                table.entry(row.pattern.mnemonic()).or_default().push(row);
+            }
+        }
+        table
+    });
+    table.get(mnemonic).map(Vec::as_slice)
+}
+
+/// Patterns, separated by blanks, and the operands that they have in common.
+const FORMS: &[(&str, &str)] = &[
+    // Integers.
+    (
+        "add.{u16|s16|u32|s32|u64|s64|u16x2|s16x2} sub.{u16|s16|u32|s32|u64|s64|u16x2|s16x2} add.sat.s32 sub.sat.s32 \
+         mul.{lo|hi}.{u16|s16|u32|s32|u64|s64} mul24.{lo|hi}.{u32|s32} div.{u16|s16|u32|s32|u64|s64} \
+         rem.{u16|s16|u32|s32|u64|s64} min.{u16|s16|u32|s32|u64|s64} max.{u16|s16|u32|s32|u64|s64} \
+         min[.relu].{s32|s16x2|u16x2} max[.relu].{s32|s16x2|u16x2} \
+         add.cc.{u32|s32|u64|s64} addc[.cc].{u32|s32|u64|s64} sub.cc.{u32|s32|u64|s64} subc[.cc].{u32|s32|u64|s64}",
+        "d s s",
+    ),
+    ("mul.wide.{u16|s16|u32|s32}", "dw s s"),
+    (
+        "mad.{lo|hi}.{u16|s16|u32|s32|u64|s64} mad.hi.sat.s32 mad24.{lo|hi}.{u32|s32} mad24.hi.sat.s32 \
+         mad.{lo|hi}.cc.{u32|s32|u64|s64} madc.{lo|hi}[.cc].{u32|s32|u64|s64} sad.{u16|s16|u32|s32|u64|s64}",
+        "d s s s",
+    ),
+    ("mad.wide.{u16|s16|u32|s32}", "dw s s sw"),
+    ("abs.{s16|s32|s64} neg.{s16|s32|s64} brev.{b32|b64}", "d s"),
+    ("popc.{b32|b64} clz.{b32|b64} bfind[.shiftamt].{u32|s32|u64|s64}", "d:u32 s"),
+    ("fns.b32", "d s s s"),
+    ("bfe.{u32|s32|u64|s64}", "d s s:u32 s:u32"),
+    ("bfi.{b32|b64}", "d s s s:u32 s:u32"),
+    ("bmsk.{clamp|wrap}.b32 szext.{clamp|wrap}.{u32|s32}", "d s s:u32"),
+    ("dp4a.{u32|s32}.{u32|s32} dp2a.{lo|hi}.{u32|s32}.{u32|s32}", "d:u32 s:b32 s:b32 s:u32"),
+    // Floats.
+    (
+        "add[.{rn|rz|rm|rp}][.ftz][.sat].f32 sub[.{rn|rz|rm|rp}][.ftz][.sat].f32 mul[.{rn|rz|rm|rp}][.ftz][.sat].f32 \
+         add[.{rn|rz|rm|rp}].f64 sub[.{rn|rz|rm|rp}].f64 mul[.{rn|rz|rm|rp}].f64 \
+         add[.rn][.ftz][.sat].{f16|f16x2} sub[.rn][.ftz][.sat].{f16|f16x2} mul[.rn][.ftz][.sat].{f16|f16x2} \
+         add[.rn].{bf16|bf16x2} sub[.rn].{bf16|bf16x2} mul[.rn].{bf16|bf16x2} \
+         div.approx[.ftz].f32 div.full[.ftz].f32 div.{rn|rz|rm|rp}[.ftz].f32 div.{rn|rz|rm|rp}.f64 copysign.{f32|f64} \
+         min.f64 max.f64 min[.ftz][.NaN][.xorsign][.abs].{f32|f16|f16x2} max[.ftz][.NaN][.xorsign][.abs].{f32|f16|f16x2} \
+         min[.NaN][.xorsign][.abs].{bf16|bf16x2} max[.NaN][.xorsign][.abs].{bf16|bf16x2}",
+        "d s s",
+    ),
+    (
+        "fma.{rn|rz|rm|rp}[.ftz][.sat].f32 fma.{rn|rz|rm|rp}.f64 mad[.{rn|rz|rm|rp}][.ftz][.sat].f32 mad.{rn|rz|rm|rp}.f64 \
+         fma.rn[.ftz][.sat].{f16|f16x2} fma.rn[.ftz].relu.{f16|f16x2} fma.rn[.relu].{bf16|bf16x2} \
+         fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2}",
+        "d s s s",
+    ),
+    (
+        "rcp.approx[.ftz].f32 rcp.{rn|rz|rm|rp}[.ftz].f32 rcp.{rn|rz|rm|rp}.f64 rcp.approx.ftz.f64 \
+         sqrt.approx[.ftz].f32 sqrt.{rn|rz|rm|rp}[.ftz].f32 sqrt.{rn|rz|rm|rp}.f64 rsqrt.approx[.ftz].{f32|f64} \
+         sin.approx[.ftz].f32 cos.approx[.ftz].f32 lg2.approx[.ftz].f32 ex2.approx[.ftz].f32 \
+         ex2.approx.{f16|f16x2} ex2.approx.ftz.{bf16|bf16x2} tanh.approx.{f32|f16|f16x2|bf16|bf16x2} \
+         abs[.ftz].{f32|f16|f16x2} neg[.ftz].{f32|f16|f16x2} abs.{f64|bf16|bf16x2} neg.{f64|bf16|bf16x2}",
+        "d s",
+    ),
+    ("testp.{finite|infinite|number|notanumber|normal|subnormal}.{f32|f64}", "q s"),
+    // Logic and shifts.
+    ("and.{b16|b32|b64} or.{b16|b32|b64} xor.{b16|b32|b64}", "d s s"),
+    ("and.pred or.pred xor.pred", "q p p"),
+    ("not.{b16|b32|b64} cnot.{b16|b32|b64}", "d s"),
+    ("not.pred", "q p"),
+    ("lop3.b32", "d s s s s:u32"),
+    ("lop3.{and|or}.b32", "* s s s s:u32 p"),
+    ("shl.{b16|b32|b64} shr.{b16|b32|b64|u16|u32|u64|s16|s32|s64}", "d s s:u32"),
+    ("shf.{l|r}.{clamp|wrap}.b32", "d s s s:u32"),
+    ("prmt.b32[.{f4e|b4e|rc8|ecl|ecr|rc16}]", "d s s s"),
+    // Comparison and selection.
+    (
+        "setp.{eq|ne}.{b16|b32|b64} setp.{eq|ne|lt|le|gt|ge}.{s16|s32|s64} \
+         setp.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{u16|u32|u64} setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.f64 \
+         setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].{f32|f16|f16x2} \
+         setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{bf16|bf16x2}",
+        "q| s s",
+    ),
+    (
+        "setp.{eq|ne}.{and|or|xor}.{b16|b32|b64} setp.{eq|ne|lt|le|gt|ge}.{and|or|xor}.{s16|s32|s64} \
+         setp.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{and|or|xor}.{u16|u32|u64} \
+         setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.f64 \
+         setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].{f32|f16|f16x2} \
+         setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.{bf16|bf16x2}",
+        "q| s s p",
+    ),
+    (
+        "set.{eq|ne}.{u32|s32|f32}.{b16|b32|b64} set.{eq|ne|lt|le|gt|ge}.{u32|s32|f32}.{s16|s32|s64} \
+         set.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{u32|s32|f32}.{u16|u32|u64} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].{u32|s32|f32|u16|s16|f16|bf16|f16x2|bf16x2}.{f16|bf16|f32|f64|f16x2|bf16x2}",
+        "d s2 s2",
+    ),
+    (
+        "set.{eq|ne}.{and|or|xor}.{u32|s32|f32}.{b16|b32|b64} set.{eq|ne|lt|le|gt|ge}.{and|or|xor}.{u32|s32|f32}.{s16|s32|s64} \
+         set.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{and|or|xor}.{u32|s32|f32}.{u16|u32|u64} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].{u32|s32|f32|u16|s16|f16|bf16|f16x2|bf16x2}.{f16|bf16|f32|f64|f16x2|bf16x2}",
+        "d s2 s2 p",
+    ),
+    ("selp.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}", "d s s p"),
+    (
+        "slct.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}.s32 slct[.ftz].{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}.f32",
+        "d s s s2",
+    ),
+    // Conversion.
+    (
+        "cvt[.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{u8|u16|u32|u64|s8|s16|s32|s64} \
+         cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{f16|bf16|f32|f64} \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].{f16|bf16|f32|f64}.{u8|u16|u32|u64|s8|s16|s32|s64} \
+         cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{f16|bf16|f32|f64}.{f16|bf16|f32|f64} cvt[.ftz][.sat].{f16|bf16|f32}.{f16|bf16} \
+         cvt[.ftz][.sat].f32.f32 cvt[.ftz][.sat].f64.{f16|bf16|f32|f64} cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.f64 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat][.relu][.satfinite].{f16|bf16}.{f16|bf16|f32|f64} \
+         cvt.{rn|rz|rna}[.relu][.satfinite].tf32.f32",
+        "r t2",
+    ),
+    (
+        "cvt.{rn|rz|rs|rna|rp}[.relu][.satfinite][.ftz].{f16x2|bf16x2|e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2|ue8m0x2|e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4|s2f6x2}.{f32|f16x2|bf16x2|e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2|ue8m0x2} \
+         cvt.pack.sat.{u16|s16|u8|s8|u4|s4|u2|s2}.s32[.b32]",
+        "* * *? *?",
+    ),
+    ("cvta.to.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d s"),
+    ("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d *"),
+    ("isspacep.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}", "q *"),
+    // Memory.
+    (
+        "ld[.{weak|volatile}][.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry|param::func}][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
+         ld.{relaxed|acquire}.{cta|cluster|gpu|sys}[.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry|param::func}][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
+         ld.mmio[.relaxed].sys[.global][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
+         ldu[.global][.{v2|v4}].{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
+        "r a h",
+    ),
+    (
+        "st[.{weak|volatile}][.{global|shared|shared::cta|shared::cluster|local|param|param::func}][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
+         st.{relaxed|release}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster|local|param|param::func}][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
+         st.mmio[.relaxed].sys[.global][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
+        "a t h",
+    ),
+    (
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{add|min|max}.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].exch[.L2::cache_hint].{b32|b64|b128} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{min|max}[.L2::cache_hint].{u32|s32|u64|s64}",
+        "d a s h",
+    ),
+    (
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].cas[.L2::cache_hint].{b16|b32|b64|b128}",
+        "d a s s h",
+    ),
+    (
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32}",
+        "* a * h",
+    ),
+    (
+        "red[.async][.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{add|min|max}.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{min|max}[.L2::cache_hint].{u32|s32|u64|s64}",
+        "a s h",
+    ),
+    (
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32} \
+         red.async[.relaxed][.cluster][.{global|shared::cluster}].mbarrier::complete_tx::bytes.{add|min|max|inc|dec|and|or|xor}.{u32|s32|u64|b32|b64}",
+        "a * *?",
+    ),
+    // Control and synchronisation.
+    ("bra[.uni]", "*"),
+    ("ret[.uni] exit trap brkpt", ""),
+    ("bar[.cta].sync", "s:u32 s:u32?"),
+    ("bar[.cta].arrive", "s:u32 s:u32"),
+    ("barrier[.cta].sync[.aligned]", "s:u32 s:u32?"),
+    ("barrier[.cta].arrive[.aligned]", "s:u32 s:u32"),
+    ("bar[.cta].red.popc.u32 barrier[.cta].red.popc[.aligned].u32", "d s:u32 * p?"),
+    ("bar[.cta].red.{and|or}.pred barrier[.cta].red.{and|or}[.aligned].pred", "q s:u32 * p?"),
+    ("bar.warp.sync", "s:b32"),
+    ("barrier.cluster.arrive[.{release|relaxed}][.aligned] barrier.cluster.wait[.acquire][.aligned]", ""),
+    ("shfl.sync.{up|down|bfly|idx}.b32", "d| s s:u32 s:u32 s:u32"),
+    ("shfl.{up|down|bfly|idx}.b32", "d| s s s"),
+    ("vote.sync.{all|any|uni}.pred", "q p s:b32"),
+    ("vote.sync.ballot.b32", "d p s"),
+    ("vote.{all|any|uni}.pred", "q p"),
+    ("vote.ballot.b32", "d p"),
+    ("match.any.sync.{b32|b64}", "d:b32 s s:b32"),
+    ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
+    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d s s:b32"),
+    ("activemask.b32", "d"),
+    ("nanosleep.u32", "s"),
+    ("membar.{cta|gl|sys}", ""),
+];

@@ -1,0 +1,90 @@
+//! What the names in a function stand for, with their whole types.
+
+use std::collections::HashMap;
+
+use cuda_ptx::{Space, Type};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Thing {
+    /// A register, or a vector of them.
+    Register {
+        ty: Type,
+        elements: u32,
+    },
+    /// A variable.
+    Variable(Space),
+    /// A parameter: of the kernel, which is only read; or of a function or a call.
+    Param {
+        of_kernel: bool,
+    },
+    Label,
+    Function,
+    /// A list of targets, or a prototype.
+    List,
+}
+
+/// Names of one block.
+#[derive(Debug, Default)]
+struct Scope<'a> {
+    names: HashMap<&'a str, Thing>,
+    /// By prefix: how many, and what each is.
+    sets: HashMap<&'a str, (u32, Thing)>,
+}
+
+/// The nested blocks around a statement, the module's own first.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    scopes: Vec<Scope<'a>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new() -> Names<'a> {
+        Names { scopes: vec![Scope::default()] }
+    }
+
+    pub(super) fn push(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    pub(super) fn pop(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Declares a name in the innermost block; false if it is there already.
+    pub(super) fn declare(&mut self, name: &'a str, thing: Thing) -> bool {
+        let Some(scope) = self.scopes.last_mut() else { return false };
+        let fresh = !in_sets(scope, name);
+        scope.names.insert(name, thing).is_none() && fresh
+    }
+
+    /// The same for registers `prefix0` to `prefix(count-1)`.
+    pub(super) fn declare_set(&mut self, prefix: &'a str, count: u32, thing: Thing) -> bool {
+        let Some(scope) = self.scopes.last_mut() else { return false };
+        scope.sets.insert(prefix, (count, thing)).is_none()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Thing> {
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.names.get(name).copied().or_else(|| of_set(scope, name)))
+    }
+}
+
+fn in_sets(scope: &Scope<'_>, name: &str) -> bool {
+    of_set(scope, name).is_some()
+}
+
+/// A register of a set. The set's prefix may itself end in a digit: every split is tried.
+fn of_set(scope: &Scope<'_>, name: &str) -> Option<Thing> {
+    let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = name.get(prefix.len()..)?;
+    (0..digits.len()).find_map(|taken| {
+        let (count, thing) = scope.sets.get(name.get(..prefix.len() + taken)?)?;
+        let number = digits.get(taken..)?;
+        // `%r07` is not `%r7`.
+        let canonical = number.len() == 1 || !number.starts_with('0');
+        (canonical && number.parse::<u32>().ok()? < *count).then_some(*thing)
+    })
+}

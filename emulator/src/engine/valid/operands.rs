@@ -1,0 +1,254 @@
+//! Whether an operand is what its instruction wants.
+
+use cuda_ptx::{Literal, Operand, Space, Type};
+
+use super::super::special::Special;
+use super::forms::Role;
+use super::names::{Names, Thing};
+
+/// What the ISA's rules of types distinguish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Predicate,
+    Bits,
+    Integer,
+    Float,
+}
+
+fn kind(ty: Type) -> Kind {
+    use Type as T;
+    match ty {
+        T::Pred => Kind::Predicate,
+        T::B8 | T::B16 | T::B32 | T::B64 | T::B128 => Kind::Bits,
+        T::U8 | T::U16 | T::U32 | T::U64 | T::S8 | T::S16 | T::S32 | T::S64 | T::U16x2 | T::S16x2 => {
+            Kind::Integer
+        }
+        _ => Kind::Float,
+    }
+}
+
+/// Whether a register of type `register` goes with an instruction of type `wanted` ("Operand Type Checking"); `wide` where it may be
+/// wider.
+pub(super) fn fits(wanted: Type, register: Type, wide: bool) -> bool {
+    let (want, have) = (kind(wanted), kind(register));
+    let larger = wide && register.size() > wanted.size();
+    if want == Kind::Predicate || have == Kind::Predicate {
+        return want == have;
+    }
+    if register.size() != wanted.size() && !larger {
+        return false;
+    }
+    match want {
+        Kind::Bits => true,
+        // ptxas counts a packed register among the integers.
+        Kind::Integer => have != Kind::Float || register == Type::F16x2,
+        // Tensor formats stand in registers of bits.
+        _ => have == Kind::Bits || register == wanted || wanted == Type::Bf16x2 && register == Type::F16x2,
+    }
+}
+
+/// Whether a number can be a value of that type.
+fn number_fits(wanted: Type, literal: Literal) -> bool {
+    match (kind(wanted), literal) {
+        (Kind::Float, Literal::Int(_)) => false,
+        (Kind::Float, _) => matches!(wanted, Type::F32 | Type::F64),
+        (_, Literal::Int(_)) => true,
+        (kind, Literal::F32(_)) => kind == Kind::Bits && wanted.size() == 4,
+        (kind, Literal::F64(_)) => kind == Kind::Bits && wanted.size() == 8,
+    }
+}
+
+/// Numbers with a name.
+const NUMBERS: &[&str] = &["WARP_SZ"];
+/// Families of special registers of which the engine has no or only some.
+const SPECIALS: &[&str] = &[
+    "%tid",
+    "%ntid",
+    "%ctaid",
+    "%nctaid",
+    "%clusterid",
+    "%nclusterid",
+    "%cluster_ctaid",
+    "%cluster_nctaid",
+    "%pm",
+    "%envreg",
+    "%gridid",
+    "%current_graph_exec",
+];
+
+/// Whether a special register has that name.
+pub(super) fn is_special(name: &str) -> bool {
+    let family = |family: &str| {
+        name.strip_prefix(family).is_some_and(|rest| {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            matches!(rest, "" | ".x" | ".y" | ".z" | ".w" | "_64")
+        })
+    };
+    Special::from_name(name).is_some() || SPECIALS.iter().any(|known| family(known))
+}
+
+/// Refuses names in an operand that nothing declares.
+pub(super) fn declared(names: &Names<'_>, operand: &Operand<'_>) -> Result<(), String> {
+    let known = |name: &str| match names.find(name) {
+        None if name != "_" && !NUMBERS.contains(&name) && !is_special(name) => {
+            Err(format!("`{name}` is not declared"))
+        }
+        _ => Ok(()),
+    };
+    match operand {
+        Operand::Name(name) | Operand::Not(name) | Operand::Negated(name) => known(name),
+        Operand::Offset(name, _) | Operand::Indexed(name, _) | Operand::Element(name, _) => known(name),
+        Operand::Address { base, .. } => declared(names, base),
+        Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
+            list.iter().try_for_each(|operand| declared(names, operand))
+        }
+        Operand::Pair(first, second) => declared(names, first).and_then(|()| declared(names, second)),
+        _ => Ok(()),
+    }
+}
+
+/// The type of the register that an operand names.
+pub(super) fn register(names: &Names<'_>, operand: &Operand<'_>) -> Option<Type> {
+    match operand {
+        Operand::Name(name) => match names.find(name)? {
+            Thing::Register { ty, elements: 1 } => Some(ty),
+            _ => None,
+        },
+        Operand::Element(name, index) => match names.find(name)? {
+            Thing::Register { ty, elements } if *index < elements => Some(ty),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// How an operand is called in a message.
+fn show(operand: &Operand<'_>) -> String {
+    match operand {
+        Operand::Name(name) => format!("`{name}`"),
+        Operand::Not(name) => format!("`!{name}`"),
+        Operand::Negated(name) => format!("`-{name}`"),
+        Operand::Element(name, _) => format!("an element of `{name}`"),
+        Operand::Offset(name, _) | Operand::Indexed(name, _) => format!("`{name}` with an offset"),
+        Operand::Literal(Literal::Int(number)) => format!("the number {number}"),
+        Operand::Literal(_) => "a floating-point number".to_owned(),
+        Operand::Address { .. } | Operand::AddressList(_) => "an address in brackets".to_owned(),
+        Operand::Vector(_) => "a vector".to_owned(),
+        Operand::Pair(..) => "a pair".to_owned(),
+        _ => "a list".to_owned(),
+    }
+}
+
+fn wrong_type(operand: &Operand<'_>, found: Type, wanted: &str) -> String {
+    format!("{} is {found}, and {wanted} is expected", show(operand))
+}
+
+fn not_a(operand: &Operand<'_>, wanted: &str) -> String {
+    format!("{} stands where {wanted} is expected", show(operand))
+}
+
+/// An operand that is written.
+pub(super) fn dest(names: &Names<'_>, operand: &Operand<'_>, ty: Type, wide: bool) -> Result<(), String> {
+    let operand = single(operand);
+    match register(names, operand) {
+        Some(found) if fits(ty, found, wide) => Ok(()),
+        Some(found) => Err(wrong_type(operand, found, &ty.to_string())),
+        None => Err(not_a(operand, &format!("a register of type {ty}"))),
+    }
+}
+
+/// `{a}` is `a`.
+fn single<'o, 'a>(operand: &'o Operand<'a>) -> &'o Operand<'a> {
+    match operand {
+        Operand::Vector(list) => match list.as_slice() {
+            [one] => one,
+            _ => operand,
+        },
+        operand => operand,
+    }
+}
+
+/// An operand that is read; `specials` where it may be a special register.
+pub(super) fn source(
+    names: &Names<'_>,
+    operand: &Operand<'_>,
+    ty: Type,
+    wide: bool,
+    specials: bool,
+) -> Result<(), String> {
+    let operand = single(operand);
+    let wanted = || not_a(operand, &format!("a value of type {ty}"));
+    match operand {
+        Operand::Literal(literal) => number_fits(ty, *literal).then_some(()).ok_or_else(wanted),
+        Operand::Name(name) if NUMBERS.contains(name) => {
+            number_fits(ty, Literal::Int(0)).then_some(()).ok_or_else(wanted)
+        }
+        Operand::Name(name) if names.find(name).is_none() && is_special(name) => {
+            let message = || format!("the special register `{name}` can only be read by `mov` and `cvt`");
+            (specials && kind(ty) != Kind::Float).then_some(()).ok_or_else(message)
+        }
+        Operand::Offset(..) | Operand::Indexed(..) => {
+            (kind(ty) != Kind::Float).then_some(()).ok_or_else(wanted)
+        }
+        _ => match register(names, operand) {
+            Some(found) if fits(ty, found, wide) => Ok(()),
+            Some(found) => Err(wrong_type(operand, found, &ty.to_string())),
+            None => Err(wanted()),
+        },
+    }
+}
+
+/// A predicate, written or read.
+pub(super) fn predicate(names: &Names<'_>, operand: &Operand<'_>, role: Role) -> Result<(), String> {
+    let reads = role == Role::Predicate;
+    let found = match operand {
+        Operand::Literal(Literal::Int(_)) if reads => return Ok(()),
+        Operand::Not(name) if reads => register(names, &Operand::Name(name)),
+        operand => register(names, operand),
+    };
+    match found {
+        Some(Type::Pred) => Ok(()),
+        Some(found) => Err(wrong_type(operand, found, "a predicate")),
+        None => Err(not_a(operand, "a predicate")),
+    }
+}
+
+/// An address in that space; `None` is the generic one.
+pub(super) fn address(
+    names: &Names<'_>,
+    operand: &Operand<'_>,
+    space: Option<Space>,
+    writes: bool,
+) -> Result<(), String> {
+    let base = match operand {
+        Operand::Address { base, .. } => &**base,
+        operand => return Err(not_a(operand, "an address in brackets")),
+    };
+    if let Some(found) = register(names, base) {
+        let small = !matches!(space, None | Some(Space::Global));
+        let number = matches!(kind(found), Kind::Bits | Kind::Integer) && found != Type::B128;
+        return match found.size() {
+            8 if number => Ok(()),
+            4 if number && small => Ok(()),
+            _ => Err(wrong_type(base, found, "an address of 64 bits")),
+        };
+    }
+    let name = match base {
+        Operand::Name(name) => name,
+        Operand::Literal(_) if space == Some(Space::Local) => return Ok(()),
+        base => return Err(not_a(base, "a register or a variable")),
+    };
+    match (names.find(name), space) {
+        (Some(Thing::Variable(of)), Some(space)) if of == space => Ok(()),
+        (Some(Thing::Variable(Space::Global | Space::Shared | Space::Local)), None) => Ok(()),
+        (Some(Thing::Param { of_kernel: true }), Some(Space::Param)) if writes => {
+            Err(format!("the kernel's parameter `{name}` is only read"))
+        }
+        (Some(Thing::Param { .. }), Some(Space::Param)) => Ok(()),
+        (Some(Thing::Variable(of)), _) => {
+            Err(format!("`{name}` lies in {of}, which the instruction does not access"))
+        }
+        (Some(Thing::Param { .. }), _) => Err(format!("`{name}` is a parameter, which only .param accesses")),
+        _ => Err(not_a(base, "a register or a variable")),
+    }
+}

@@ -1,0 +1,338 @@
+//! What ptxas refuses is refused when a module is loaded, and what it takes is not: over files of this repository, each changed in one
+//! place. Needs ptxas 13.0 (`pip install nvidia-cuda-nvcc==13.0.88`) and some minutes:
+//!
+//! `PTXAS=path cargo test -p cuda-emulator --test against_ptxas -- --ignored --nocapture`
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_emulator::engine::{LoadFailureKind, Program};
+use cuda_emulator::memory::Memory;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// Files that ptxas refuses are wanted; changes that it takes are counted besides.
+const WANTED: usize = 2000;
+/// The longest file, in bytes: longer ones take ptxas too long.
+const LONGEST: u64 = 40_000;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    fn of<'a, T: ?Sized>(&mut self, list: &[&'a T]) -> &'a T {
+        list[self.below(list.len())]
+    }
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            files(&path, found);
+        } else if name.ends_with(".ptx") && path.metadata().unwrap().len() < LONGEST {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether ptxas takes a file; else its first line.
+fn assembles(ptxas: &str, path: &Path) -> Result<(), String> {
+    let output =
+        Command::new(ptxas).args(["-arch=sm_90a", "-o", "/dev/null"]).arg(path).stdin(Stdio::null()).output();
+    let output = output.unwrap();
+    let errors =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let first = errors.lines().find(|line| line.contains("error") || line.contains("fatal"));
+    if output.status.success() { Ok(()) } else { Err(first.unwrap_or_default().to_owned()) }
+}
+
+fn loads(text: &str) -> Result<(), String> {
+    let memory = Arc::new(Memory::new(1 << 30));
+    match Program::load(text, &memory) {
+        Err(failure) if failure.kind != LoadFailureKind::Unsupported => Err(failure.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Splits a line `@p name a, b;` into what is before the operands and them.
+fn split(line: &str) -> Option<(String, Vec<String>)> {
+    let line = line.split("//").next()?.trim();
+    let body = line.strip_suffix(';')?;
+    if body.contains('(') || body.starts_with('.') || body.starts_with('{') || body.is_empty() {
+        return None;
+    }
+    let (guard, rest) = match body.strip_prefix('@') {
+        Some(_) => body.split_once(char::is_whitespace)?,
+        None => ("", body),
+    };
+    let rest = rest.trim();
+    let (name, operands) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (mut list, mut depth, mut current) = (Vec::new(), 0, String::new());
+    for letter in operands.chars() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        if letter == ',' && depth == 0 {
+            list.push(std::mem::take(&mut current).trim().to_owned());
+        } else {
+            current.push(letter);
+        }
+    }
+    if !current.trim().is_empty() {
+        list.push(current.trim().to_owned());
+    }
+    Some((format!("{guard} {name}").trim().to_owned(), list))
+}
+
+const TYPES: &[&str] = &[
+    "u8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "pred", "f16x2",
+];
+const SPACES: &[&str] = &["global", "shared", "local", "const", "param"];
+const MODIFIERS: &[&str] = &[
+    "rn", "rz", "rzi", "ftz", "sat", "wide", "lo", "hi", "v2", "v4", "cc", "approx", "lt", "eq", "ltu", "hs",
+    "and", "sync", "uni", "full", "nc", "volatile", "add", "xor", "cta", "gpu", "acquire", "x",
+];
+const NAMES: &[&str] = &[
+    "add", "sub", "mul", "mad", "fma", "and", "shl", "mov", "ld", "st", "setp", "selp", "cvt", "div", "abs",
+    "not", "frob", "bra", "ret", "min", "popc", "atom",
+];
+
+/// A changed text, and which kind of change it is.
+fn change(text: &str, random: &mut Random) -> Option<(&'static str, String)> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let registers: Vec<String> = registers(text);
+    let at = random.below(lines.len());
+    let line = lines[at].clone();
+    let trimmed = line.trim().to_owned();
+    let what = if trimmed.starts_with(".reg") {
+        declaration(&mut lines[at], random)?
+    } else if trimmed.starts_with('$') && trimmed.ends_with(':') {
+        let twice = random.below(2) == 0;
+        lines[at] = if twice { format!("{trimmed}\n{trimmed}") } else { String::new() };
+        "label"
+    } else if trimmed.contains(".const") && trimmed.contains('[') && !trimmed.starts_with("ld") {
+        lines[at] = format!("{line}\n.const .b8 too_much[65500];");
+        "limit"
+    } else {
+        let (head, operands) = split(&line)?;
+        let (head, operands, what) = instruction(head, operands, &registers, random)?;
+        lines[at] = format!("{head} {};", operands.join(", "));
+        what
+    };
+    let changed = lines.join("\n") + "\n";
+    (changed.trim() != text.trim()).then_some((what, changed))
+}
+
+fn registers(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '%' || c == '_' || c == '.'))
+        .filter(|word| word.starts_with('%') && word.chars().last().is_some_and(|c| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn declaration(line: &mut String, random: &mut Random) -> Option<&'static str> {
+    match random.below(4) {
+        0 => {
+            *line = String::new();
+            Some("no declaration")
+        }
+        1 => {
+            *line = format!("{line}\n{line}");
+            Some("declared twice")
+        }
+        2 => {
+            let old = TYPES.iter().find(|ty| line.contains(&format!(".{ty} ")))?;
+            *line = line.replace(&format!(".{old} "), &format!(".{} ", random.of(TYPES)));
+            Some("other declared type")
+        }
+        _ => {
+            let (start, end) = (line.find('<')?, line.find('>')?);
+            *line = format!("{}<1{}", &line[..start], &line[end..]);
+            Some("fewer registers")
+        }
+    }
+}
+
+fn instruction(
+    head: String,
+    mut operands: Vec<String>,
+    registers: &[String],
+    random: &mut Random,
+) -> Option<(String, Vec<String>, &'static str)> {
+    let index = random.below(operands.len());
+    let register = |random: &mut Random| registers.get(random.below(registers.len())).cloned();
+    let mut parts: Vec<String> = head.split('.').map(str::to_owned).collect();
+    let what = match random.below(16) {
+        0 => {
+            let operand = operands.get_mut(index)?;
+            let (start, _) = operand.match_indices('%').next()?;
+            operand.insert_str(start + 1, "nosuch");
+            "undeclared"
+        }
+        1 | 2 => {
+            *operands.get_mut(index)? = register(random)?;
+            "other register"
+        }
+        3 => {
+            operands.pop()?;
+            "operand missing"
+        }
+        4 => {
+            let twice = operands.get(index)?.clone();
+            operands.push(twice);
+            "operand too many"
+        }
+        5 | 6 => {
+            let at = parts.iter().rposition(|part| TYPES.contains(&part.as_str()))?;
+            parts[at] = random.of(TYPES).to_owned();
+            "other type"
+        }
+        7 => {
+            let at = parts.iter().position(|part| SPACES.contains(&part.as_str()))?;
+            parts[at] = random.of(SPACES).to_owned();
+            "other space"
+        }
+        8 => {
+            let at = 1 + random.below(parts.len());
+            parts.insert(at.min(parts.len()), random.of(MODIFIERS).to_owned());
+            "modifier too many"
+        }
+        9 => {
+            let at = 1 + random.below(parts.len().checked_sub(1)?);
+            (at < parts.len()).then(|| parts.remove(at))?;
+            "modifier missing"
+        }
+        10 => {
+            *operands.get_mut(index)? =
+                random.of(&["0f3F800000", "1", "0d3FF0000000000000", "-7", "1.5"]).to_owned();
+            "number"
+        }
+        11 => {
+            let first = parts.first_mut()?;
+            let (guard, _) = first.rsplit_once(' ').unwrap_or(("", ""));
+            *first = format!("{guard} {}", random.of(NAMES)).trim().to_owned();
+            "other instruction"
+        }
+        12 => {
+            let guard = register(random)?;
+            if !head.starts_with('@') {
+                parts[0] = format!("@{guard} {}", parts[0]);
+            }
+            "guard"
+        }
+        13 => {
+            let other = random.below(operands.len());
+            if operands.is_empty() {
+                return None;
+            }
+            operands.swap(index, other);
+            "operands swapped"
+        }
+        14 => {
+            let operand = operands.get_mut(index)?;
+            if operand.starts_with('{') {
+                *operand = operand.replacen('{', "{%r1, ", 1);
+            } else if operand.starts_with('[') {
+                *operand = operand.trim_matches(['[', ']']).to_owned();
+            } else {
+                *operand = format!("[{operand}]");
+            }
+            "brackets"
+        }
+        _ => {
+            let operand = operands.get_mut(index)?;
+            if operand.starts_with('$') || operand.starts_with('[') && !operand.contains('%') {
+                let end = operand.trim_end_matches(']').len();
+                operand.insert_str(end.min(operand.find(['+', ']']).unwrap_or(operand.len())), "_nosuch");
+            } else {
+                return None;
+            }
+            "name"
+        }
+    };
+    Some((parts.join("."), operands, what))
+}
+
+#[test]
+#[ignore = "needs ptxas and some minutes"]
+fn what_ptxas_refuses_is_refused() {
+    let ptxas = std::env::var("PTXAS").expect("PTXAS is the path of ptxas 13.0");
+    let seed = std::env::var("CUDA_LAUNCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let mut found = Vec::new();
+    files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), &mut found);
+    found.sort();
+    let scratch =
+        std::env::temp_dir().join(format!("cuda-emulator-against-ptxas-{}.ptx", std::process::id()));
+    let mut texts = Vec::new();
+    let mut false_refusals = Vec::new();
+    for path in &found {
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        if assembles(&ptxas, path).is_ok() {
+            if let Err(message) = loads(&text) {
+                false_refusals.push(format!("{}: {message}", path.display()));
+            }
+            texts.push(text);
+        }
+    }
+    let whole = texts.len();
+    let (mut random, mut refused, mut taken) = (Random(seed), 0, 0);
+    let mut missed: BTreeMap<&str, (usize, usize, Vec<String>)> = BTreeMap::new();
+    while refused < WANTED {
+        let text = &texts[random.below(texts.len())];
+        let Some((what, changed)) = change(text, &mut random) else { continue };
+        std::fs::write(&scratch, &changed).unwrap();
+        let line = || {
+            changed.lines().zip(text.lines()).find(|(a, b)| a != b).map_or("", |(a, _)| a).trim().to_owned()
+        };
+        match (assembles(&ptxas, &scratch), loads(&changed)) {
+            (Err(error), ours) => {
+                refused += 1;
+                let entry = missed.entry(what).or_default();
+                entry.0 += 1;
+                if ours.is_ok() {
+                    entry.1 += 1;
+                    entry.2.push(format!(
+                        "{} | {}",
+                        line(),
+                        error.rsplit(';').next().unwrap_or_default().trim()
+                    ));
+                }
+            }
+            (Ok(()), Ok(())) => taken += 1,
+            (Ok(()), Err(message)) => {
+                taken += 1;
+                false_refusals.push(format!("{what}: {} | {message}", line()));
+            }
+        }
+    }
+    let _ = std::fs::remove_file(&scratch);
+    let total: usize = missed.values().map(|(_, missed, _)| missed).sum();
+    for (what, (all, missed, examples)) in &missed {
+        println!("{what}: {missed} of {all} missed");
+        examples.iter().for_each(|example| println!("    {example}"));
+    }
+    println!("{whole} files as they are, {taken} changed ones that ptxas takes; refused here:");
+    false_refusals.iter().for_each(|refusal| println!("    {refusal}"));
+    println!("refused here {} of {refused} that ptxas refuses", refused - total);
+    assert!(false_refusals.is_empty() && total * 50 <= refused);
+}

@@ -1,0 +1,148 @@
+//! PTX that does not assemble is refused when it is loaded, with line and reason. `against_ptxas.rs` asks ptxas about thousands more.
+
+use cuda_emulator::engine::{LoadFailure, LoadFailureKind, Program};
+use cuda_emulator::memory::Memory;
+use std::sync::Arc;
+
+fn load(text: &str) -> Result<(), LoadFailure> {
+    let memory = Arc::new(Memory::new(1 << 24));
+    Program::load(text, &memory).map(drop)
+}
+
+/// A module with declarations and a kernel; the body starts on line 12.
+fn module(declarations: &str, body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
+         .func (.param .b32 r) f(.param .b32 a) {{ ret; }}\n{declarations}\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
+         .reg .pred %p<4>; .reg .b16 %h<4>; .reg .u32 %u<4>; .reg .s32 %i<4>; .reg .b32 %b<4>;\n\
+         .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b64 %l<4>; .reg .f16 %x<4>; .reg .f16x2 %y<4>;\n.param .b32 q;\n{body}\nret;\n}}\n"
+    )
+}
+
+/// Each with a part of what is said about it.
+const WRONG: &[(&str, &str)] = &[
+    // Names.
+    ("add.s32 %i1, %i2, %nobody;", "`%nobody` is not declared"),
+    ("add.s32 %i1, %i2, %i9;", "`%i9` is not declared"),
+    ("ld.global.u32 %u1, [nowhere];", "`nowhere` is not declared"),
+    ("mov.u32 %u1, %nosuch.x;", "`%nosuch` is not declared"),
+    ("bra NOWHERE;", "`NOWHERE` is not declared"),
+    ("{ L: } bra L;", "`L` is not declared"),
+    ("bra g;", "a label is expected"),
+    ("L: add.s32 %i1, %i1, 1; L: ret;", "duplicate definition of `L`"),
+    (".reg .u32 %u1;", "duplicate definition of `%u1`"),
+    (".reg .f32 %u<9>;", "duplicate definition of `%u`"),
+    (".reg .f32 n;", "duplicate definition of `n`"),
+    ("brx.idx %u1, NOWHERE;", "`NOWHERE` is not declared"),
+    ("call nobody;", "`nobody` is not declared"),
+    // Types.
+    ("add.s32 %i1, %i2, %f1;", "operand 3: `%f1` is .f32, and .s32 is expected"),
+    ("add.f32 %f1, %f2, %i1;", "operand 3: `%i1` is .s32, and .f32 is expected"),
+    ("add.f32 %d1, %f2, %f3;", "operand 1: `%d1` is .f64, and .f32 is expected"),
+    ("mul.wide.s32 %i1, %i2, %i3;", "operand 1: `%i1` is .s32, and .s64 is expected"),
+    ("setp.lt.s32 %i1, %i2, 1;", "operand 1: `%i1` is .s32, and a predicate is expected"),
+    ("selp.b32 %b1, 1, 2, %b2;", "a predicate is expected"),
+    ("and.pred %p1, %p2, %b1;", "a predicate is expected"),
+    ("ld.global.u32 %h1, [g];", "`%h1` is .b16, and .u32 is expected"),
+    ("ld.global.u32 %f1, [g];", "`%f1` is .f32, and .u32 is expected"),
+    ("st.global.f32 [g], %u1;", "`%u1` is .u32, and .f32 is expected"),
+    ("cvt.rn.f32.s32 %f1, %f2;", "operand 2: `%f2` is .f32, and .s32 is expected"),
+    ("add.f16 %x1, %x2, %y1;", "`%y1` is .f16x2, and .f16 is expected"),
+    ("mov.u32 %u1, %clock64x;", "is not declared"),
+    ("@%i1 ret;", "guard: `%i1` is .s32, and a predicate is expected"),
+    ("ld.global.u32 %u1, [%u2];", "`%u2` is .u32, and an address of 64 bits is expected"),
+    ("ld.shared.u32 %u1, [%f2];", "an address of 64 bits is expected"),
+    // Numbers.
+    ("add.f32 %f1, %f2, 1;", "the number 1 stands where a value of type .f32 is expected"),
+    (
+        "add.s32 %i1, %i2, 0f3F800000;",
+        "a floating-point number stands where a value of type .s32 is expected",
+    ),
+    ("add.s32 1, %i2, %i3;", "the number 1 stands where a register of type .s32 is expected"),
+    ("add.u32 %u1, %tid.x, 1;", "can only be read by `mov` and `cvt`"),
+    ("mov.u32 %tid.x, 1;", "`%tid.x` stands where a register of type .u32 is expected"),
+    // Counts.
+    ("add.s32 %i1, %i2;", "3 operands are expected, and 2 stand there"),
+    ("add.s32 %i1, %i2, %i3, %i1;", "3 operands are expected, and 4 stand there"),
+    ("bar.sync;", "1 to 2 operands are expected, and 0 stand there"),
+    ("ld.global.u32 %u1, [g], %l1;", "2 operands are expected, and 3 stand there"),
+    ("ld.global.v2.u32 %u1, [g];", "`%u1` is no vector of 2 elements"),
+    ("ld.global.v2.u32 {%u1, %u2, %u3}, [g];", "2 elements are expected, and 3 stand there"),
+    ("ld.global.u32 {%u1, %u2}, [g];", "a vector stands where a register of type .u32 is expected"),
+    ("mov.b64 %l1, {%h1, %h2};", "is not as wide as .b64"),
+    ("mov.b32 {%b1, %b2}, %l1;", "is not as wide as .b32"),
+    ("call (q), f, (q, q);", "`f` has 1 parameters, and 2 arguments stand there"),
+    ("call f, (q);", "`f` has 1 results, and 0 stand there"),
+    ("call g, (q);", "`g` is no function"),
+    // Forms.
+    ("add.s33 %i1, %i2, %i3;", "there is no such combination of modifiers and types"),
+    ("add.ftz.s32 %i1, %i2, %i3;", "there is no such combination"),
+    ("and.s32 %i1, %i2, %i3;", "there is no such combination"),
+    ("mul.s32 %i1, %i2, %i3;", "there is no such combination"),
+    ("fma.f32 %f1, %f1, %f1, %f1;", "there is no such combination"),
+    ("cvt.s32.f32 %i1, %f1;", "there is no such combination"),
+    ("setp.lo.s32 %p1, %i1, 1;", "there is no such combination"),
+    ("atom.global.add.b32 %b1, [g], 1;", "there is no such combination"),
+    ("atom.global.cas.b32 %b1, [g], 1;", "4 operands are expected, and 3 stand there"),
+    ("ld.acquire.global.u32 %u1, [g];", "there is no such combination"),
+    // Spaces.
+    ("ld.shared.u32 %u1, [g];", "`g` lies in .global, which the instruction does not access"),
+    ("ld.global.u32 %u1, [s];", "`s` lies in .shared"),
+    ("ld.u32 %u1, [c];", "`c` lies in .const"),
+    ("ld.global.u32 %u1, [n];", "`n` is a parameter, which only .param accesses"),
+    ("st.const.u32 [c], %u1;", "there is no such combination"),
+    ("st.param.u32 [n], %u1;", "the kernel's parameter `n` is only read"),
+    ("ld.global.u32 %u1, g;", "`g` stands where an address in brackets is expected"),
+    ("ld.global.u32 %u1, [64];", "a register or a variable is expected"),
+];
+
+#[test]
+fn every_rule_has_its_line_and_its_reason() {
+    load(&module("", "")).unwrap();
+    for (body, reason) in WRONG {
+        let failure = load(&module("", body)).expect_err(body);
+        assert!(failure.message.contains(reason), "{body}: {failure}");
+        assert_eq!(failure.line, 12, "{body}: {failure}");
+        assert!(
+            matches!(failure.kind, LoadFailureKind::Invalid | LoadFailureKind::Duplicate),
+            "{body}: {failure:?}"
+        );
+    }
+}
+
+/// Outside functions, on line 6.
+#[test]
+fn so_have_the_limits_and_the_declarations_of_a_module() {
+    for (declaration, reason) in [
+        (".const .b8 more[65500];", "the module has 65564 bytes of constant data, and 65536 are possible"),
+        (".shared .u32 first = 1;", "`first` in .shared cannot have an initial value"),
+        (".global .u32 open[];", "`open` has no length"),
+        (".entry large(.param .b8 a[32765]) { ret; }", "32765 bytes of parameters, and 32764 are possible"),
+        (".entry twice(.param .u32 a, .param .u32 a) { ret; }", "duplicate definition of `a`"),
+        (".entry none() .reqntid 0 { ret; }", "blocks of no threads"),
+    ] {
+        let failure = load(&module(declaration, "")).expect_err(declaration);
+        assert!(failure.message.contains(reason), "{declaration}: {failure}");
+        assert_eq!(failure.line, 6, "{declaration}: {failure}");
+    }
+}
+
+/// What looks odd and assembles.
+#[test]
+fn nothing_else_is_refused() {
+    for body in [
+        "add.s32 %u1, %b1, %y1;",
+        "and.b32 %f1, %i1, %u1;",
+        "mov.u16 %h1, %tid.x; mov.b32 %f1, %tid.x; mov.u64 %l1, %clock64;",
+        "mov.b32 %b1, g; mov.u64 %l1, n; mov.u64 %l1, f; mov.b64 {%b1, _}, %d1;",
+        "ld.global.u8 %l1, [g]; ld.global.b16 %f1, [g]; st.global.b32 [g], %d1; ld.global.v2.u32 {%u1, _}, [g];",
+        "ld.shared.u32 %u1, [%u2]; ld.local.u32 %u1, [%u2]; ld.param.u32 %u1, [n]; ld.u32 %u1, [s];",
+        "{ .reg .f32 %u1; add.f32 %u1, %u1, %f1; } add.u32 %u1, %u1, 1;",
+        "bra L; L: @!%p1 bra L; setp.lt.and.s32 %p1|%p2, %i1, 5, !%p3; atom.global.add.u32 _, [g], 1;",
+        "cvt.u64.u32 %l1, %tid.x; cvt.f32.f16 %f1, %b1; selp.f32 %f1, 0f00000000, 1.5, %p1; shl.b32 %f1, %f2, 3;",
+        "call (q), f, (q); bar.sync 0; barrier.sync 1, 64; mov.pred %p1, 1; add.f64 %d1, %d2, 0f3F800000;",
+        "ld.weak.global.L1::evict_last.L2::cache_hint.L2::128B.u32 %u1, [g], %l1; add.u32 %u1, %u1, WARP_SZ;",
+    ] {
+        load(&module("", body)).unwrap_or_else(|failure| panic!("{body}: {failure}"));
+    }
+}

@@ -46,11 +46,11 @@ options! {
 pub struct PoolUse {
     /// In allocations.
     pub used: u64,
-    /// In allocations, maximum.
+    /// The high watermark of [`used`](Self::used).
     pub used_high: u64,
     /// Reserved from the device: in use, or cached.
     pub reserved: u64,
-    /// Reserved from the device, maximum.
+    /// The high watermark of [`reserved`](Self::reserved).
     pub reserved_high: u64,
 }
 
@@ -302,21 +302,23 @@ impl MemoryPool {
         })
     }
 
-    /// Resets the maximum to the current use. Driver call: `cuMemPoolSetAttribute`, twice.
+    /// Resets both high watermarks, [`PoolUse::used_high`] and [`PoolUse::reserved_high`], to the current use.
+    ///
+    /// Driver call: `cuMemPoolSetAttribute`, twice.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
     /// use cuda_launch::memory::{MemoryPool, PoolOptions};
     /// # let ctx = CudaContext::new(0)?;
     /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
-    /// pool.reset_high()?;
+    /// pool.reset_high_watermark()?;
     /// assert_eq!(pool.memory_use()?.used_high, 0);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
-    pub fn reset_high(&self) -> Result<(), Error> {
+    pub fn reset_high_watermark(&self) -> Result<(), Error> {
         self.set(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0u64)?;
         self.set(A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0u64)
     }

@@ -1,6 +1,6 @@
 //! Errors of the driver and of the search for one.
 
-use cuda_driver_sys::{CUresult, LoadError};
+use cuda_driver_sys::CUresult;
 use std::fmt;
 
 /// A driver call that failed.

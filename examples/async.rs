@@ -1,7 +1,7 @@
 //! Asynchronous operations: chains, branches, kernels of one's own, borrowed and owned memory, on tokio.
 //!
 //! Operations are descriptions; nothing runs until one is scheduled. No executor is assumed: `operation::block_on`, pollster
-//! or smol do as well. Run it with `cargo run --example async`.
+//! or smol do as well. Run it with `cargo run --example async`; the first time builds what the tests need, tokio among it.
 
 use cuda_launch::operation::{self, DeviceOperation, ExecutionContext, value, with_context, zip};
 use cuda_launch::{
@@ -10,7 +10,7 @@ use cuda_launch::{
 };
 use std::sync::Arc;
 
-#[cuda_module("kernels/vecadd.ptx")]
+#[cuda_module("examples/kernels/vecadd.ptx")] // relative to the crate; embedded in the binary
 mod kernels {
     unsafe extern "C" {
         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.

@@ -5,12 +5,15 @@
 
 #[path = "support/skip.rs"]
 mod skip;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::diagnostics::{Coredump, CoredumpFlags, CoredumpSwitch, DriverLog, LogListener, Profiler};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaDevice, DeviceBuffer, LaunchConfig, cuda_launch, default_driver};
 use skip::skipped;
+use spies::{fail_calls_of, spied};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -146,4 +149,22 @@ fn a_green_context_runs_kernels_on_its_part() {
     // The last one was current here.
     drop(greens);
     ctx.synchronize().unwrap();
+}
+
+#[test]
+fn the_last_handle_of_a_green_context_tells_how_its_end_went() {
+    let (spy, ctx) = spied();
+    let (parts, _) = ctx.device().multiprocessors().unwrap().split(1, 16, SmSplitFlags::empty()).unwrap();
+    let destroyed = || spy.count("cuGreenCtxDestroy");
+    let green = GreenContext::new(&ctx, &parts).unwrap();
+    let (other, stream) = (green.clone(), green.new_stream(0).unwrap());
+    green.close().unwrap();
+    other.close().unwrap();
+    assert_eq!(destroyed(), 0, "the stream keeps it");
+    drop(stream);
+    assert_eq!(destroyed(), 1);
+    let code = CUresult::CUDA_ERROR_UNKNOWN;
+    let _fault = fail_calls_of(&spy, "cuGreenCtxDestroy", code);
+    assert_eq!(GreenContext::new(&ctx, &parts).unwrap().close().unwrap_err().code(), Some(code));
+    assert_eq!(destroyed(), 1, "not again");
 }

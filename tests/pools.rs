@@ -30,7 +30,7 @@ fn a_pool_counts_what_it_hands_out() {
     stream.synchronize().unwrap();
     assert_eq!(pool.memory_use().unwrap().used, 4 * MIB as u64);
     assert_eq!(pool.memory_use().unwrap().used_high, 8 * MIB as u64);
-    pool.reset_high().unwrap();
+    pool.reset_high_watermark().unwrap();
     assert_eq!(pool.memory_use().unwrap().used_high, 4 * MIB as u64);
     drop(b);
     stream.synchronize().unwrap();

@@ -64,7 +64,7 @@ fn pools(ctx: &CudaContext) -> Result<(), Error> {
     b.view_mut().copy_from_device(&other, &a)?;
     assert_eq!(b.to_host_vec(&stream)?, numbers());
     pool.memory_use()?;
-    pool.reset_high()?;
+    pool.reset_high_watermark()?;
     a.close()?;
     pool.trim_to(0)?;
     let small = MemoryPool::new(ctx, PoolOptions::new().max_bytes(32 << 20))?;

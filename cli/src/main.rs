@@ -6,7 +6,9 @@
 //! | `interpose` | a program with the recorder as its driver, for `trace` and `check` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
-//! | `image` | reading a kernel file, with what can be known of its parameters |
+//! | `image` | reading a kernel file |
+//! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
+//! | `model`, `scalar` | what is known of it |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
 //! | `failure` | what goes wrong, and the exit codes |
@@ -23,11 +25,13 @@ mod harness;
 mod image;
 mod inspect;
 mod interpose;
+mod model;
 mod occupancy;
 mod output;
 mod profile;
 mod program;
 mod run;
+mod scalar;
 mod signature;
 mod style;
 mod table;

@@ -4,6 +4,7 @@
 mod support;
 
 use std::path::Path;
+#[cfg(unix)]
 use std::process::Stdio;
 use support::{finished, json, recorder, run, scratch, tool};
 

@@ -288,6 +288,30 @@ impl GreenContext {
     pub fn raw(&self) -> CUgreenCtx {
         self.inner.raw
     }
+
+    /// Destroys the green context now if this is the last handle to it and nothing made from its context is left, and reports any
+    /// error.
+    ///
+    /// Driver call, for the last handle: `cuGreenCtxDestroy`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::device::{GreenContext, SmSplitFlags};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let (parts, _) = ctx.device().multiprocessors()?.split(1, 16, SmSplitFlags::empty())?;
+    /// GreenContext::new(&ctx, &parts)?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Any error returned by the driver; the handle is released in any case.
+    #[doc(alias = "cuGreenCtxDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        let Self { inner, context } = self;
+        // The context keeps the green one.
+        let released = context.close();
+        released.and(Arc::into_inner(inner).map_or(Ok(()), |mut green| green.destroy()))
+    }
 }
 
 impl fmt::Debug for GreenContext {
@@ -310,16 +334,26 @@ impl Green {
             let _ = unsafe { driver.cuCtxSetCurrent(self.primary.raw()) };
         }
     }
+
+    /// Destroys it, once.
+    fn destroy(&mut self) -> Result<(), Error> {
+        let raw = std::mem::replace(&mut self.raw, null_mut());
+        if raw.is_null() {
+            return Ok(());
+        }
+        self.leave();
+        let driver = self.primary.driver();
+        // SAFETY: this value owned it until the line above, and nothing made from it is left: its `CudaContext`, which each such thing keeps,
+        // holds this value, whose end this is. It is not current here, as `leave` saw to it. It may be on another thread, of which the
+        // driver's documents say nothing: calls in a context only compare it there and make their own current, but a warm launch leaves what
+        // is current to the driver.
+        check(unsafe { driver.cuGreenCtxDestroy(raw) }, "cuGreenCtxDestroy", String::new)
+    }
 }
 
 impl Drop for Green {
     fn drop(&mut self) {
-        self.leave();
-        let driver = self.primary.driver();
-        // Nobody can be told here.
-        // SAFETY: this value owns it, and nothing made from it is left: its `CudaContext`, which each such thing keeps, holds this value. It
-        // is not current here, as `leave` saw to it. It may be on another thread, of which the driver's documents say nothing: calls in a
-        // context only compare it there and make their own current, but a warm launch leaves what is current to the driver.
-        let _ = check(unsafe { driver.cuGreenCtxDestroy(self.raw) }, "cuGreenCtxDestroy", String::new);
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use thiserror::Error;
 
-use super::kinds::Tried;
+use super::images::Tried;
 
 /// A run-time compiler that cannot be used, or that rejects its input.
 ///

@@ -22,3 +22,35 @@ impl fmt::Display for ContextInUse {
 }
 
 impl std::error::Error for ContextInUse {}
+
+/// Objects of two different contexts in one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextMismatch {
+    /// The object that does not fit.
+    pub what: String,
+    /// What the call runs on.
+    pub with: String,
+    /// Ordinal of the device that the object belongs to.
+    pub object: u32,
+    /// Ordinal of the device that the call runs on.
+    pub stream: u32,
+    /// Whether they belong to two different drivers: their ordinals are then unrelated.
+    pub other_driver: bool,
+}
+
+impl fmt::Display for ContextMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, with, object, stream, other_driver } = self;
+        if *other_driver {
+            write!(f, "{what} belongs to another driver than {with}")?;
+        } else if object == stream {
+            write!(f, "{what} belongs to another context of device {object} than {with}")?;
+        } else {
+            write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;
+        }
+        f.write_str("\n  help: create both from the same CudaContext")
+    }
+}
+
+impl std::error::Error for ContextMismatch {}

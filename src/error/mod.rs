@@ -2,15 +2,19 @@
 //!
 //! [`Error`] is the size of one pointer. Use the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod arguments;
 mod callback;
 mod capture;
 mod compile;
 mod device;
+mod driver;
 mod event;
 mod graph;
 mod hint;
+mod images;
 mod kept;
 mod kinds;
+mod launch;
 pub(crate) mod log;
 mod memory;
 mod module;
@@ -23,25 +27,26 @@ mod typed;
 
 use kept::Kept;
 
+pub(crate) use arguments::count;
+pub use arguments::{ArgumentMismatch, Given, Wanted};
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
 pub use compile::{CompileError, Diagnostic, Refusal, Severity};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
-pub use device::ContextInUse;
+pub use device::{ContextInUse, ContextMismatch};
+pub use driver::{DriverError, NoDriver};
 pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::{call_hint, device_hint};
-pub(crate) use kinds::count;
-pub use kinds::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
-    KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
-};
+pub use images::{CompilerLog, KernelNotFound, ModuleNotFound, Tried};
+pub use kinds::ErrorKind;
+pub use launch::{AttributeError, Axis, LaunchError};
 pub use memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
-pub use region::{CastError, IndexRange, RegionError};
+pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
 pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::kinds::Axis;
+use super::launch::Axis;
 
 /// A copy of rows and planes that would be out of bounds on one side; nothing was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -94,4 +94,17 @@ pub enum CastError {
         /// Alignment of the requested element, in bytes.
         align: usize,
     },
+}
+
+/// Two lengths that must be equal differ.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
+#[non_exhaustive]
+pub struct LengthMismatch {
+    /// The function of this crate.
+    pub call: &'static str,
+    /// The number of elements in the source.
+    pub source_len: usize,
+    /// The number of elements in the destination.
+    pub destination_len: usize,
 }

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::aligned::{OF_DEVICE, aligned};
 use super::device_copy::DeviceCopy;
+use super::device_slice::SliceParts;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::view::{DeviceView, DeviceViewMut, SliceParts};
+use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream, sweep};
 use crate::error::{Error, ErrorKind};
 use crate::ordering::Submission;

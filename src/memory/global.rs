@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::constant_view::ConstantViewMut;
 use super::device_copy::DeviceCopy;
+use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{AnyHome, CudaModule, CudaStream};
 use crate::error::{Error, ErrorKind, GlobalError};
 

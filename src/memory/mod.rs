@@ -8,6 +8,7 @@ mod buffer;
 pub(crate) mod constant_view;
 mod copy;
 mod device_copy;
+mod device_slice;
 #[cfg(feature = "dlpack")]
 pub(crate) mod dlpack;
 #[cfg(feature = "interop")]
@@ -48,6 +49,7 @@ pub use copy::layout::{Extent, RowLayout};
 pub use copy::region::{CopySource, CopyTarget};
 pub use copy::region_batch::RegionBatch;
 pub use device_copy::{DeviceCopy, NoAddress};
+pub use device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 pub use fill::FillElement;
 pub(crate) use fill::Word;
 pub(crate) use home::Home;
@@ -62,9 +64,10 @@ pub(crate) use pitched::RowParts;
 pub use plain::Plain;
 pub use pointer::attributes::{MemoryType, PointerAttributes};
 pub use pointer::{DevicePtr, DevicePtrMut};
-pub use pool::{MemoryPool, PoolOptions, PoolReuse, PoolUse};
+pub use pool::attributes::{PoolReuse, PoolUse};
+pub use pool::{MemoryPool, PoolOptions};
 pub use registered::RegisterFlags;
 pub use view::parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
-pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+pub use view::{DeviceView, DeviceViewMut};
 #[cfg(feature = "virtual-memory")]
 pub use virtual_memory::growable::GrowableBuffer;

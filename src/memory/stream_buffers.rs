@@ -2,7 +2,8 @@
 
 use super::buffer::DeviceBuffer;
 use super::device_copy::DeviceCopy;
-use super::view::{DeviceSlice, DeviceView};
+use super::device_slice::DeviceSlice;
+use super::view::DeviceView;
 use crate::driver::CudaStream;
 use crate::error::Error;
 

@@ -44,7 +44,8 @@ pub(crate) fn bundle() -> Result<()> {
     let content = folder.join("bundle");
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
-    let examples = build(&["build", "--examples", "--package", "cuda-launch-examples", "--profile", "gpu"])?;
+    let both = ["--package", "cuda-launch", "--package", "cuda-launch-examples"];
+    let examples = build(&[&["build", "--examples", "--profile", "gpu"], &both[..]].concat())?;
     let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
     let bench = ["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches);
     let bench = build(&bench.collect::<Vec<_>>())?;

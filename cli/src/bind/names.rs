@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::image::Kernel;
+use crate::model::Kernel;
 
 /// Words that need `r#`; those that cannot have it (`self`, `crate`, ..) get an underscore.
 const KEYWORDS: &[&str] = &[

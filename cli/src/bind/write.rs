@@ -1,8 +1,9 @@
 //! The source of a typed module.
 
 use super::names::{Taken, identifier, method, unlike};
-use crate::image::{File, Kernel, Variable, volume};
-use crate::signature::{Access, Meaning, Parameter, Scalar, Signature};
+use crate::image::{File, volume};
+use crate::model::{Access, Kernel, Meaning, Parameter, Signature, Variable};
+use crate::scalar::Scalar;
 
 /// Longest line of the source.
 const WIDTH: usize = 100;

@@ -23,7 +23,7 @@ line, and # begins a comment. docs/check.md lists the rules.";
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// Report only what is as bad as this: warning, error
+    /// Report findings of this level or worse: warning, error
     #[arg(long, default_value = "warning", value_parser = level)]
     level: Level,
     /// Do not report a rule, for all kernels or those of a name

@@ -4,9 +4,8 @@ use gimli::{DebugInfo, LittleEndian, UnitOffset, constants as dw};
 use std::collections::HashMap;
 
 use super::entry::{Budget, Entry, Unit, abbreviations};
-use super::{Declared, Sections, types};
-use crate::image::Kernel;
-use crate::signature::Signature;
+use super::{Sections, types};
+use crate::model::{Declared, Kernel, Signature};
 
 /// How far the rest of an entry may be away: a definition, its declaration, what was inlined.
 const ORIGINS: usize = 4;

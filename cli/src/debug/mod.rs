@@ -13,8 +13,7 @@ use cuda_ptx::Module;
 use cuda_ptx::image::Cubin;
 use std::borrow::Cow;
 
-use crate::image::Kernel;
-use crate::signature::Meaning;
+use crate::model::Kernel;
 
 /// The sections that are read.
 #[derive(Clone, Debug, Default)]
@@ -23,14 +22,6 @@ pub(crate) struct Sections<'a> {
     pub(crate) abbreviations: Cow<'a, [u8]>,
     pub(crate) strings: Cow<'a, [u8]>,
     pub(crate) line_strings: Cow<'a, [u8]>,
-}
-
-/// A parameter as the source declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Declared {
-    pub(crate) name: Option<String>,
-    pub(crate) size: usize,
-    pub(crate) meaning: Meaning,
 }
 
 const NAMES: [&str; 4] = [".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str"];

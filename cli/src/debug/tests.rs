@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use super::Sections;
-use crate::image::Kernel;
-use crate::signature::{Meaning, Scalar, Signature};
+use crate::model::{Kernel, Meaning, Signature};
+use crate::scalar::Scalar;
 
 const CUBIN: &[u8] = include_bytes!("../../../ptx/tests/data/named.debug.sm_90.cubin");
 

@@ -3,7 +3,8 @@
 use gimli::{UnitOffset, constants as dw};
 
 use super::entry::{Budget, Entry, Unit};
-use crate::signature::{Access, Meaning, Scalar};
+use crate::model::{Access, Meaning};
+use crate::scalar::Scalar;
 
 /// Names and qualifiers that a type may have around it.
 const LONGEST_CHAIN: usize = 16;

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Have calls fail: NAME[:N[:CODE]]
     #[arg(long, value_name = "FAULT")]
     fail: Vec<String>,
-    /// Allocations beyond so many bytes (K, M, G) answer OUT_OF_MEMORY
+    /// Allocations beyond this many bytes (K, M, G) return OUT_OF_MEMORY
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
     /// The driver of a CUDA version, such as 11.8: without what came later

@@ -2,9 +2,9 @@
 
 use cuda_ptx::image::{Cubin, DebugInfo, ImageError};
 
-use super::{Debug, Kernel, Part, Symbols, source_name};
+use super::{Symbols, source_name};
 use crate::debug::Sections;
-use crate::signature::Signature;
+use crate::model::{Debug, Kernel, Part, Signature};
 
 pub(super) fn read(cubin: &Cubin<'_>, left: &mut Symbols) -> Result<Part, ImageError> {
     let parameters =

@@ -4,8 +4,8 @@ use cuda_ptx::image::{Compression, Cubin, Entry, EntryKind, Fatbin, ImageError};
 
 use std::collections::HashMap;
 
-use super::{Part, Symbols, cubin, ptx};
-use crate::signature::Signature;
+use super::{Symbols, cubin, ptx};
+use crate::model::{Part, Signature};
 
 pub(super) fn read(fatbin: &Fatbin<'_>, left: &mut Symbols) -> Result<Vec<Part>, ImageError> {
     let mut parts = fatbin.entries().iter().map(|entry| part(entry, left)).collect::<Result<Vec<_>, _>>()?;

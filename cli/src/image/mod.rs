@@ -6,13 +6,13 @@ mod ptx;
 mod source;
 
 use cuda_launch::{CudaContext, CudaModule, Error, load_kernel_file};
-use cuda_ptx::image::{Arch, Image, ImageError, ImageKind};
+use cuda_ptx::image::{Image, ImageError, ImageKind};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::signature::{Scalar, Signature};
+use crate::model::{Kernel, Part, Signature, Variable};
 use source::Source;
 
 /// Bytes of the largest file that is read; what it holds compressed may be as long again.
@@ -34,83 +34,6 @@ pub(crate) struct File {
     pub(crate) parts: Vec<Part>,
     /// Whether `bytes` is PTX that a compiler made of the file.
     compiled: bool,
-}
-
-/// One image.
-#[derive(Debug, Default)]
-pub(crate) struct Part {
-    /// `ptx`, `cubin`, `lto-ir`, or the number of something newer.
-    pub(crate) kind: String,
-    pub(crate) arch: Option<Arch>,
-    /// `.version`
-    pub(crate) version: Option<(u32, u32)>,
-    /// Bytes, decompressed.
-    pub(crate) bytes: usize,
-    /// Where it lies in a fatbin.
-    pub(crate) offset: Option<usize>,
-    pub(crate) compression: Option<&'static str>,
-    pub(crate) source: Option<String>,
-    pub(crate) debug: Debug,
-    /// Bytes of PTX that a cubin keeps for a debugger.
-    pub(crate) ptx_bytes: usize,
-    /// To be linked before it can be loaded.
-    pub(crate) relocatable: bool,
-    /// `__constant__` variables, in bytes.
-    pub(crate) constant_bytes: Option<u64>,
-    pub(crate) variables: Vec<Variable>,
-    /// Those that other modules cannot name; a driver finds them all the same.
-    pub(crate) internal: Vec<Variable>,
-    pub(crate) kernels: Vec<Kernel>,
-}
-
-/// What there is for a debugger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Debug {
-    #[default]
-    None,
-    Lines,
-    Full,
-}
-
-/// A variable of the module that programs can look up.
-#[derive(Clone, Debug)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    /// `global`, `const`, `shared`.
-    pub(crate) space: &'static str,
-    pub(crate) ty: String,
-    pub(crate) bytes: u64,
-}
-
-impl Variable {
-    /// The type of its elements, where PTX says more than that they are bytes: compilers declare arrays as `.b8`.
-    pub(crate) fn scalar(&self) -> Option<Scalar> {
-        let name = self.ty.split('[').next()?.rsplit('.').next()?;
-        Scalar::of_ptx(name).filter(|_| name != "b8" || !self.ty.contains('['))
-    }
-}
-
-/// A kernel. `None` where the image does not say.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Kernel {
-    pub(crate) name: String,
-    /// As it stood in the source, where the name is mangled.
-    pub(crate) source_name: Option<String>,
-    pub(crate) line: Option<u32>,
-    pub(crate) signature: Option<Signature>,
-    pub(crate) parameter_bytes: u32,
-    pub(crate) registers: Option<u32>,
-    pub(crate) shared_bytes: Option<u64>,
-    pub(crate) dynamic_shared: Option<bool>,
-    pub(crate) local_bytes: Option<u64>,
-    pub(crate) max_threads: Option<[u32; 3]>,
-    pub(crate) required_threads: Option<[u32; 3]>,
-    pub(crate) max_registers: Option<u32>,
-    pub(crate) min_blocks: Option<u32>,
-    pub(crate) cluster: Option<[u32; 3]>,
-    pub(crate) max_cluster_blocks: Option<u32>,
-    pub(crate) requires_cluster: bool,
-    pub(crate) grid_counts_clusters: bool,
 }
 
 impl File {

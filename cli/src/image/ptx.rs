@@ -3,9 +3,9 @@
 use cuda_ptx::image::ImageError;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, SharedVariables, Space};
 
-use super::{Debug, Kernel, Part, Symbols, Variable, source_name, too_long};
+use super::{Symbols, source_name, too_long};
 use crate::debug::Sections;
-use crate::signature::Signature;
+use crate::model::{Debug, Kernel, Part, Signature, Variable};
 
 /// Longest body that is searched for the types of what it reads and writes.
 const SEARCHED: usize = 2 << 20;

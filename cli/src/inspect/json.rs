@@ -4,8 +4,8 @@ use cuda_ptx::image::ImageKind;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::image::{Debug, File, Kernel, Part, Variable};
-use crate::signature::{Meaning, Parameter};
+use crate::image::File;
+use crate::model::{Debug, Kernel, Meaning, Parameter, Part, Variable};
 
 /// Written kernel by kernel: a tree of all of them takes ten times what is printed.
 pub(super) fn file(file: &File) -> String {

@@ -2,8 +2,8 @@
 
 use cuda_ptx::image::ImageKind;
 
-use crate::image::{Debug, File, Kernel, Part, volume};
-use crate::signature::{Meaning, Parameter};
+use crate::image::{File, volume};
+use crate::model::{Debug, Kernel, Meaning, Parameter, Part};
 use crate::style;
 use crate::table::{Table, count, wrap};
 

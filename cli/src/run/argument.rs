@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::data::Input;
 use crate::failure::Failure;
-use crate::image::Kernel;
-use crate::signature::{Meaning, Parameter, Scalar};
+use crate::model::{Kernel, Meaning, Parameter};
+use crate::scalar::Scalar;
 use crate::table::{Table, count, shorten};
 
 /// Columns of an argument in a table: data may be long.

@@ -37,7 +37,7 @@ pub(crate) struct Finding {
 pub(crate) enum Kind {
     /// Nobody wrote them.
     NeverWritten,
-    /// They are made of memory that nobody wrote.
+    /// They depend on uninitialised memory.
     Uninitialised,
 }
 
@@ -52,8 +52,8 @@ impl Kind {
 
     pub(crate) fn sentence(self) -> &'static str {
         match self {
-            Self::NeverWritten => "never written",
-            Self::Uninitialised => "made of memory that was never written",
+            Self::NeverWritten => "are never written",
+            Self::Uninitialised => "depend on uninitialised memory",
         }
     }
 }

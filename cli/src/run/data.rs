@@ -9,7 +9,7 @@ use super::launch::Outputs;
 use super::npy;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::signature::Scalar;
+use crate::scalar::Scalar;
 
 /// Bytes that one argument may have.
 const MOST: usize = 4 << 30;

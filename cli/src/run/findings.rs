@@ -50,10 +50,7 @@ fn output_text(finding: &Finding, inputs: &[Input<'_>]) -> String {
     let Finding { kind, argument, elements, first } = finding;
     let total = inputs.get(*argument).and_then(Input::elements).unwrap_or(0);
     let sentence = kind.sentence();
-    wrap(
-        &format!("arg {argument}: {elements} of {total} elements, the first at {first}, are {sentence}"),
-        "  ",
-    )
+    wrap(&format!("arg {argument}: {elements} of {total} elements, the first at {first}, {sentence}"), "  ")
 }
 
 /// For programs: the list.

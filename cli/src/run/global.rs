@@ -10,7 +10,7 @@ use super::argument::{Direction, Form, Source, hex, memory, saved, scalar};
 use super::data;
 use crate::failure::Failure;
 use crate::image::File;
-use crate::signature::Scalar;
+use crate::scalar::Scalar;
 use crate::table::count;
 
 /// One `--global`, as written.

@@ -13,7 +13,8 @@ use super::argument::{Direction, Form};
 use super::data::Input;
 use super::global::Variable;
 use crate::failure::Failure;
-use crate::image::{File, Kernel, volume};
+use crate::image::{File, volume};
+use crate::model::Kernel;
 
 /// A kernel that is ready to be launched.
 pub(crate) struct Launcher {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::signature::Scalar;
+use crate::scalar::Scalar;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of the longest header that is read; that of a plain array has 118.

@@ -9,7 +9,7 @@ use super::data::{Input, show};
 use super::findings;
 use super::global::Variable;
 use super::launch::{Fault, Finished, Launcher};
-use crate::signature::Scalar;
+use crate::scalar::Scalar;
 use crate::style;
 use crate::table::{Columns, wrap};
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::Arguments;
 use super::data::Input;
 use crate::failure::Failure;
-use crate::image::Kernel;
+use crate::model::Kernel;
 
 /// Three dimensions: `4`, `4,2`, `4x2x1`.
 #[derive(Clone, Copy, Debug)]

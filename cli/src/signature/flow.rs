@@ -8,7 +8,8 @@
 use cuda_ptx::{Instruction, Operand, Statement, Type};
 use std::collections::HashMap;
 
-use super::{Access, Meaning, Scalar};
+use crate::model::{Access, Meaning};
+use crate::scalar::Scalar;
 
 /// Where the value of a register comes from.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The types in the mangled name of a C++ kernel.
 
-use super::{Access, Meaning, Scalar};
+use crate::model::{Access, Meaning};
+use crate::scalar::Scalar;
 
 /// Longest name that is read: what a demangler writes can be far longer than what it reads.
 const LONGEST: usize = 1000;

@@ -3,56 +3,14 @@
 
 mod flow;
 mod mangled;
-mod scalar;
 
 use cuda_ptx::image::KernelParameter;
 use cuda_ptx::{Function, Statement};
 
-use crate::debug::Declared;
+use crate::model::{Access, Declared, Meaning, Parameter, Signature};
+use crate::scalar::Scalar;
 
 pub(crate) use mangled::demangled;
-pub(crate) use scalar::Scalar;
-
-/// The parameters of a kernel, in order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Signature(pub(crate) Vec<Parameter>);
-
-/// One parameter.
-#[derive(Clone, Debug)]
-pub(crate) struct Parameter {
-    /// Where the image has one that no compiler invented.
-    pub(crate) name: Option<String>,
-    pub(crate) offset: usize,
-    pub(crate) size: usize,
-    pub(crate) align: usize,
-    /// `.u64`, `.b8[24]`; `None` in a cubin.
-    pub(crate) ptx: Option<String>,
-    pub(crate) meaning: Meaning,
-}
-
-/// What a parameter is, as far as it is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    /// Nothing but its size.
-    Unknown,
-    /// A number.
-    Value(Scalar),
-    /// An address.
-    Pointer {
-        /// What it points to.
-        element: Option<Scalar>,
-        access: Access,
-    },
-    /// A struct or array.
-    Bytes,
-}
-
-/// What a kernel does with the memory that it is given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-}
 
 impl Signature {
     /// Of a kernel in PTX with these statements.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::driver::{CudaStream, older};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut};
 use crate::memory::home::Home;
-use crate::memory::view::{DeviceSlice, DeviceSliceMut};
 use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies that are submitted in one driver call, in no particular order among themselves.

@@ -14,7 +14,8 @@ pub(in crate::memory) mod region;
 pub(in crate::memory) mod region_batch;
 
 use super::device_copy::DeviceCopy;
-use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
+use super::device_slice::DeviceSlice;
+use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::{Submission, submit_and_wait};

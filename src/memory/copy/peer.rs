@@ -7,7 +7,8 @@ use cuda_driver_sys::CUdeviceptr;
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::view::{DeviceSlice, DeviceViewMut};
+use crate::memory::device_slice::DeviceSlice;
+use crate::memory::view::DeviceViewMut;
 use crate::ordering::Submission;
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {

@@ -11,7 +11,7 @@ use super::layout::{Bounds, Extent, Offset, Owner, Place, RowLayout, Side};
 use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::view::{DeviceSlice, DeviceSliceMut};
+use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut};
 use crate::ordering::{Submission, submit_and_wait};
 
 /// The source of a copy of rows and planes.

@@ -11,7 +11,7 @@ use super::layout::{
 use crate::driver::CudaContext;
 use crate::error::Error;
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::view::DeviceSlice;
+use crate::memory::device_slice::DeviceSlice;
 
 /// A tensor map: a by-value argument of 128 bytes, aligned to 128, `const __grid_constant__ CUtensorMap`.
 ///

@@ -9,8 +9,8 @@ use crate::driver::{CudaContext, Keep};
 use crate::error::Error;
 use crate::memory::buffer::DeviceBuffer;
 use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::DeviceSlice;
 use crate::memory::object::{KernelObject, KernelObjectMut, ObjectParts, Shared, Used, sealed::Sealed};
-use crate::memory::view::DeviceSlice;
 
 /// A tensor map that shares ownership of its memory: what a kernel of a typed module takes as `&TensorMapObject`, or as
 /// `&mut TensorMapObject` to write through it.

@@ -18,10 +18,10 @@ use super::mipmap::MipmappedArray;
 use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::DeviceSlice;
 use crate::memory::object::{KernelObject, ObjectParts, Shared, Used, sealed::Sealed};
 use crate::memory::pitched::PitchedBuffer;
 use crate::memory::pointer::attributes::{MemoryType, PointerAttributes};
-use crate::memory::view::DeviceSlice;
 use crate::ordering::Submission;
 
 /// The kernel argument for a texture: one 64-bit parameter, `cudaTextureObject_t`.

@@ -12,9 +12,10 @@ use crate::error::{BadMapping, Error, ErrorKind};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::buffer::byte_len;
 use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use crate::memory::home::{Home, Origin};
 use crate::memory::location::{MemoryAccess, MemoryLocation};
-use crate::memory::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+use crate::memory::view::{DeviceView, DeviceViewMut};
 
 /// Device memory that grows without moving: addresses for its maximum size are reserved, and memory is mapped as
 /// needed.

@@ -1,0 +1,61 @@
+//! Errors of the driver and of the search for one.
+
+use cuda_driver_sys::CUresult;
+use std::fmt;
+
+/// A driver call that failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DriverError {
+    /// The driver function.
+    pub call: &'static str,
+    /// Its result.
+    pub code: CUresult,
+    /// What was requested, with values.
+    pub asked: String,
+    /// What the driver's log says of it, for launches and for what the driver or device does not support: drivers from CUDA
+    /// 12.9 on have a log (`cuLogsDumpToMemory`), and so has the emulator.
+    pub log: Option<String>,
+    /// What to do next, if known.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.call, self.code)?;
+        if !self.asked.is_empty() {
+            write!(f, ": {}", self.asked)?;
+        }
+        if let Some(log) = &self.log {
+            write!(f, "\n  driver's log: {log}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  help: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// No usable driver: everything that was tried, and why it failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NoDriver {
+    /// What was tried, in order.
+    pub tried: Vec<String>,
+}
+
+impl fmt::Display for NoDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no usable CUDA driver:")?;
+        for line in &self.tried {
+            write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
+        }
+        f.write_str(
+            "\n  help: install NVIDIA's driver, name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
+        )
+    }
+}
+
+impl std::error::Error for NoDriver {}

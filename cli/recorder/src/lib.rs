@@ -10,13 +10,13 @@
 //! | `hooks` | the functions that do more than pass on: launches, copies, waits, ends of contexts |
 //! | `per_thread` | the same for programs whose default stream is each thread's own (`_ptsz`, `_ptds`) |
 //! | `lookup` | functions that programs ask `cuGetProcAddress` for, as `cudart` does |
+//! | `passed_on` | all other exports of a driver: older ABIs, graphics |
 //! | `kernel` | names and arguments of kernels |
 //! | `timeline` | what happened when, on the host and between two events on a stream |
 //! | `check` | the same exports for `check`: the driver behind them looks at each call |
 //! | `real` | the driver behind |
 //!
-//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. Of the
-//! functions of a thread's own default stream only those of `per_thread` are exported.
+//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere.
 //!
 //! Relies on callers to keep to the contracts of the driver's functions: each export passes its arguments on.
 #![allow(unsafe_code)]
@@ -26,6 +26,8 @@ mod check;
 mod hooks;
 mod kernel;
 mod lookup;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod passed_on;
 mod per_thread;
 mod real;
 mod timeline;
@@ -34,6 +36,12 @@ use cuda_driver_sys::CUresult;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use passed_on::PASSED_ON;
 use real::driver;
 
 /// The address of a function of this library.

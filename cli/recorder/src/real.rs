@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Loads the library that the variable names, which whoever set it vouches for.
 
 use cuda_driver_sys::Driver;
+use std::ffi::OsString;
 use std::sync::{Arc, LazyLock};
 
 use crate::check;
@@ -15,8 +16,13 @@ static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
     if check::is_asked() { check::over(real) } else { real }
 });
 
+/// Where the driver is: a path, or `emulator`.
+pub(crate) fn path() -> OsString {
+    std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into())
+}
+
 fn real() -> Arc<Driver> {
-    let path = std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into());
+    let path = path();
     if path == "emulator" {
         return cuda_emulator::driver();
     }

@@ -9,6 +9,11 @@
 #[used]
 static FUNCTIONS: &[cuda_launch_recorder::Function] = cuda_launch_recorder::FUNCTIONS;
 
+/// The driver's exports that are neither recorded nor checked.
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[used]
+static PASSED_ON: &[cuda_launch_recorder::Function] = cuda_launch_recorder::PASSED_ON;
+
 /// Called when the library is unloaded: after what the program itself has asked to be called at its end.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]

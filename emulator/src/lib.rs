@@ -131,7 +131,7 @@ pub use driver::{
     live_handles, set_checks, symbol_address, take_findings, unsupported_calls,
 };
 #[doc(hidden)]
-pub use driver::{NvmlDevice, nvml_devices};
+pub use driver::{NvmlDevice, allocate_at, nvml_devices};
 pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 

@@ -1,4 +1,4 @@
-//! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace` and `check`.
+//! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace`, `check` and `record`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The recorder of `cuda-launch trace` and `check`: a shared library that is linked as a program of this package, because
+//! The recorder of `cuda-launch trace`, `check` and `record`: a shared library that is linked as a program of this package, because
 //! `cargo install` installs nothing else. `build.rs` has the linker's options; all code is in `cuda-launch-recorder`,
 //! which cargo compiles as a library, so that it may be loaded at any address and its thread-local variables too.
 

@@ -30,7 +30,7 @@ mod table;
 mod warp;
 mod warp_op;
 mod watch;
-mod windows;
+pub(crate) mod windows;
 
 pub use fault::{Fault, FaultKind};
 pub use grid::run;

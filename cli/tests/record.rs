@@ -253,6 +253,38 @@ fn pointers_in_structures_and_in_memory_are_followed() {
     let mut changed = [0; 8];
     recording.regions[1].after(0, &mut changed);
     assert_eq!(changed[4..], [7, 0, 0, 0]);
+
+    // The same launch with its memory where the emulator has none: 16 bytes further, as are all pointers.
+    let mut moved = recording.clone();
+    let further = |word: u64| {
+        let inside =
+            |region: &&cuda_harness::record::Region| word.wrapping_sub(region.address) < region.bytes;
+        recording.regions.iter().find(inside).map(|_| word + 16)
+    };
+    for (region, old) in moved.regions.iter_mut().zip(&recording.regions) {
+        *region = old.with_words(further).0;
+        region.address += 16;
+    }
+    let table = u64::from_le_bytes(recording.arguments[8..].try_into().unwrap());
+    moved.arguments[8..].copy_from_slice(&further(table).unwrap().to_le_bytes());
+    folder.write(&moved);
+    let (run, answer) = folder.replay();
+    assert_eq!(
+        (run.code, &answer["moved"], &answer["stale_pointers"]),
+        (1, &2.into(), &1.into()),
+        "{}",
+        run.out
+    );
+    let mut command = tool();
+    command.args(["replay", "--json", "--relocate"]).arg(folder.file());
+    let (run, answer) = answered(finished(&command.output().unwrap()));
+    assert_eq!(
+        (run.code, &answer["stale_pointers"], &answer["changed_pointers"]),
+        (0, &0.into(), &1.into()),
+        "{}",
+        run.out
+    );
+    assert_eq!(answer["same_bytes"], 24);
 }
 
 #[test]

@@ -42,9 +42,10 @@ pub(super) struct Replayed {
     pub(super) differences: Vec<Difference>,
     /// Bytes that were as recorded.
     pub(super) same: u64,
-    /// Allocations that are elsewhere, and words in memory that may be pointers into them.
+    /// Allocations that are elsewhere, and words in memory that may be pointers into them: left as they are, and changed.
     pub(super) moved: usize,
     pub(super) stale: usize,
+    pub(super) changed: usize,
     /// Attributes that were left out.
     pub(super) left_out: Vec<u32>,
 }
@@ -89,8 +90,13 @@ impl Device {
         Ok(Device { driver, number, is_emulator: place.is_emulator() })
     }
 
-    /// Launches the kernel with the memory that it had, and compares.
-    pub(super) fn replay(&self, recording: &Recording, file: &Path) -> Result<Replayed, Failure> {
+    /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
+    pub(super) fn replay(
+        &self,
+        recording: &Recording,
+        file: &Path,
+        relocates: bool,
+    ) -> Result<Replayed, Failure> {
         let function = self.load(recording, file)?;
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
@@ -106,18 +112,25 @@ impl Device {
                 *word = new.to_le_bytes();
             }
         }
-        let stale = recording.regions.iter().map(|region| pointers(region, &moved)).sum();
+        let (mut stale, mut changed) = (0, 0);
+        let mut differences = Vec::new();
+        let mut regions = Vec::new();
+        for (region, at) in recording.regions.iter().zip(&places) {
+            let (other, words) = region.with_words(|word| elsewhere(word, &moved));
+            let now = if relocates { other } else { region.clone() };
+            *(if relocates { &mut changed } else { &mut stale }) += words;
+            self.fill(&now, *at)?;
+            regions.push(now);
+        }
         let (code, left_out) = self.launch(recording, function, &arguments)?;
         let is_compared = code == CUresult::SUCCESS && recording.code == CUresult::SUCCESS.0;
-        let (mut differences, mut same) = (Vec::new(), 0);
-        for (number, (region, at)) in
-            recording.regions.iter().zip(&places).enumerate().filter(|_| is_compared)
-        {
+        let mut same = 0;
+        for (number, (region, at)) in regions.iter().zip(&places).enumerate().filter(|_| is_compared) {
             let difference = self.compare(number, region, *at)?;
             same += region.bytes - difference.as_ref().map_or(0, |difference| difference.bytes);
             differences.extend(difference);
         }
-        Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, left_out })
+        Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, changed, left_out })
     }
 
     fn load(&self, recording: &Recording, file: &Path) -> Result<CUfunction, Failure> {
@@ -144,7 +157,7 @@ impl Device {
         Ok(function)
     }
 
-    /// Memory with the contents of before, at its address if that can be had.
+    /// Memory, at its address if that can be had.
     fn place(&self, region: &Region) -> Result<u64, Failure> {
         let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
         let mut address = region.address;
@@ -156,6 +169,12 @@ impl Device {
             // SAFETY: the place is good for an address.
             unsafe { ok("cuMemAlloc", self.driver.cuMemAlloc(&mut address, bytes))? };
         }
+        Ok(address)
+    }
+
+    /// Puts the contents of before into the memory.
+    fn fill(&self, region: &Region, address: u64) -> Result<(), Failure> {
+        let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
         // SAFETY: the memory has that many bytes, and a piece lies in it: the reader of the file has compared.
         unsafe {
             ok("cuMemsetD8", self.driver.cuMemsetD8(address, 0, bytes))?;
@@ -164,7 +183,7 @@ impl Device {
                 ok("cuMemcpyHtoD", self.driver.cuMemcpyHtoD(to, from, piece.len()))?;
             }
         }
-        Ok(address)
+        Ok(())
     }
 
     /// Maps memory over the whole range, unless an earlier allocation has done so; false if the addresses are taken.
@@ -332,13 +351,4 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
 fn elsewhere(address: u64, moved: &[(&Region, u64)]) -> Option<u64> {
     let inside = |(region, _): &&(&Region, u64)| address.wrapping_sub(region.address) < region.bytes;
     moved.iter().find(inside).map(|(region, at)| at + (address - region.address))
-}
-
-/// Words in memory that are addresses in memory that is elsewhere.
-fn pointers(region: &Region, moved: &[(&Region, u64)]) -> usize {
-    if moved.is_empty() {
-        return 0;
-    }
-    let words = region.before.list().iter().flat_map(|(_, piece)| piece.as_chunks::<8>().0);
-    words.filter(|word| elsewhere(u64::from_le_bytes(**word), moved).is_some()).count()
 }

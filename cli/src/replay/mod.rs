@@ -20,7 +20,8 @@ const NOTES: &str = "\
 On the emulator the kernel needs PTX in the image, and is checked for accesses
 outside its memory, races, uninitialised reads and divergent barriers. Memory is
 put where it was, so that pointers in it stay right; where that cannot be,
-the pointers among the arguments are changed, and the answer says so.
+the pointers among the arguments are changed, and the answer says so; those in
+memory with --relocate.
 Variables of the module have the values of the image, textures and surfaces
 are not recorded. Exit code 1: the kernel faulted, a check found something, or
 the outputs differ from those recorded.";
@@ -30,6 +31,10 @@ the outputs differ from those recorded.";
 pub(crate) struct Arguments {
     /// What `cuda-launch record` wrote
     file: PathBuf,
+    /// Where memory cannot be at its address, change also words in memory that
+    /// look like pointers
+    #[arg(long)]
+    relocate: bool,
     /// system, emulator, or the path of a libcuda
     #[arg(long, default_value = "emulator")]
     driver: String,
@@ -45,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
     }
     let device = Device::open(&place)?;
-    let replayed = device.replay(&recording, &arguments.file)?;
+    let replayed = device.replay(&recording, &arguments.file, arguments.relocate)?;
     let findings = if place.is_emulator() { cuda_emulator::take_findings() } else { Default::default() };
     let mut outcome = report::outcome(&recording, &replayed, &findings, &place);
     if !replayed.is_as_recorded() || !findings.list.is_empty() {

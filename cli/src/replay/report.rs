@@ -38,12 +38,22 @@ pub(super) fn outcome(
 fn notes(replayed: &Replayed) -> String {
     let mut text = String::new();
     if replayed.moved > 0 {
+        let allocations = count(replayed.moved, "allocation");
         text += &wrap(
-            &format!(
-                "note: {} could not be put where it was: pointers among the arguments were changed, and {} in memory that may be pointers were not",
-                count(replayed.moved, "allocation"),
-                count(replayed.stale, "word"),
-            ),
+            &format!("note: not where it was: {allocations}; pointers among the arguments were changed"),
+            "",
+        );
+    }
+    if replayed.changed > 0 {
+        text += &format!(
+            "note: {} in memory that may be pointers were changed\n",
+            count(replayed.changed, "word")
+        );
+    }
+    if replayed.stale > 0 {
+        let words = count(replayed.stale, "word");
+        text += &wrap(
+            &format!("note: {words} in memory may be pointers to where it was: --relocate changes them"),
             "",
         );
     }
@@ -133,6 +143,7 @@ fn json(recording: &Recording, replayed: &Replayed, findings: &Findings, fault: 
         "differences": differences.collect::<Value>(),
         "moved": replayed.moved,
         "stale_pointers": replayed.stale,
+        "changed_pointers": replayed.changed,
         "attributes_left_out": replayed.left_out,
     })
 }

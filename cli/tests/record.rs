@@ -162,6 +162,47 @@ fn a_launch_is_recorded_and_does_the_same_again() {
 }
 
 #[test]
+fn attributes_and_much_shared_memory_are_replayed() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-attributes");
+    let program = [saxpy("u32:100"), vec!["--cooperative", "--shared", "60000"]].concat();
+    let (run, _) = folder.record(&recorder, &[], &program);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let mut recording = folder.recording();
+    let mut cooperative = (2, [0; 64]);
+    cooperative.1[0] = 1;
+    assert_eq!((recording.shared, recording.attributes.as_slice()), (60_000, &[cooperative][..]));
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([])), "{}", run.out);
+    // One that is about what is around a launch.
+    recording.attributes.push((8, [0; 64]));
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([8])), "{}", run.out);
+}
+
+/// A command that is started by another one is not that one again.
+#[test]
+fn a_trace_of_a_program_that_is_recorded_is_a_trace() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-trace");
+    let trace = folder.0.join("trace.json");
+    let inner = [
+        TOOL,
+        "trace",
+        "--driver",
+        "emulator",
+        "-o",
+        trace.to_str().unwrap(),
+        "--recorder",
+        recorder.to_str().unwrap(),
+        "--",
+    ];
+    let (run, _) = folder.record(&recorder, &[], &[&inner, saxpy("u32:100").as_slice()].concat());
+    assert!(std::fs::read_to_string(trace).unwrap().contains("saxpy"), "{}", run.err);
+}
+
+#[test]
 fn memory_that_cannot_be_where_it_was_is_elsewhere() {
     let Some(recorder) = recorder() else { return };
     let folder = Folder::new("record-moved");

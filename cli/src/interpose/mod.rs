@@ -44,6 +44,10 @@ impl Started {
         command
             .args(rest)
             .env("LD_LIBRARY_PATH", program::library_path(folder.path()))
+            // Of a command that has started this one.
+            .env_remove("CUDA_LAUNCH_CHECK_FILE")
+            .env_remove("CUDA_LAUNCH_RECORD_FILE")
+            .env_remove("CUDA_LAUNCH_TRACE_FILE")
             .env("CUDA_LAUNCH_DRIVER", recorder)
             .env("CUDA_LAUNCH_TRACE_DRIVER", driver);
         if json {

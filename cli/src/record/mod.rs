@@ -48,7 +48,6 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let output = std::path::absolute(&arguments.output).unwrap_or_else(|_| arguments.output.clone());
     prepared
         .command
-        .env_remove("CUDA_LAUNCH_CHECK_FILE")
         .env("CUDA_LAUNCH_RECORD_FILE", &lines)
         .env("CUDA_LAUNCH_RECORD_KERNEL", &arguments.kernel)
         .env("CUDA_LAUNCH_RECORD_NTH", arguments.nth.to_string())

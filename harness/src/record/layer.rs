@@ -11,7 +11,7 @@ use super::reach::{self, Failed, Reached};
 use super::{Event, Inner, LARGEST_IMAGE, image};
 use crate::decode;
 use crate::effects::{Doing, Undo};
-use crate::functions::Function;
+use crate::functions::{Function, Plain};
 use crate::glob::matches;
 use crate::intercept::Layer;
 use crate::kernel::{Kernel, relaxed};
@@ -317,16 +317,28 @@ unsafe fn attributes(function: &Function, raw: &Raw, words: &[u64]) -> Vec<(u32,
     let start = config.attrs.expose_provenance() as u64;
     let one = |number: u64| {
         let at = start + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: an attribute of the list, by duty 1. Bytes that nobody wrote were written, or not, by a program that the compiler of
-        // this library does not see.
-        let bytes = unsafe { read::block(at, size_of::<CUlaunchAttribute>()) };
+        // SAFETY: 1: an attribute of the list, by duty 1.
+        let id = unsafe { read::value(at, Plain::Unsigned(4)) } as u32;
         let mut value = [0; ATTRIBUTE];
-        let from = size_of::<CUlaunchAttribute>() - ATTRIBUTE;
-        value.copy_from_slice(bytes.get(from..)?);
-        let id = bytes.first_chunk::<4>().map(|id| u32::from_le_bytes(*id))?;
-        Some((id, value))
+        let used = width(CUlaunchAttributeID(id));
+        let from = at + std::mem::offset_of!(CUlaunchAttribute, value) as u64;
+        // SAFETY: 1: the member of the union that the id asks for has so many bytes, which the program has written, by duty 1.
+        let bytes = unsafe { read::block(from, used) };
+        value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        (id, value)
     };
-    (0..u64::from(config.numAttrs)).filter_map(one).collect()
+    (0..u64::from(config.numAttrs)).map(one).collect()
+}
+
+/// Bytes of an attribute's value that say how the kernel runs. Others are about what is around the launch, or were never written.
+fn width(id: CUlaunchAttributeID) -> usize {
+    match id {
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => 12,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+        | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => 4,
+        _ => 0,
+    }
 }
 
 fn cooperative() -> (u32, [u8; ATTRIBUTE]) {

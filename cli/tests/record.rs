@@ -7,7 +7,7 @@ mod support;
 use cuda_harness::record::Recording;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Run, TOOL, compiled, finished, recorder, root, scratch, tool};
+use support::{Run, TOOL, compiled, emulator_library, finished, recorder, root, scratch, tool};
 
 /// A folder for recordings, gone at the end.
 struct Folder(PathBuf);
@@ -326,6 +326,29 @@ fn pointers_in_structures_and_in_memory_are_followed() {
         run.out
     );
     assert_eq!(answer["same_bytes"], 24);
+
+    // As on a GPU: a driver that reserves addresses, of which the emulator has these.
+    let Some(library) = emulator_library() else { return };
+    let there = |word: u64| {
+        let inside =
+            |region: &&cuda_harness::record::Region| word.wrapping_sub(region.address) < region.bytes;
+        recording.regions.iter().find(inside).map(|_| word - 0x400_0000_0000)
+    };
+    for (region, old) in moved.regions.iter_mut().zip(&recording.regions) {
+        *region = old.with_words(there).0;
+        region.address = old.address - 0x400_0000_0000;
+    }
+    moved.arguments[8..].copy_from_slice(&there(table).unwrap().to_le_bytes());
+    folder.write(&moved);
+    let mut command = tool();
+    command.args(["replay", "--json", "--driver"]).arg(library).arg(folder.file());
+    let (run, answer) = answered(finished(&command.output().unwrap()));
+    assert_eq!(
+        (run.code, &answer["moved"], &answer["same_bytes"]),
+        (0, &0.into(), &24.into()),
+        "{}",
+        run.out
+    );
 }
 
 #[test]

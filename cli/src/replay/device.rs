@@ -7,7 +7,10 @@
 use cuda_harness::record::{Recording, Region};
 use cuda_launch::Driver;
 use cuda_launch::sys::*;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
+use std::ops::Range;
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -17,6 +20,8 @@ use crate::run::Place;
 
 /// Bytes that are compared at a time.
 const CHUNK: usize = 1 << 20;
+/// Addresses are asked for in units of this: driver 580 gave them as asked for, and did not give single pages among them.
+const UNIT: u64 = 256 << 20;
 /// Dynamic shared memory that every kernel may have.
 const SHARED: u32 = 48 << 10;
 /// Attributes that say how a kernel runs, and nothing of what is around it.
@@ -32,6 +37,9 @@ pub(super) struct Device {
     driver: Arc<Driver>,
     number: CUdevice,
     is_emulator: bool,
+    /// Addresses that memory can be mapped at, and where there is some.
+    reserved: Vec<Range<u64>>,
+    mapped: RefCell<BTreeSet<u64>>,
 }
 
 /// What came of it.
@@ -75,19 +83,27 @@ fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
 }
 
 impl Device {
-    /// Makes the primary context of the device current.
-    pub(super) fn open(place: &Place) -> Result<Device, Failure> {
+    /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
+    /// others.
+    pub(super) fn open(place: &Place, recording: &Recording) -> Result<Device, Failure> {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
-        // SAFETY: the places are good for one value each; the context is retained until this process ends.
+        // SAFETY: the place is good for a device.
         unsafe {
             ok("cuInit", driver.cuInit(0))?;
             ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
+        }
+        let reserved = match place.is_emulator() {
+            true => Vec::new(),
+            false => reserve(&driver, &recording.regions),
+        };
+        // SAFETY: the place is good for a context, which is retained until this process ends.
+        unsafe {
             ok("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&mut context, number))?;
             ok("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))?;
         }
-        Ok(Device { driver, number, is_emulator: place.is_emulator() })
+        Ok(Device { driver, number, is_emulator: place.is_emulator(), reserved, mapped: RefCell::default() })
     }
 
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
@@ -163,7 +179,7 @@ impl Device {
         let mut address = region.address;
         let is_there = match self.is_emulator {
             true => cuda_emulator::allocate_at(address, region.bytes),
-            false => self.reserve(address, region.bytes),
+            false => self.map(address, region.bytes),
         };
         if !is_there {
             // SAFETY: the place is good for an address.
@@ -186,8 +202,8 @@ impl Device {
         Ok(())
     }
 
-    /// Maps memory over the whole range, unless an earlier allocation has done so; false if the addresses are taken.
-    fn reserve(&self, address: u64, bytes: u64) -> bool {
+    /// Maps memory over the whole range; false if its addresses are not reserved, or there is no memory.
+    fn map(&self, address: u64, bytes: u64) -> bool {
         let location = CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
             __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id: self.number },
@@ -198,49 +214,28 @@ impl Device {
             ..CUmemAllocationProp::default()
         };
         let option = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
-        let mut unit = 0;
+        let (mut unit, end) = (0, address + bytes);
         // SAFETY: the place is good for a number, the properties live.
         let code = unsafe { self.driver.cuMemGetAllocationGranularity(&mut unit, &properties, option) };
-        let Some(unit) = (code == CUresult::SUCCESS).then_some(unit as u64).filter(|unit| *unit > 0) else {
+        let is_reserved = self.reserved.iter().any(|range| range.start <= address && end <= range.end);
+        if code != CUresult::SUCCESS || unit == 0 || !UNIT.is_multiple_of(unit as u64) || !is_reserved {
             return false;
-        };
-        let Some(end) = (address + bytes).checked_next_multiple_of(unit) else { return false };
-        let mut at = address - address % unit;
-        while at < end {
-            if !self.map(at, unit as usize, &properties) {
-                return false;
-            }
-            at += unit;
         }
-        true
+        let mut units = (address - address % unit as u64..end).step_by(unit);
+        units.all(|at| self.mapped.borrow().contains(&at) || self.map_unit(at, unit, &properties))
     }
 
-    /// Has one unit at an address: mapped now, or before for a neighbour.
-    fn map(&self, at: u64, bytes: usize, properties: &CUmemAllocationProp) -> bool {
-        let (mut reserved, mut memory) = (0, 0);
-        let access = CUmemAccessDesc {
-            location: properties.location,
-            flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-        };
-        let mut flags = 0;
-        // SAFETY: the places are good for one value each; the range is reserved and mapped for the life of this process, and
-        // nobody else knows it.
-        unsafe {
-            if self.driver.cuMemGetAccess(&mut flags, &access.location, at) == CUresult::SUCCESS && flags == 3
-            {
-                return true;
-            }
-            if self.driver.cuMemAddressReserve(&mut reserved, bytes, 0, at, 0) != CUresult::SUCCESS {
-                return false;
-            }
-            if reserved != at {
-                let _ = self.driver.cuMemAddressFree(reserved, bytes);
-                return false;
-            }
+    fn map_unit(&self, at: u64, bytes: usize, properties: &CUmemAllocationProp) -> bool {
+        let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        let access = CUmemAccessDesc { location: properties.location, flags };
+        let mut memory = 0;
+        // SAFETY: the place is good for a handle; the range is reserved, has nothing yet, and stays mapped until this process ends.
+        let is_mapped = unsafe {
             self.driver.cuMemCreate(&mut memory, bytes, properties, 0) == CUresult::SUCCESS
                 && self.driver.cuMemMap(at, bytes, 0, memory, 0) == CUresult::SUCCESS
                 && self.driver.cuMemSetAccess(at, bytes, &access, 1) == CUresult::SUCCESS
-        }
+        };
+        is_mapped && self.mapped.borrow_mut().insert(at)
     }
 
     /// What the launch, or the wait for it, answers; and the attributes that it does not have.
@@ -338,6 +333,35 @@ impl Device {
         }
         Ok(found)
     }
+}
+
+/// The ranges around memory, in whole units, that the driver reserves as they are.
+fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
+    let around = |region: &Region| {
+        let end = region.address.checked_add(region.bytes)?.checked_next_multiple_of(UNIT)?;
+        Some(region.address - region.address % UNIT..end)
+    };
+    let mut ranges: Vec<Range<u64>> = regions.iter().filter_map(around).collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => merged.push(range),
+        }
+    }
+    merged.retain(|range| {
+        let (mut got, bytes) = (0, usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
+        // SAFETY: the place is good for an address; what is not the range that is wanted goes back, and nobody knows it.
+        unsafe {
+            let code = driver.cuMemAddressReserve(&mut got, bytes, 0, range.start, 0);
+            if code == CUresult::SUCCESS && got != range.start {
+                let _ = driver.cuMemAddressFree(got, bytes);
+            }
+            code == CUresult::SUCCESS && got == range.start
+        }
+    });
+    merged
 }
 
 fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {

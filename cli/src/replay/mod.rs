@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if place.is_emulator() {
         cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
     }
-    let device = Device::open(&place)?;
+    let device = Device::open(&place, &recording)?;
     let replayed = device.replay(&recording, &arguments.file, arguments.relocate)?;
     let findings = if place.is_emulator() { cuda_emulator::take_findings() } else { Default::default() };
     let mut outcome = report::outcome(&recording, &replayed, &findings, &place);

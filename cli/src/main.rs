@@ -2,8 +2,8 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `profile`, `occupancy`, `trace`, `check`, `harness`, `emulate` | the commands |
-//! | `interpose` | a program with the recorder as its driver, for `trace` and `check` |
+//! | `doctor`, `inspect`, `bind`, `run`, `profile`, `occupancy`, `trace`, `check`, `record`, `replay`, `harness`, `emulate` | the commands |
+//! | `interpose` | a program with the recorder as its driver, for `trace`, `check` and `record` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file |
@@ -30,6 +30,8 @@ mod occupancy;
 mod output;
 mod profile;
 mod program;
+mod record;
+mod replay;
 mod run;
 mod scalar;
 mod signature;
@@ -71,6 +73,10 @@ enum Command {
     Trace(trace::Arguments),
     /// Run a program and report what it does wrong with the driver
     Check(check::Arguments),
+    /// Run a program and write one of its launches to a file
+    Record(record::Arguments),
+    /// Make a recorded launch again, on the emulator with all checks or on a GPU
+    Replay(replay::Arguments),
     /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
     Harness(harness::Arguments),
     /// Run a program without a GPU: on the emulator, with its compilers asked for PTX
@@ -98,6 +104,8 @@ fn main() -> ExitCode {
         Command::Occupancy(arguments) => occupancy::run(arguments),
         Command::Trace(arguments) => trace::run(arguments, cli.json),
         Command::Check(arguments) => check::run(arguments, cli.json),
+        Command::Record(arguments) => record::run(arguments, cli.json),
+        Command::Replay(arguments) => replay::run(arguments),
         Command::Harness(arguments) => harness::run(arguments, cli.json),
         Command::Emulate(arguments) => emulate::run(arguments, cli.json),
     };

@@ -342,3 +342,24 @@ fn every_rule_has_its_program_and_its_row() {
     }
     assert_eq!(page.matches("\n| `").count() - page.matches("\n| `-").count(), Rule::ALL.len());
 }
+
+/// Libraries look for functions that today's headers do not declare: cuBLAS fails where one is missing.
+#[test]
+fn every_export_of_a_driver_is_there_and_is_passed_on() {
+    let Some(programs) = Programs::new("check-exports") else { return };
+    let listed = std::fs::read_to_string(root().join("emulator/libcuda/exports.txt")).unwrap();
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.len() > 700 && names.contains(&"cuCtxPushCurrent"), "{names:?}");
+    let program = programs.compile("passed_on", false);
+    let program = [&[program.to_str().unwrap()], names.as_slice()].concat();
+    let trace = programs.folder.join("trace.json");
+    for command in [&["check"] as &[&str], &["trace", "-o", trace.to_str().unwrap()]] {
+        let run = programs.run(command, &program);
+        assert_eq!(
+            (run.code, run.out.lines().next()),
+            (0, Some("1 1 0, and cuGLInit is refused")),
+            "{}",
+            run.err
+        );
+    }
+}

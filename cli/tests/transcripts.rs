@@ -2,7 +2,7 @@
 //!
 //! In a block, a line `...` stands for any lines, and `[..]` for anything within a line. `UPDATE_TRANSCRIPTS=1` writes the
 //! blocks anew that differ. Two blocks show a source on a machine with its compiler and on one without: each machine runs one
-//! of the two. Blocks with `trace` and `check` need the recorder.
+//! of the two. Blocks with `trace`, `check` and `record` need the recorder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -13,7 +13,7 @@ use support::skip::skipped;
 use support::{TOOL, finished, recorder, root, scratch, tool};
 
 /// Files that the page's reader has in a folder of their own: commands that name one run there.
-const OWN: [&str; 3] = ["vecadd.ptx", "vecadd.cu", "mistake.cu"];
+const OWN: [&str; 4] = ["vecadd.ptx", "vecadd.cu", "mistake.cu", "vecadd.record"];
 
 /// That folder.
 fn folder() -> PathBuf {
@@ -78,7 +78,7 @@ fn command(arguments: &[String], own: &Path) -> Option<Command> {
             command.env_remove(format!("CUDA_LAUNCH_{name}"));
         }
     }
-    if ["trace", "check"].contains(&arguments[0].as_str())
+    if ["trace", "check", "record"].contains(&arguments[0].as_str())
         && !arguments.iter().any(|argument| argument == "--help")
     {
         let folders = std::env::var_os("PATH").unwrap_or_default();

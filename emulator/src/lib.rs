@@ -140,7 +140,7 @@ pub use driver::{
     unsupported_calls,
 };
 #[doc(hidden)]
-pub use driver::{NvmlDevice, nvml_devices};
+pub use driver::{NvmlDevice, allocate_at, nvml_devices};
 pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 #[doc(hidden)]

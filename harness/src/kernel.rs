@@ -3,6 +3,8 @@
 //! Relies on: a kernel is asked for only where a call was seen that gave its handle, which tells the kind, and it has not ended.
 #![allow(unsafe_code)]
 
+#[cfg(any(feature = "check", feature = "record"))]
+use cuda_driver_sys::CUstreamCaptureMode;
 use cuda_driver_sys::{CUfunction, CUkernel, CUresult, Driver};
 use std::ffi::CStr;
 use std::ptr::{null, with_exposed_provenance_mut};
@@ -63,6 +65,20 @@ fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usi
         }
     }
     None
+}
+
+/// Asks the driver what is harmless to a capture, which the driver cannot know.
+#[cfg(any(feature = "check", feature = "record"))]
+pub(crate) fn relaxed<R>(driver: &Driver, ask: impl FnOnce() -> R) -> R {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the place is good for a mode, which is put back below.
+    let answer = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
+    let result = ask();
+    if answer == CUresult::SUCCESS {
+        // SAFETY: the place holds the mode that the thread had.
+        let _ = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
+    }
+    result
 }
 
 fn function(handle: u64) -> CUfunction {

@@ -42,6 +42,8 @@ mod every_failure;
 mod expect;
 mod fault;
 mod functions;
+#[cfg(any(feature = "check", feature = "record"))]
+mod glob;
 mod intercept;
 mod kernel;
 mod kind;
@@ -52,6 +54,9 @@ mod objects;
 mod order;
 mod procs;
 mod read;
+#[cfg(feature = "record")]
+#[doc(hidden)]
+pub mod record;
 mod report;
 mod rules;
 mod shims;

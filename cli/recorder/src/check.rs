@@ -10,29 +10,17 @@ use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::ffi::c_int;
-use std::fs::File;
-use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
-const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
+use crate::layer::{line, say};
+
+pub(crate) const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
 
 static CHECK: OnceLock<Check> = OnceLock::new();
-static LINES: OnceLock<File> = OnceLock::new();
-
-/// Whether calls are checked, and not recorded.
-pub(crate) fn is_asked() -> bool {
-    static ASKED: OnceLock<bool> = OnceLock::new();
-    *ASKED.get_or_init(|| std::env::var_os(FILE).is_some())
-}
 
 /// The driver that checks calls before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    if let Some(file) =
-        std::env::var_os(FILE).and_then(|path| File::options().append(true).create(true).open(path).ok())
-    {
-        let _ = LINES.set(file);
-    }
     let mut options = CheckOptions::new();
     if let Some(level) = Level::named(&variable("CUDA_LAUNCH_CHECK_LEVEL")) {
         options = options.level(level);
@@ -53,14 +41,14 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             driver
         }
         Err(error) => {
-            say(&format!("{error}"));
+            say("check", &error.to_string());
             base
         }
     }
 }
 
 fn tell(finding: &Finding) {
-    say(&finding.to_string());
+    say("check", &finding.to_string());
     line(&json!({
         "rule": finding.rule().name(),
         "level": finding.rule().level().name(),
@@ -71,18 +59,6 @@ fn tell(finding: &Finding) {
         "message": finding.message(),
         "fix": finding.rule().fix(),
     }));
-}
-
-/// For the person who checks. Not by `eprint`, whose panic where nothing can be written would end the program.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("cuda-launch check: {text}\n").as_bytes());
-}
-
-/// In one call of the system: other processes write to the file too.
-fn line(value: &Value) {
-    if let Some(mut file) = LINES.get() {
-        let _ = file.write_all(format!("{value}\n").as_bytes());
-    }
 }
 
 /// Tells of what is left. When the library is unloaded, which is after all that the program has asked to be called at its end.

@@ -1,22 +1,24 @@
 //! A CUDA driver that hands every call on to the real one, and records or checks it.
 //!
-//! `cuda-launch trace` and `check` start a program with this library as its `libcuda.so.1`; the package `cuda-launch-cli` links it as a file
+//! `cuda-launch trace`, `check` and `record` start a program with this library as its `libcuda.so.1`; the package `cuda-launch-cli` links it as a file
 //! of its own, `cuda-launch-recorder`. Variables tell it what to do:
 //! `CUDA_LAUNCH_TRACE_DRIVER` is the path of the real library, or `emulator`; `CUDA_LAUNCH_TRACE_FILE` is where the timeline goes, a
-//! JSON object in each line, as the trace format of Chrome has them. With `CUDA_LAUNCH_CHECK_FILE` calls are checked instead.
+//! JSON object in each line, as the trace format of Chrome has them. With `CUDA_LAUNCH_CHECK_FILE` calls are checked instead, with `CUDA_LAUNCH_RECORD_FILE` a launch
+//! is written to a file.
 //!
 //! | file | part |
 //! |---|---|
 //! | `hooks` | the functions that do more than pass on: launches, copies, waits, ends of contexts |
 //! | `per_thread` | the same for programs whose default stream is each thread's own (`_ptsz`, `_ptds`) |
 //! | `lookup` | functions that programs ask `cuGetProcAddress` for, as `cudart` does |
+//! | `passed_on` | all other exports of a driver: older ABIs, graphics |
 //! | `kernel` | names and arguments of kernels |
 //! | `timeline` | what happened when, on the host and between two events on a stream |
-//! | `check` | the same exports for `check`: the driver behind them looks at each call |
+//! | `layer` | the same exports for `check` and `record`: the driver behind them looks at each call |
+//! | `check`, `record` | what it does |
 //! | `real` | the driver behind |
 //!
-//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. Of the
-//! functions of a thread's own default stream only those of `per_thread` are exported.
+//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere.
 //!
 //! Relies on callers to keep to the contracts of the driver's functions: each export passes its arguments on.
 #![allow(unsafe_code)]
@@ -25,15 +27,25 @@
 mod check;
 mod hooks;
 mod kernel;
+mod layer;
 mod lookup;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod passed_on;
 mod per_thread;
 mod real;
+mod record;
 mod timeline;
 
 use cuda_driver_sys::CUresult;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use passed_on::PASSED_ON;
 use real::driver;
 
 /// The address of a function of this library.
@@ -137,7 +149,7 @@ macro_rules! hooked {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
             unsafe {
-                match check::is_asked() {
+                match layer::is_asked() {
                     true => driver().$name($($argument),*),
                     false => hooks::$name($($argument),*),
                 }
@@ -161,7 +173,7 @@ cuda_driver_sys::for_each_function!(exports);
 
 /// What is to be called when the library is unloaded.
 pub extern "C" fn end() {
-    check::end();
+    layer::end();
 }
 
 /// `cuGetProcAddress`, as programs of CUDA 11 know it.

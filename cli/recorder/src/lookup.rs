@@ -9,7 +9,7 @@
 use cuda_driver_sys::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::check;
+use crate::layer;
 use crate::per_thread::*;
 use crate::real::driver;
 
@@ -130,7 +130,7 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     let is_new = |since: c_int| version < 0 || version >= since;
     let own = flags & PER_THREAD != 0 && is_new(PER_THREAD_SINCE);
     if own
-        && check::is_asked()
+        && layer::is_asked()
         && let Some((_, export)) = checked(asked).filter(|(since, _)| is_new(*since))
     {
         return Some(export);
@@ -156,7 +156,7 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let own = asked.and_then(|asked| export(asked, version, flags));
     // What stands in calls the plain function, which the driver shall have. A function that has no other is the same with the flag and
     // without, but checks hand out their own only without.
-    let is_plain = own.is_some() || check::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
+    let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
     let wanted = if is_plain { flags & !PER_THREAD } else { flags };
     // SAFETY: the arguments are the program's; of the flags only the one for streams of a thread is taken away.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };

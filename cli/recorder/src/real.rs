@@ -1,22 +1,28 @@
-//! The driver behind the exports: the real one, or the checks in front of it.
+//! The driver behind the exports: the real one, or what looks at calls in front of it.
 
 #![allow(unsafe_code)] // Loads the library that the variable names, which whoever set it vouches for.
 
 use cuda_driver_sys::Driver;
+use std::ffi::OsString;
 use std::sync::{Arc, LazyLock};
 
-use crate::check;
+use crate::layer;
 
 /// Path of the real library, or `emulator`.
 const VARIABLE: &str = "CUDA_LAUNCH_TRACE_DRIVER";
 
 static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
     let real = real();
-    if check::is_asked() { check::over(real) } else { real }
+    if layer::is_asked() { layer::over(real) } else { real }
 });
 
+/// Where the driver is: a path, or `emulator`.
+pub(crate) fn path() -> OsString {
+    std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into())
+}
+
 fn real() -> Arc<Driver> {
-    let path = std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into());
+    let path = path();
     if path == "emulator" {
         return cuda_emulator::driver();
     }

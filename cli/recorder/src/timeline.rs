@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::check;
+use crate::layer;
 use crate::real::driver;
 
 /// Where the lines go.
@@ -125,7 +125,7 @@ pub(crate) fn described(
     describe: impl FnOnce() -> Value,
     forward: impl FnOnce() -> CUresult,
 ) -> CUresult {
-    if check::is_asked() {
+    if layer::is_asked() {
         return forward();
     }
     let start = now();

@@ -1,4 +1,4 @@
-//! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace` and `check`.
+//! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace`, `check` and `record`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,10 @@ impl Started {
         command
             .args(rest)
             .env("LD_LIBRARY_PATH", program::library_path(folder.path()))
+            // Of a command that has started this one.
+            .env_remove("CUDA_LAUNCH_CHECK_FILE")
+            .env_remove("CUDA_LAUNCH_RECORD_FILE")
+            .env_remove("CUDA_LAUNCH_TRACE_FILE")
             .env("CUDA_LAUNCH_DRIVER", recorder)
             .env("CUDA_LAUNCH_TRACE_DRIVER", driver);
         if json {

@@ -1,4 +1,4 @@
-//! The recorder of `cuda-launch trace` and `check`: a shared library that is linked as a program of this package, because
+//! The recorder of `cuda-launch trace`, `check` and `record`: a shared library that is linked as a program of this package, because
 //! `cargo install` installs nothing else. `build.rs` has the linker's options; all code is in `cuda-launch-recorder`,
 //! which cargo compiles as a library, so that it may be loaded at any address and its thread-local variables too.
 
@@ -8,6 +8,11 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]
 static FUNCTIONS: &[cuda_launch_recorder::Function] = cuda_launch_recorder::FUNCTIONS;
+
+/// The driver's exports that are neither recorded nor checked.
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[used]
+static PASSED_ON: &[cuda_launch_recorder::Function] = cuda_launch_recorder::PASSED_ON;
 
 /// Called when the library is unloaded: after what the program itself has asked to be called at its end.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -29,16 +29,32 @@ impl Place {
         }
     }
 
-    pub(crate) fn context(&self) -> Result<CudaContext, Failure> {
+    pub(crate) fn of(driver: &str, device: u32) -> Self {
+        Self { driver: Some(driver.to_owned()), device }
+    }
+
+    pub(crate) fn is_emulator(&self) -> bool {
+        self.driver.as_deref() == Some("emulator")
+    }
+
+    /// The number of the device.
+    pub(crate) fn number(&self) -> u32 {
+        self.device
+    }
+
+    pub(crate) fn driver(&self) -> Result<Arc<Driver>, Failure> {
         let load = |error: cuda_launch::error::LoadError| Failure::new(Exit::Driver, error.to_string());
-        let driver = match self.driver.as_deref() {
+        Ok(match self.driver.as_deref() {
             None => cuda_launch::default_driver()?,
             Some("emulator") => cuda_emulator::driver(),
             Some("system") => Arc::new(Driver::system().map_err(load)?),
             // SAFETY: 1, 2: that the file is a CUDA driver is what the option means.
             Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
-        };
-        CudaContext::with_driver(&driver, self.device).map_err(|error| self.refused(error))
+        })
+    }
+
+    pub(crate) fn context(&self) -> Result<CudaContext, Failure> {
+        CudaContext::with_driver(&self.driver()?, self.device).map_err(|error| self.refused(error))
     }
 
     /// A number that no device has is the command line's mistake, not the driver's.

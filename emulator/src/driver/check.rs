@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::config::Config;
 use super::{slot, state};
 use crate::check::{Checker, Checks, Findings};
+use crate::engine::windows;
 
 /// What the program requested of the process's driver.
 static ASKED: OnceLock<Checks> = OnceLock::new();
@@ -57,6 +58,20 @@ pub fn take_findings() -> Findings {
 /// there and want to detect kernels that read it. Returns whether all of them are allocated.
 pub fn forget_written(address: u64, bytes: u64) -> bool {
     state::get().is_some_and(|state| state.memory.forget_written(address, bytes).is_ok())
+}
+
+/// Gives the first device memory at an address that the caller has chosen, such as one that a program had on a GPU. It lives as long as the
+/// device. Returns whether that could be done: not where something is already, where the emulator has shared and local memory, or
+/// before `cuInit`; and only at multiples of 256.
+pub fn allocate_at(address: u64, bytes: u64) -> bool {
+    let is_window = |address| windows::inside_any(address);
+    let Some(last) = address.checked_add(bytes).and_then(|end| end.checked_sub(1)) else { return false };
+    // The windows lie side by side: what begins below and ends above them has them in its middle.
+    let covers = address < windows::SHARED && last > windows::SHARED;
+    if is_window(address) || is_window(last) || covers {
+        return false;
+    }
+    state::get().is_some_and(|state| state.memory.allocate_at(address, bytes))
 }
 
 /// Who collects findings.

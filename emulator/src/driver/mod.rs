@@ -40,6 +40,8 @@ mod texture;
 mod unimplemented;
 mod work;
 
+#[doc(hidden)]
+pub use check::allocate_at;
 pub use check::{forget_written, set_checks, take_findings};
 pub use config::set_time_limit;
 pub use default_stream::on_own_stream;

@@ -32,7 +32,7 @@ mod valid;
 mod warp;
 mod warp_op;
 mod watch;
-mod windows;
+pub(crate) mod windows;
 
 pub use fault::{Fault, FaultKind};
 pub use grid::{run, run_until};

@@ -117,6 +117,28 @@ impl Map {
         Ok(base)
     }
 
+    /// The same at an address that the caller has chosen; false if there is something already, or no room.
+    pub(super) fn allocate_at(&mut self, base: u64, bytes: u64, device: u32) -> bool {
+        let Some(end) = base.checked_add(bytes).filter(|_| bytes > 0 && base.is_multiple_of(ALIGNMENT))
+        else {
+            return false;
+        };
+        let before = self.live.range(..end).next_back();
+        let is_free = before.is_none_or(|(_, allocation)| allocation.base() + allocation.len() <= base);
+        let counted = bytes.next_multiple_of(ALIGNMENT);
+        if !is_free || counted > self.capacity.saturating_sub(self.used(device)) {
+            return false;
+        }
+        let Some(allocation) = Allocation::new(base, bytes, device, Reach::Peers, self.tracked) else {
+            return false;
+        };
+        if let Some(used) = self.used.get(device as usize) {
+            used.fetch_add(counted, Ordering::Relaxed);
+        }
+        self.enter(allocation);
+        true
+    }
+
     /// An address with `rounded` free bytes and a gap behind them.
     fn place(&mut self, rounded: u64) -> Option<u64> {
         let span = rounded.checked_add(GAP)?.checked_next_multiple_of(GAP)?;

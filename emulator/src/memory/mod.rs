@@ -159,6 +159,12 @@ impl Memory {
         self.write_map().allocate(bytes, self.view.device, reach)
     }
 
+    /// [`allocate`](Self::allocate) at an address that the caller has chosen; false if there is something already, no room, or
+    /// it is no multiple of [`ALIGNMENT`].
+    pub fn allocate_at(&self, address: u64, bytes: u64) -> bool {
+        self.write_map().allocate_at(address, bytes, self.view.device)
+    }
+
     /// From now on the devices whose bits are set reach the allocation that starts at `address`, besides its own.
     pub fn grant(&self, address: u64, devices: u32) -> Result<(), NotAnAllocation> {
         self.write_map().grant(address, devices)

@@ -8,14 +8,17 @@ mod support;
 #[path = "../cudarc.rs"]
 mod example;
 
+#[path = "../every_failure.rs"]
+mod failures;
+
 use cuda_launch::{CudaDevice, Driver};
 use std::sync::Arc;
 use support::{built, child, is_child};
 
 /// A folder in which the system's loader finds the emulator under the driver's names.
-fn emulator_folder() -> Option<std::path::PathBuf> {
+fn emulator_folder(test: &str) -> Option<std::path::PathBuf> {
     let library = built("cuda-emulator-libcuda", "emulated_cuda")?;
-    let folder = std::env::temp_dir().join(format!("cuda-launch-interop-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("cuda-launch-interop-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     // This crate asks for the first, cudarc for the second.
     for name in ["libcuda.so.1", "libcuda.so"] {
@@ -32,7 +35,7 @@ fn a_stream_and_buffers_of_cudarc_are_borrowed() {
     }
     let devices = |driver| CudaDevice::all_of(&Arc::new(driver)).map_or(0, |all| all.len());
     let has_gpu = Driver::system().is_ok_and(|driver| devices(driver) > 0);
-    let folder = if has_gpu { None } else { emulator_folder() };
+    let folder = if has_gpu { None } else { emulator_folder("borrowed") };
     if !has_gpu && folder.is_none() {
         return;
     }
@@ -48,4 +51,37 @@ fn a_stream_and_buffers_of_cudarc_are_borrowed() {
         assert!(text.contains("emulator"), "{text}");
         std::fs::remove_dir_all(folder).unwrap();
     }
+}
+
+/// What docs/testing.md says of cudarc 0.19.10, on the emulator: nothing panics; of the calls that fail before the results are there,
+/// each is an error; some leave the context or a buffer behind.
+#[test]
+fn the_failures_of_a_program_over_cudarc_are_as_documented() {
+    const NAME: &str = "the_failures_of_a_program_over_cudarc_are_as_documented";
+    if is_child() {
+        if let Err(error) = failures::saxpy() {
+            eprintln!("{error}");
+            std::process::exit(failures::TOLD.into());
+        }
+        return;
+    }
+    let Some(folder) = emulator_folder("failures") else { return };
+    let start = |variables: &[(&str, &str)]| {
+        let path = ("LD_LIBRARY_PATH", folder.as_os_str());
+        let variables = variables.iter().map(|(name, value)| (*name, std::ffi::OsStr::new(*value)));
+        Ok(child(NAME, &std::iter::once(path).chain(variables).collect::<Vec<_>>()))
+    };
+    let rows = failures::every_failure(&folder.join("log"), start).unwrap();
+    let all = |of: fn(&failures::Row) -> usize| rows.values().map(of).sum::<usize>();
+    assert_eq!((all(|row| row.calls), all(|row| row.told), all(|row| row.broken)), (85, 61, 0), "{rows:#?}");
+    assert_eq!(rows["cuDeviceGetAttribute"].left["primary context"], 1);
+    assert_eq!(rows["cuEventCreate"].left["memory"], 4);
+    let page = include_str!("../../../docs/testing.md");
+    for function in
+        ["cuDeviceGetAttribute", "cuEventCreate", "cuCtxGetCurrent", "cuLaunchKernel", "cuMemFreeAsync"]
+    {
+        let row = format!("\n| `{function}` | {} |", rows[function]);
+        assert!(page.contains(&row), "docs/testing.md has no row {row}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -7,8 +7,7 @@ use super::image::Image;
 use super::walk::Program;
 use crate::kernel;
 use cuda_driver_sys::{
-    CUdevice_attribute as Device, CUfunction, CUfunction_attribute as Of, CUresult, CUstreamCaptureMode,
-    Driver,
+    CUdevice_attribute as Device, CUfunction, CUfunction_attribute as Of, CUresult, Driver,
 };
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
@@ -74,19 +73,6 @@ impl Kernel {
         let parameters = self.parameters.as_ref()?;
         Some(parameters.iter().map(|(offset, size)| offset.saturating_add(*size)).max().unwrap_or(0))
     }
-}
-
-/// Asks the driver what is harmless to a capture, which the driver cannot know.
-pub(super) fn relaxed<R>(driver: &Driver, ask: impl FnOnce() -> R) -> R {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place is good for a mode, which is put back below.
-    let answer = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
-    let result = ask();
-    if answer == CUresult::SUCCESS {
-        // SAFETY: the place holds the mode that the thread had.
-        let _ = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
-    }
-    result
 }
 
 /// What the kernel's limits are now: a program may raise that of shared memory.

@@ -77,7 +77,7 @@ impl Inner {
         let image = state.image_of(place);
         drop(state);
         let ask = || Kernel::ask(&self.base, handle, of_library, image.as_deref());
-        let kernel = Arc::new(kernel::relaxed(&self.base, ask));
+        let kernel = Arc::new(crate::kernel::relaxed(&self.base, ask));
         self.lock().kernels.insert(key, kernel.clone());
         (kernel, of_library)
     }

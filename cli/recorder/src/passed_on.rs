@@ -1,0 +1,177 @@
+//! Exports of a driver that are passed on as they are: neither recorded nor checked.
+//!
+//! Older ABIs, graphics, and functions of a thread's own default stream that `per_thread` does not have. Libraries look some of them up by
+//! `dlsym` and fail without them: cuBLASLt wants `cuCtxPushCurrent`, which today's headers do not declare. Nothing is known here of their
+//! parameters, so each is a jump: all arguments stay where the caller has put them.
+//!
+//! Relies on: whoever calls one keeps to the contract of the driver's function of that name, to which it goes; and on the calling
+//! conventions of C on Linux for which registers arguments are in.
+#![allow(unsafe_code)]
+#![allow(non_camel_case_types, reason = "C names")]
+
+use cuda_driver_sys::CUresult;
+use std::arch::naked_asm;
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::null_mut;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::{Function, real};
+
+/// Looks a symbol up in the driver's library.
+type Lookup = dyn Fn(&CStr) -> *const c_void + Send + Sync;
+
+static SYMBOLS: LazyLock<Option<Box<Lookup>>> = LazyLock::new(|| {
+    let path = real::path();
+    if path == "emulator" {
+        return Some(Box::new(|name| cuda_emulator::symbol_address(name.to_str().unwrap_or_default())));
+    }
+    // SAFETY: 1: the variable names a CUDA driver.
+    let symbols = unsafe { cuda_driver_sys::open_library(path) }.ok()?;
+    Some(Box::new(symbols))
+});
+
+macro_rules! passed_on {
+    ($($name:ident)*) => {
+        /// Where each is in the lists below.
+        #[derive(Clone, Copy)]
+        #[repr(u16)]
+        enum Place { $($name,)* }
+
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        /// The driver's functions, as far as they have been called.
+        static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
+
+        /// Every one, for the linker.
+        pub static PASSED_ON: &[Function] = &[$(Function(exports::$name as *const c_void)),*];
+
+        mod exports {
+            use super::{Place, go, naked_asm};
+            $(jump! { $name })*
+        }
+    };
+}
+
+/// Loads the place of the function into a register that has no argument.
+macro_rules! jump {
+    ($name:ident) => {
+        #[doc = concat!("`", stringify!($name), "`")]
+        #[unsafe(naked)]
+        // SAFETY: the name is the C function's, which takes what the caller passes.
+        #[unsafe(no_mangle)]
+        pub(super) unsafe extern "C" fn $name() {
+            #[cfg(target_arch = "x86_64")]
+            naked_asm!("mov eax, {place}", "jmp {go}", place = const Place::$name as u32, go = sym go);
+            #[cfg(target_arch = "aarch64")]
+            naked_asm!("mov w9, {place}", "b {go}", place = const Place::$name as u32, go = sym go);
+        }
+    };
+}
+
+/// Goes on in the driver's function, with the registers of all arguments and the stack as they came.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go() {
+    naked_asm!(
+        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
+        // With the address to return to this is a multiple of 16.
+        "sub rsp, 136",
+        "movups [rsp], xmm0", "movups [rsp + 16], xmm1", "movups [rsp + 32], xmm2", "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4", "movups [rsp + 80], xmm5", "movups [rsp + 96], xmm6", "movups [rsp + 112], xmm7",
+        "mov edi, eax",
+        "call {address}",
+        "mov r11, rax",
+        "movups xmm0, [rsp]", "movups xmm1, [rsp + 16]", "movups xmm2, [rsp + 32]", "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]", "movups xmm5, [rsp + 80]", "movups xmm6, [rsp + 96]", "movups xmm7, [rsp + 112]",
+        "add rsp, 136",
+        "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+        "jmp r11",
+        address = sym address,
+    )
+}
+
+/// The same.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!", "mov x29, sp",
+        "stp x0, x1, [sp, #-16]!", "stp x2, x3, [sp, #-16]!", "stp x4, x5, [sp, #-16]!", "stp x6, x7, [sp, #-16]!",
+        "stp q0, q1, [sp, #-32]!", "stp q2, q3, [sp, #-32]!", "stp q4, q5, [sp, #-32]!", "stp q6, q7, [sp, #-32]!",
+        "str x8, [sp, #-16]!",
+        "mov w0, w9",
+        "bl {address}",
+        "mov x10, x0",
+        "ldr x8, [sp], #16",
+        "ldp q6, q7, [sp], #32", "ldp q4, q5, [sp], #32", "ldp q2, q3, [sp], #32", "ldp q0, q1, [sp], #32",
+        "ldp x6, x7, [sp], #16", "ldp x4, x5, [sp], #16", "ldp x2, x3, [sp], #16", "ldp x0, x1, [sp], #16",
+        "ldp x29, x30, [sp], #16",
+        "br x10",
+        address = sym address,
+    )
+}
+
+/// The driver's function; where the driver lacks it, one that says so.
+extern "C" fn address(place: u32) -> *const c_void {
+    let place = place as usize;
+    let (Some(found), Some(name)) = (FOUND.get(place), NAMES.get(place)) else {
+        return missing as *const c_void;
+    };
+    let known = found.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let own = CString::new(*name).ok().zip(SYMBOLS.as_ref()).map(|(name, symbols)| symbols(&name));
+    let own = own.filter(|own| !own.is_null()).unwrap_or(missing as *const c_void);
+    found.store(own.cast_mut(), Ordering::Relaxed);
+    own
+}
+
+/// It has no parameters: in the calling conventions of C the caller removes its own arguments, which nobody reads.
+extern "C" fn missing() -> CUresult {
+    CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
+}
+
+passed_on! {
+    cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor cuCtxCreate cuCtxCreate_v2
+    cuCtxDestroy cuCtxPopCurrent cuCtxPushCurrent cuDeviceGetUuid cuDevicePrimaryCtxRelease
+    cuDevicePrimaryCtxReset cuDevicePrimaryCtxSetFlags cuDeviceTotalMem cuEGLStreamConsumerAcquireFrame
+    cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
+    cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
+    cuEGLStreamProducerPresentFrame cuEGLStreamProducerReturnFrame cuEventCreateFromEGLSync cuEventDestroy
+    cuEventElapsedTime cuFabricCpyBatchAsync_ptsz cuGLCtxCreate cuGLCtxCreate_v2 cuGLGetDevices
+    cuGLGetDevices_v2 cuGLInit cuGLMapBufferObject cuGLMapBufferObjectAsync cuGLMapBufferObjectAsync_v2
+    cuGLMapBufferObjectAsync_v2_ptsz cuGLMapBufferObject_v2 cuGLMapBufferObject_v2_ptds
+    cuGLRegisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject cuGLUnmapBufferObjectAsync
+    cuGLUnregisterBufferObject cuGraphInstantiate cuGraphInstantiateWithParams_ptsz cuGraphInstantiate_v2
+    cuGraphUpload_ptsz cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage
+    cuGraphicsMapResources_ptsz cuGraphicsResourceGetMappedEglFrame cuGraphicsResourceGetMappedPointer
+    cuGraphicsResourceSetMapFlags cuGraphicsUnmapResources_ptsz cuGraphicsVDPAURegisterOutputSurface
+    cuGraphicsVDPAURegisterVideoSurface cuIpcOpenMemHandle cuLaunchHostFunc_v2_ptsz cuLinkAddData
+    cuLinkAddFile cuLinkCreate cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemBatchDecompressAsync_ptsz
+    cuMemDiscardAndPrefetchBatchAsync_ptsz cuMemDiscardBatchAsync_ptsz cuMemFree cuMemGetAddressRange
+    cuMemGetInfo cuMemHostGetDevicePointer cuMemHostRegister cuMemMapArrayAsync_ptsz cuMemPrefetchAsync_ptsz
+    cuMemPrefetchAsync_v2_ptsz cuMemPrefetchBatchAsync_ptsz cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned
+    cuMemcpy2DUnaligned_v2_ptds cuMemcpy2D_v2_ptds cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync_ptsz
+    cuMemcpy3DBatchAsync_v2_ptsz cuMemcpy3DPeerAsync_ptsz cuMemcpy3DPeer_ptds
+    cuMemcpy3DWithAttributesAsync_ptsz cuMemcpy3D_v2_ptds cuMemcpyAtoA cuMemcpyAtoA_v2_ptds cuMemcpyAtoD
+    cuMemcpyAtoD_v2_ptds cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2_ptsz cuMemcpyAtoH_v2_ptds
+    cuMemcpyBatchAsync_ptsz cuMemcpyBatchAsync_v2_ptsz cuMemcpyDtoA cuMemcpyDtoA_v2_ptds cuMemcpyDtoD
+    cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoAAsync_v2_ptsz
+    cuMemcpyHtoA_v2_ptds cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyPeer_ptds cuMemcpyWithAttributesAsync_ptsz
+    cuMemsetD16 cuMemsetD2D16 cuMemsetD2D16_v2_ptds cuMemsetD2D32 cuMemsetD2D32_v2_ptds cuMemsetD2D8
+    cuMemsetD2D8_v2_ptds cuMemsetD32 cuMemsetD8 cuModuleGetGlobal cuProfilerInitialize
+    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz cuStreamBeginCapture
+    cuStreamBeginCaptureToCig_ptsz cuStreamBeginCaptureToGraph_ptsz cuStreamBeginCapture_ptsz
+    cuStreamBeginRecaptureToGraph_ptsz cuStreamCopyAttributes_ptsz cuStreamDestroy
+    cuStreamEndCaptureToCig_ptsz cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz
+    cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3_ptsz cuStreamGetCtx_ptsz cuStreamGetCtx_v2_ptsz
+    cuStreamGetDevResource_ptsz cuStreamGetDevice_ptsz cuStreamGetFlags_ptsz cuStreamGetId_ptsz
+    cuStreamGetPriority_ptsz cuStreamSetAttribute_ptsz cuStreamUpdateCaptureDependencies_ptsz
+    cuStreamUpdateCaptureDependencies_v2_ptsz cuStreamWaitValue32 cuStreamWaitValue32_ptsz cuStreamWaitValue64
+    cuStreamWaitValue64_ptsz cuStreamWriteValue32 cuStreamWriteValue32_ptsz cuStreamWriteValue64
+    cuStreamWriteValue64_ptsz cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D
+    cuTexRefSetAddress2D_v2 cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
+    cuWaitExternalSemaphoresAsync_ptsz
+}

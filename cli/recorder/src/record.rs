@@ -1,0 +1,58 @@
+//! `cuda-launch record`: the driver behind the exports writes one launch to a file.
+//!
+//! Variables, all set by the tool: `CUDA_LAUNCH_RECORD_FILE` is where its lines go; `CUDA_LAUNCH_RECORD_KERNEL`, `_NTH`, `_LIMIT` and
+//! `_OUTPUT` are its options.
+
+use cuda_driver_sys::Driver;
+use cuda_harness::record::{Event, Record, RecordOptions};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::layer::{line, say};
+
+pub(crate) const FILE: &str = "CUDA_LAUNCH_RECORD_FILE";
+
+static RECORD: OnceLock<Record> = OnceLock::new();
+
+/// The driver that sees launches before it passes them on to `base`.
+pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let nth = variable("CUDA_LAUNCH_RECORD_NTH").parse().unwrap_or(1);
+    let mut options = RecordOptions::new(variable("CUDA_LAUNCH_RECORD_KERNEL"), nth);
+    if let Ok(limit) = variable("CUDA_LAUNCH_RECORD_LIMIT").parse() {
+        options = options.limit(limit);
+    }
+    let output = PathBuf::from(std::env::var_os("CUDA_LAUNCH_RECORD_OUTPUT").unwrap_or_default());
+    match options.over(&base, move |event| tell(event, &output)) {
+        Ok(record) => {
+            let driver = record.driver();
+            let _ = RECORD.set(record);
+            driver
+        }
+        Err(error) => {
+            say("record", &error.to_string());
+            base
+        }
+    }
+}
+
+/// The file is written at once: the program may crash after it.
+fn tell(event: Event, output: &Path) {
+    let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
+    match event {
+        Event::Failed(why) => failed(why),
+        Event::Recorded(recording) => match std::fs::write(output, recording.to_bytes()) {
+            Ok(()) => {
+                line(&json!({ "is": "recorded", "what": recording.to_string(), "code": recording.code }))
+            }
+            Err(error) => failed(format!("{}: {error}", output.display())),
+        },
+    }
+}
+
+/// Tells which kernels there were.
+pub(crate) fn end() {
+    let Some(record) = RECORD.get() else { return };
+    line(&json!({ "is": "end", "launches": record.launches() }));
+}

@@ -1,0 +1,160 @@
+//! `cuda-launch record -- PROGRAM`: the program runs with the recorder as its driver, which writes one launch to a file.
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::interpose::Started;
+use crate::output::Outcome;
+use crate::program::{self, Ended};
+use crate::style;
+use crate::table::Columns;
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+The file has the kernel's image as the program loaded it, the configuration, the
+arguments, and before and after the launch all memory that these reach:
+allocations that a pointer among the arguments, or in such an allocation, is
+in. Handle it as the data that it has. The launch is waited for; launches that
+are captured into a graph are not counted. `cuda-launch replay` reads it.
+
+The exit code is that of the program if it failed, or 128 and the number of the
+signal that ended it; 1 if the launch was not recorded, else 0.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// The kernel's name as the driver has it, mangled; * is any text
+    #[arg(long, value_name = "NAME", default_value = "*")]
+    kernel: String,
+    /// Which of its launches, from 1
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    nth: u64,
+    /// Bytes of memory that the launch may reach (K, M, G)
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    limit: u64,
+    /// The recording
+    #[arg(long, short, value_name = "FILE", default_value = "launch.record")]
+    output: PathBuf,
+    #[command(flatten)]
+    started: Started,
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
+    let mut prepared = arguments.started.prepare(json)?;
+    files::try_to_write(&arguments.output)?;
+    let lines = prepared.lines();
+    let output = std::path::absolute(&arguments.output).unwrap_or_else(|_| arguments.output.clone());
+    prepared
+        .command
+        .env("CUDA_LAUNCH_RECORD_FILE", &lines)
+        .env("CUDA_LAUNCH_RECORD_KERNEL", &arguments.kernel)
+        .env("CUDA_LAUNCH_RECORD_NTH", arguments.nth.to_string())
+        .env("CUDA_LAUNCH_RECORD_LIMIT", arguments.limit.to_string())
+        .env("CUDA_LAUNCH_RECORD_OUTPUT", output);
+    let ended = program::run(&mut prepared.command)?;
+    Ok(answer(arguments, &std::fs::read_to_string(&lines).unwrap_or_default(), ended))
+}
+
+/// What became of it, from the recorder's lines.
+fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
+    // A program that was killed may leave the last line cut.
+    let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |kind: &str| lines.iter().find(|line| line["is"] == kind);
+    let text_of = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
+    let file = arguments.output.display();
+    let (recorded, failed) = (of("recorded"), of("failed"));
+    let mut text = match (recorded, failed) {
+        (Some(line), _) => {
+            Columns::err().wrap(&format!("{} {file}: {}", style::good("recorded"), text_of(line, "what")), "")
+                + &fault(line)
+        }
+        (None, Some(line)) => {
+            Columns::err().wrap(&format!("{}: {}", style::bad("not recorded"), text_of(line, "why")), "")
+        }
+        (None, None) => style::bad("not recorded") + ": there was no such launch\n" + &launches(&lines),
+    };
+    if let Some(signal) = ended.signal {
+        text += &format!("  the program was ended by signal {signal}\n");
+    }
+    let own = if recorded.is_some() { Exit::Well } else { Exit::Found } as u8;
+    let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
+    let answer = json!({
+        "schema": "cuda-launch.record.1",
+        "file": recorded.map(|_| file.to_string()),
+        "launch": recorded.map(|line| text_of(line, "what")),
+        "why_not": failed.filter(|_| recorded.is_none()).map(|line| text_of(line, "why")),
+        "launches": counted(&lines),
+        "program_code": ended.code,
+        "program_signal": ended.signal,
+    });
+    Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) }
+}
+
+/// The answer of a launch that failed.
+fn fault(recorded: &Value) -> String {
+    let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
+    match cuda_launch::sys::CUresult(code) {
+        cuda_launch::sys::CUresult::SUCCESS => String::new(),
+        code => format!("  it failed with {code:?}: the file has the memory of before\n"),
+    }
+}
+
+/// How often each kernel was launched, in all processes.
+fn counted(lines: &[Value]) -> serde_json::Map<String, Value> {
+    let mut all = serde_json::Map::new();
+    for (kernel, times) in lines.iter().filter_map(|line| line["launches"].as_object()).flatten() {
+        let before = all.get(kernel).and_then(Value::as_u64).unwrap_or(0);
+        all.insert(kernel.clone(), (before + times.as_u64().unwrap_or(0)).into());
+    }
+    all
+}
+
+/// Names to choose from.
+fn launches(lines: &[Value]) -> String {
+    const SHOWN: usize = 20;
+    let counted = counted(lines);
+    if counted.is_empty() {
+        return "  the program launched nothing, or does not load libcuda.so.1\n".to_owned();
+    }
+    let mut kernels: Vec<_> =
+        counted.iter().map(|(name, times)| (times.as_u64().unwrap_or(0), name)).collect();
+    kernels.sort_by(|one, other| other.cmp(one));
+    let mut text = "  times  kernel\n".to_owned();
+    for (times, name) in kernels.iter().take(SHOWN) {
+        text += &format!("  {times:5}  {name}\n");
+    }
+    match kernels.len().saturating_sub(SHOWN) {
+        0 => text,
+        more => text + &format!("  and {more} more: `--json` lists all\n"),
+    }
+}
+
+/// `512M`
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30)];
+    let of_unit = |(unit, shift)| Some((text.strip_suffix(unit)?, shift));
+    let (number, shift) = units.into_iter().find_map(of_unit).unwrap_or((text, 0));
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    let bytes =
+        number.parse::<u64>().ok().filter(|_| is_number).and_then(|number| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "it should be a number of bytes, such as 4096 or 2G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_have_units() {
+        for (text, wanted) in
+            [("12", Some(12)), ("3K", Some(3072)), ("2M", Some(2 << 20)), ("1G", Some(1 << 30))]
+        {
+            assert_eq!(bytes(text).ok(), wanted, "{text}");
+        }
+        for text in ["", "K", "-1", "1.5G", "1T", "99999999999999999999", "18446744073709551615G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

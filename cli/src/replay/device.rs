@@ -1,0 +1,378 @@
+//! The launch on a device.
+//!
+//! Relies on: the driver keeps its contract; what it is given to read and write lives until the wait for the device is over. What the kernel
+//! does to the memory of this process is the kernel's, as with any launch: whoever replays a file on a GPU trusts the kernel in it.
+#![allow(unsafe_code)]
+
+use cuda_harness::record::{Recording, Region};
+use cuda_launch::Driver;
+use cuda_launch::sys::*;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::{CString, c_void};
+use std::ops::Range;
+use std::path::Path;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use crate::failure::{Exit, Failure};
+use crate::run::Place;
+
+/// Bytes that are compared at a time.
+const CHUNK: usize = 1 << 20;
+/// Addresses are asked for in units of this: driver 580 gave them as asked for, and did not give single pages among them.
+const UNIT: u64 = 256 << 20;
+/// Dynamic shared memory that every kernel may have.
+const SHARED: u32 = 48 << 10;
+/// Attributes that say how a kernel runs, and nothing of what is around it.
+const KEPT: [CUlaunchAttributeID; 4] = [
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+];
+
+/// A context that is current.
+pub(super) struct Device {
+    driver: Arc<Driver>,
+    number: CUdevice,
+    is_emulator: bool,
+    /// Addresses that memory can be mapped at, and where there is some.
+    reserved: Vec<Range<u64>>,
+    mapped: RefCell<BTreeSet<u64>>,
+}
+
+/// What came of it.
+pub(super) struct Replayed {
+    pub(super) code: CUresult,
+    /// The launch was recorded with its outputs, which were compared.
+    pub(super) is_compared: bool,
+    pub(super) differences: Vec<Difference>,
+    /// Bytes that were as recorded.
+    pub(super) same: u64,
+    /// Allocations that are elsewhere, and words in memory that may be pointers into them: left as they are, and changed.
+    pub(super) moved: usize,
+    pub(super) stale: usize,
+    pub(super) changed: usize,
+    /// Attributes that were left out.
+    pub(super) left_out: Vec<u32>,
+}
+
+/// Memory that is not as recorded.
+pub(super) struct Difference {
+    /// Its number among those of the file.
+    pub(super) region: usize,
+    pub(super) bytes: u64,
+    /// The first offset, and up to eight bytes there as recorded and now.
+    pub(super) first: u64,
+    pub(super) recorded: Vec<u8>,
+    pub(super) now: Vec<u8>,
+}
+
+impl Replayed {
+    pub(super) fn is_as_recorded(&self) -> bool {
+        self.code == CUresult::SUCCESS && self.differences.is_empty()
+    }
+}
+
+fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
+    match code {
+        CUresult::SUCCESS => Ok(()),
+        code => Err(Failure::new(Exit::Driver, format!("{call} returned {code:?}"))),
+    }
+}
+
+impl Device {
+    /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
+    /// others.
+    pub(super) fn open(place: &Place, recording: &Recording) -> Result<Device, Failure> {
+        let driver = place.driver()?;
+        let (mut number, mut context) = (0, null_mut());
+        let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
+        // SAFETY: the place is good for a device.
+        unsafe {
+            ok("cuInit", driver.cuInit(0))?;
+            ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
+        }
+        let reserved = match place.is_emulator() {
+            true => Vec::new(),
+            false => reserve(&driver, &recording.regions),
+        };
+        // SAFETY: the place is good for a context, which is retained until this process ends.
+        unsafe {
+            ok("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&mut context, number))?;
+            ok("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))?;
+        }
+        Ok(Device { driver, number, is_emulator: place.is_emulator(), reserved, mapped: RefCell::default() })
+    }
+
+    /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
+    pub(super) fn replay(
+        &self,
+        recording: &Recording,
+        file: &Path,
+        relocates: bool,
+    ) -> Result<Replayed, Failure> {
+        let function = self.load(recording, file)?;
+        let places = recording.regions.iter().map(|region| self.place(region));
+        let places = places.collect::<Result<Vec<u64>, Failure>>()?;
+        let moved: Vec<(&Region, u64)> = recording
+            .regions
+            .iter()
+            .zip(places.iter().copied())
+            .filter(|(region, at)| region.address != *at)
+            .collect();
+        let mut arguments = recording.arguments.clone();
+        for word in arguments.as_chunks_mut::<8>().0 {
+            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &moved) {
+                *word = new.to_le_bytes();
+            }
+        }
+        let (mut stale, mut changed) = (0, 0);
+        let mut differences = Vec::new();
+        let mut regions = Vec::new();
+        for (region, at) in recording.regions.iter().zip(&places) {
+            let (other, words) = region.with_words(|word| elsewhere(word, &moved));
+            let now = if relocates { other } else { region.clone() };
+            *(if relocates { &mut changed } else { &mut stale }) += words;
+            self.fill(&now, *at)?;
+            regions.push(now);
+        }
+        let (code, left_out) = self.launch(recording, function, &arguments)?;
+        let is_compared = code == CUresult::SUCCESS && recording.code == CUresult::SUCCESS.0;
+        let mut same = 0;
+        for (number, (region, at)) in regions.iter().zip(&places).enumerate().filter(|_| is_compared) {
+            let difference = self.compare(number, region, *at)?;
+            same += region.bytes - difference.as_ref().map_or(0, |difference| difference.bytes);
+            differences.extend(difference);
+        }
+        Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, changed, left_out })
+    }
+
+    fn load(&self, recording: &Recording, file: &Path) -> Result<CUfunction, Failure> {
+        let (mut module, mut function) = (null_mut(), null_mut());
+        // Text ends with a NUL.
+        let image = [recording.image.as_slice(), &[0]].concat();
+        let name = CString::new(recording.kernel.as_str()).unwrap_or_default();
+        // SAFETY: the image has a NUL behind it, and lives as long as the call; what form it has the driver finds out.
+        let code = unsafe { self.driver.cuModuleLoadData(&mut module, image.as_ptr().cast()) };
+        if code != CUresult::SUCCESS {
+            let next = match self.is_emulator {
+                true => {
+                    "the emulator runs PTX: `cuda-launch inspect` shows what an image has; CuPy compiles to it with CUPY_COMPILE_WITH_PTX=1"
+                }
+                false => "the image is for another device",
+            };
+            let message = format!("{}: the image cannot be loaded: {code:?}\n  help: {next}", file.display());
+            return Err(Failure::new(Exit::Driver, message));
+        }
+        // SAFETY: the module was just loaded; the name ends with a NUL.
+        unsafe {
+            ok("cuModuleGetFunction", self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()))?;
+        }
+        Ok(function)
+    }
+
+    /// Memory, at its address if that can be had.
+    fn place(&self, region: &Region) -> Result<u64, Failure> {
+        let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
+        let mut address = region.address;
+        let is_there = match self.is_emulator {
+            true => cuda_emulator::allocate_at(address, region.bytes),
+            false => self.map(address, region.bytes),
+        };
+        if !is_there {
+            // SAFETY: the place is good for an address.
+            unsafe { ok("cuMemAlloc", self.driver.cuMemAlloc(&mut address, bytes))? };
+        }
+        Ok(address)
+    }
+
+    /// Puts the contents of before into the memory.
+    fn fill(&self, region: &Region, address: u64) -> Result<(), Failure> {
+        let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
+        // SAFETY: the memory has that many bytes, and a piece lies in it: the reader of the file has compared.
+        unsafe {
+            ok("cuMemsetD8", self.driver.cuMemsetD8(address, 0, bytes))?;
+            for (at, piece) in region.before.list() {
+                let (to, from) = (address + at, piece.as_ptr().cast());
+                ok("cuMemcpyHtoD", self.driver.cuMemcpyHtoD(to, from, piece.len()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps memory over the whole range; false if its addresses are not reserved, or there is no memory.
+    fn map(&self, address: u64, bytes: u64) -> bool {
+        let location = CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id: self.number },
+        };
+        let properties = CUmemAllocationProp {
+            type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            location,
+            ..CUmemAllocationProp::default()
+        };
+        let option = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+        let (mut unit, end) = (0, address + bytes);
+        // SAFETY: the place is good for a number, the properties live.
+        let code = unsafe { self.driver.cuMemGetAllocationGranularity(&mut unit, &properties, option) };
+        let is_reserved = self.reserved.iter().any(|range| range.start <= address && end <= range.end);
+        if code != CUresult::SUCCESS || unit == 0 || !UNIT.is_multiple_of(unit as u64) || !is_reserved {
+            return false;
+        }
+        let mut units = (address - address % unit as u64..end).step_by(unit);
+        units.all(|at| self.mapped.borrow().contains(&at) || self.map_unit(at, unit, &properties))
+    }
+
+    fn map_unit(&self, at: u64, bytes: usize, properties: &CUmemAllocationProp) -> bool {
+        let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        let access = CUmemAccessDesc { location: properties.location, flags };
+        let mut memory = 0;
+        // SAFETY: the place is good for a handle; the range is reserved, has nothing yet, and stays mapped until this process ends.
+        let is_mapped = unsafe {
+            self.driver.cuMemCreate(&mut memory, bytes, properties, 0) == CUresult::SUCCESS
+                && self.driver.cuMemMap(at, bytes, 0, memory, 0) == CUresult::SUCCESS
+                && self.driver.cuMemSetAccess(at, bytes, &access, 1) == CUresult::SUCCESS
+        };
+        is_mapped && self.mapped.borrow_mut().insert(at)
+    }
+
+    /// What the launch, or the wait for it, answers; and the attributes that it does not have.
+    fn launch(
+        &self,
+        recording: &Recording,
+        function: CUfunction,
+        arguments: &[u8],
+    ) -> Result<(CUresult, Vec<u32>), Failure> {
+        let kept = |id: &u32| KEPT.contains(&CUlaunchAttributeID(*id));
+        let attributes = recording.attributes.iter().filter(|(id, _)| kept(id));
+        let mut attributes: Vec<CUlaunchAttribute> = attributes.map(attribute).collect();
+        let left_out = recording.attributes.iter().map(|(id, _)| *id).filter(|id| !kept(id)).collect();
+        let starts = recording.parameters.iter().map(|(offset, _)| arguments.get(*offset as usize..));
+        let mut parameters: Vec<*mut c_void> =
+            starts.map(|bytes| bytes.unwrap_or_default().as_ptr().cast_mut().cast()).collect();
+        let ([gx, gy, gz], [bx, by, bz]) = (recording.grid, recording.block);
+        let config = CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: recording.shared,
+            hStream: null_mut(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: u32::try_from(attributes.len()).unwrap_or(0),
+        };
+        self.fits(recording, function)?;
+        // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each parameter that was
+        // recorded, to as many bytes; `fits` has compared these with the kernel's own.
+        unsafe {
+            if recording.shared > SHARED {
+                let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                let bytes = i32::try_from(recording.shared).unwrap_or(i32::MAX);
+                ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))?;
+            }
+            let portable = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            // Where a device has no clusters there is no such attribute.
+            let _ = self.driver.cuFuncSetAttribute(function, portable, 1);
+            let code = self.driver.cuLaunchKernelEx(&config, function, parameters.as_mut_ptr(), null_mut());
+            Ok((if code == CUresult::SUCCESS { self.driver.cuCtxSynchronize() } else { code }, left_out))
+        }
+    }
+
+    /// The parameters of the file are those of the kernel: the driver would read past a list that is too short.
+    fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
+        for (number, recorded) in recording.parameters.iter().map(Some).chain([None]).enumerate() {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the places are good for one number each; a number that no parameter has is answered by an error.
+            let code = unsafe { self.driver.cuFuncGetParamInfo(function, number, &mut offset, &mut size) };
+            let own = (code == CUresult::SUCCESS).then_some((offset as u64, size as u64));
+            let recorded = recorded.map(|(offset, size)| (u64::from(*offset), u64::from(*size)));
+            if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
+                return ok("cuFuncGetParamInfo", code);
+            }
+            // Some architectures place what is aligned to more than 16 bytes in their own way.
+            if own.map(|own| own.1) != recorded.map(|recorded| recorded.1) {
+                let message = format!(
+                    "parameter {number} of the kernel is not as in the recording: the file is damaged"
+                );
+                return Err(Failure::new(Exit::File, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, number: usize, region: &Region, at: u64) -> Result<Option<Difference>, Failure> {
+        let (mut now, mut recorded) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let mut found: Option<Difference> = None;
+        for start in (0..region.bytes).step_by(CHUNK) {
+            let length = (region.bytes - start).min(CHUNK as u64) as usize;
+            let (now, recorded) = (&mut now[..length], &mut recorded[..length]);
+            // SAFETY: the place has that many bytes, and so has the memory from there on.
+            unsafe {
+                let code = self.driver.cuMemcpyDtoH(now.as_mut_ptr().cast(), at + start, length);
+                ok("cuMemcpyDtoH", code)?;
+            }
+            region.after(start, recorded);
+            let differing = now.iter().zip(recorded.iter()).filter(|(now, recorded)| now != recorded).count();
+            let Some(first) = now.iter().zip(recorded.iter()).position(|(now, recorded)| now != recorded)
+            else {
+                continue;
+            };
+            let shown = first..(first + 8).min(length);
+            let difference = found.get_or_insert_with(|| Difference {
+                region: number,
+                bytes: 0,
+                first: start + first as u64,
+                recorded: recorded[shown.clone()].to_vec(),
+                now: now[shown].to_vec(),
+            });
+            difference.bytes += differing as u64;
+        }
+        Ok(found)
+    }
+}
+
+/// The ranges around memory, in whole units, that the driver reserves as they are.
+fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
+    let around = |region: &Region| {
+        let end = region.address.checked_add(region.bytes)?.checked_next_multiple_of(UNIT)?;
+        Some(region.address - region.address % UNIT..end)
+    };
+    let mut ranges: Vec<Range<u64>> = regions.iter().filter_map(around).collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => merged.push(range),
+        }
+    }
+    merged.retain(|range| {
+        let (mut got, bytes) = (0, usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
+        // SAFETY: the place is good for an address; what is not the range that is wanted goes back, and nobody knows it.
+        unsafe {
+            let code = driver.cuMemAddressReserve(&mut got, bytes, 0, range.start, 0);
+            if code == CUresult::SUCCESS && got != range.start {
+                let _ = driver.cuMemAddressFree(got, bytes);
+            }
+            code == CUresult::SUCCESS && got == range.start
+        }
+    });
+    merged
+}
+
+fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
+    let mut attribute = CUlaunchAttribute { id: CUlaunchAttributeID(*id), ..CUlaunchAttribute::default() };
+    // SAFETY: the union has 64 bytes, of which none is an address in the kinds that are kept.
+    attribute.value = unsafe { std::mem::transmute::<[u8; 64], CUlaunchAttributeValue>(*value) };
+    attribute
+}
+
+/// Where an address is now, if it was in memory that is elsewhere.
+fn elsewhere(address: u64, moved: &[(&Region, u64)]) -> Option<u64> {
+    let inside = |(region, _): &&(&Region, u64)| address.wrapping_sub(region.address) < region.bytes;
+    moved.iter().find(inside).map(|(region, at)| at + (address - region.address))
+}

@@ -1,0 +1,65 @@
+//! `cuda-launch replay FILE`: a recorded launch again, on the emulator with all checks or on a GPU, compared with what it did.
+
+mod device;
+mod report;
+
+use cuda_harness::record::Recording;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::output::Outcome;
+use crate::run::Place;
+use device::Device;
+
+/// Bytes of a recording that are read.
+const LARGEST: u64 = 16 << 30;
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+On the emulator the kernel needs PTX in the image, and is checked for accesses
+outside its memory, races, uninitialised reads and divergent barriers. Memory is
+put where it was, so that pointers in it stay right; where that cannot be,
+the pointers among the arguments are changed, and the answer says so; those in
+memory with --relocate.
+Variables of the module have the values of the image, textures and surfaces
+are not recorded. Exit code 1: the kernel faulted, a check found something, or
+the outputs differ from those recorded.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// What `cuda-launch record` wrote
+    file: PathBuf,
+    /// Where memory cannot be at its address, change also words in memory that
+    /// look like pointers
+    #[arg(long)]
+    relocate: bool,
+    /// system, emulator, or the path of a libcuda
+    #[arg(long, default_value = "emulator")]
+    driver: String,
+    /// Number of the device
+    #[arg(long, default_value_t = 0)]
+    device: u32,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let recording = read(&arguments.file)?;
+    let place = Place::of(&arguments.driver, arguments.device);
+    if place.is_emulator() {
+        cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
+    }
+    let device = Device::open(&place, &recording)?;
+    let replayed = device.replay(&recording, &arguments.file, arguments.relocate)?;
+    let findings = if place.is_emulator() { cuda_emulator::take_findings() } else { Default::default() };
+    let mut outcome = report::outcome(&recording, &replayed, &findings, &place);
+    if !replayed.is_as_recorded() || !findings.list.is_empty() {
+        outcome.exit = Exit::Found;
+    }
+    Ok(outcome)
+}
+
+fn read(path: &Path) -> Result<Recording, Failure> {
+    let bytes = files::read(path, LARGEST, "recordings")?;
+    Recording::read(&bytes).map_err(|error| Failure::new(Exit::File, format!("{}: {error}", path.display())))
+}

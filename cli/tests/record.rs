@@ -1,0 +1,433 @@
+//! `cuda-launch record` and `replay`: a launch becomes a file, which is launched again and compared.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use cuda_harness::record::Recording;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::{Run, TOOL, compiled, emulator_library, finished, recorder, root, scratch, tool};
+
+/// A folder for recordings, gone at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        Self(scratch(test))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("launch.record")
+    }
+
+    /// Records a launch of a program on the emulator.
+    fn record(&self, recorder: &Path, options: &[&str], program: &[&str]) -> (Run, Value) {
+        let mut command = tool();
+        command
+            .args(["record", "--json", "--driver", "emulator"])
+            .args(options)
+            .arg("--recorder")
+            .arg(recorder);
+        command.arg("-o").arg(self.file()).arg("--").args(program);
+        answered(finished(&command.output().unwrap()))
+    }
+
+    fn replay(&self) -> (Run, Value) {
+        answered(finished(&tool().args(["replay", "--json"]).arg(self.file()).output().unwrap()))
+    }
+
+    fn recording(&self) -> Recording {
+        Recording::read(&std::fs::read(self.file()).unwrap()).unwrap()
+    }
+
+    fn write(&self, recording: &Recording) {
+        std::fs::write(self.file(), recording.to_bytes()).unwrap();
+    }
+
+    /// A C program over the driver API, with a kernel in PTX.
+    fn program(&self, name: &str, ptx: &str, main: &str) -> Option<PathBuf> {
+        let lines: String = ptx.lines().map(|line| format!("    \"{line}\\n\"\n")).collect();
+        let source = format!("{OPENS}static const char *ptx =\n{lines};\nint main(void)\n{{\n{main}\n}}\n");
+        compiled(&self.0, name, &source, &[])
+    }
+}
+
+fn answered(run: Run) -> (Run, Value) {
+    let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
+    (run, answer)
+}
+
+/// saxpy's arguments are count, factor, x, y.
+fn saxpy(count: &str) -> Vec<&str> {
+    let mut program = vec![TOOL, "run", "examples/kernels/saxpy.ptx", "saxpy", "--print", "0"];
+    let arguments = [count, "f32:2", "in:f32:0..100", "inout:f32:100*1"];
+    program.extend(arguments.iter().flat_map(|argument| ["--arg", argument]));
+    program
+}
+
+/// Finds the functions of the driver, and has `OK` for calls that have to succeed.
+const OPENS: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+typedef unsigned long long ptr;
+typedef unsigned int u32;
+typedef void *handle;
+#define OK(name, ...)                                                                                                              \
+    do {                                                                                                                           \
+        int code = ((int (*)())dlsym(dlopen("libcuda.so.1", RTLD_NOW), #name))(__VA_ARGS__);                                       \
+        if (code) {                                                                                                                \
+            fprintf(stderr, "%s: %d\n", #name, code);                                                                              \
+            return 9;                                                                                                              \
+        }                                                                                                                          \
+    } while (0)
+#define BEGIN(kernel)                                                                                                              \
+    handle context, module, function;                                                                                              \
+    OK(cuInit, 0);                                                                                                                 \
+    OK(cuDevicePrimaryCtxRetain, &context, 0);                                                                                     \
+    OK(cuCtxSetCurrent, context);                                                                                                  \
+    OK(cuModuleLoadData, &module, ptx);                                                                                            \
+    OK(cuModuleGetFunction, &function, module, kernel);
+#define LAUNCH(threads, stream, ...)                                                                                               \
+    do {                                                                                                                           \
+        void *arguments[] = {__VA_ARGS__};                                                                                         \
+        OK(cuLaunchKernel, function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, (void *)0);                                     \
+    } while (0)
+"#;
+
+/// `add(u32 *number, u32 value)`
+const ADD: &str = ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry add(.param .u64 number, .param .u32 value)
+{
+    .reg .u64 %p;
+    .reg .u32 %r<3>;
+    ld.param.u64 %p, [number];
+    ld.param.u32 %r0, [value];
+    ld.global.u32 %r1, [%p];
+    add.u32 %r2, %r0, %r1;
+    st.global.u32 [%p], %r2;
+    ret;
+}";
+
+#[test]
+fn a_launch_is_recorded_and_does_the_same_again() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record");
+    let (run, answer) = folder.record(&recorder, &["--kernel", "sax*"], &saxpy("u32:100"));
+    assert_eq!((run.code, &answer["schema"]), (0, &"cuda-launch.record.1".into()), "{}", run.err);
+    let recording = folder.recording();
+    assert_eq!(
+        (recording.kernel.as_str(), recording.block, recording.parameters.len()),
+        ("saxpy", [256, 1, 1], 4)
+    );
+    assert_eq!(recording.image, std::fs::read(root().join("examples/kernels/saxpy.ptx")).unwrap());
+    // x and y, of 100 floats each, of which the launch changed the second.
+    let changed: Vec<bool> = recording.regions.iter().map(|region| !region.after.list().is_empty()).collect();
+    assert_eq!((changed.as_slice(), recording.regions[1].bytes), (&[false, true][..], 400));
+    let (run, answer) = folder.replay();
+    assert_eq!(
+        (run.code, &answer["same_bytes"], &answer["moved"]),
+        (0, &800.into(), &0.into()),
+        "{}",
+        run.out
+    );
+
+    // Another answer than the recorded one, in the third element of y.
+    let mut altered = recording.clone();
+    let mut after = vec![0; 400];
+    recording.regions[1].after(0, &mut after);
+    after[9] ^= 0x10;
+    let mut before = vec![0; 400];
+    recording.regions[1].before(0, &mut before);
+    altered.regions[1].after = cuda_harness::record::Contents::changes(&before, &after);
+    folder.write(&altered);
+    let (run, answer) = folder.replay();
+    let difference = &answer["differences"][0];
+    assert_eq!((run.code, &difference["argument"], &difference["differing"]), (1, &3.into(), &1.into()));
+    assert_eq!((&difference["first"], &answer["same_bytes"]), (&9.into(), &799.into()));
+    let text = finished(&tool().arg("replay").arg(folder.file()).output().unwrap()).out;
+    assert!(
+        text.contains("differs: 1 of 400 bytes at ") && text.contains("argument 3; the first at offset 9"),
+        "{text}"
+    );
+}
+
+#[test]
+fn attributes_and_much_shared_memory_are_replayed() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-attributes");
+    let program = [saxpy("u32:100"), vec!["--cooperative", "--shared", "60000"]].concat();
+    let (run, _) = folder.record(&recorder, &[], &program);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let mut recording = folder.recording();
+    let mut cooperative = (2, [0; 64]);
+    cooperative.1[0] = 1;
+    assert_eq!((recording.shared, recording.attributes.as_slice()), (60_000, &[cooperative][..]));
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([])), "{}", run.out);
+    // One that is about what is around a launch.
+    recording.attributes.push((8, [0; 64]));
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([8])), "{}", run.out);
+}
+
+/// A command that is started by another one is not that one again.
+#[test]
+fn a_trace_of_a_program_that_is_recorded_is_a_trace() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-trace");
+    let trace = folder.0.join("trace.json");
+    let inner = [
+        TOOL,
+        "trace",
+        "--driver",
+        "emulator",
+        "-o",
+        trace.to_str().unwrap(),
+        "--recorder",
+        recorder.to_str().unwrap(),
+        "--",
+    ];
+    let (run, _) = folder.record(&recorder, &[], &[&inner, saxpy("u32:100").as_slice()].concat());
+    assert!(std::fs::read_to_string(trace).unwrap().contains("saxpy"), "{}", run.err);
+}
+
+#[test]
+fn memory_that_cannot_be_where_it_was_is_elsewhere() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-moved");
+    let (run, _) = folder.record(&recorder, &[], &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    let mut recording = folder.recording();
+    // No allocation of the emulator begins there.
+    for region in &mut recording.regions {
+        region.address += 16;
+    }
+    for offset in [8, 16] {
+        let word = recording.arguments[offset..offset + 8].try_into().unwrap();
+        let moved = u64::from_le_bytes(word) + 16;
+        recording.arguments[offset..offset + 8].copy_from_slice(&moved.to_le_bytes());
+    }
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!(
+        (run.code, &answer["moved"], &answer["stale_pointers"]),
+        (0, &2.into(), &0.into()),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn the_fault_of_a_recorded_launch_is_found_again() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-fault");
+    // One element more than there are.
+    let (run, answer) = folder.record(&recorder, &[], &saxpy("u32:101"));
+    assert_eq!((run.code, answer["file"].is_string()), (1, true), "{}", run.err);
+    assert_eq!(folder.recording().code, 700);
+    let (run, answer) = folder.replay();
+    let fault = answer["fault"].as_str().unwrap();
+    assert!(run.code == 1 && fault.contains("past the end of the allocation"), "{fault}");
+    assert_eq!((&answer["code"], &answer["is_compared"]), (&700.into(), &false.into()));
+    let text = finished(&tool().arg("replay").arg(folder.file()).output().unwrap()).out;
+    assert!(text.contains("the launch failed: CUDA_ERROR_ILLEGAL_ADDRESS"), "{text}");
+}
+
+#[test]
+fn a_race_that_a_gpu_does_not_show_is_found_in_the_recording() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-race");
+    let main = "    BEGIN(\"add\")\n    ptr number;\n    u32 one = 1;\n    OK(cuMemAlloc_v2, &number, (size_t)4);
+    OK(cuMemsetD32_v2, number, 5, (size_t)1);\n    LAUNCH(2, (handle)0, &number, &one);\n    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("races", ADD, main) else { return };
+    let (run, _) = folder.record(&recorder, &["--kernel", "add"], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (run, answer) = folder.replay();
+    let kinds: Vec<&str> =
+        answer["findings"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert!(run.code == 1 && kinds.contains(&"race"), "{}", run.out);
+}
+
+/// `follow(struct { u32 index; u32 *table[2]; } by_value)`: the address of an address, in a structure.
+const FOLLOW: &str = ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry follow(.param .align 8 .b8 by_value[16])
+{
+    .reg .u64 %p<3>;
+    .reg .u32 %r<2>;
+    ld.param.u64 %p0, [by_value+8];
+    ld.global.u64 %p1, [%p0+8];
+    ld.param.u32 %r0, [by_value];
+    st.global.u32 [%p1+4], %r0;
+    ret;
+}";
+
+#[test]
+fn pointers_in_structures_and_in_memory_are_followed() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-pointers");
+    let main = "    BEGIN(\"follow\")\n    ptr table, number, other;\n    OK(cuMemAlloc_v2, &table, (size_t)16);
+    OK(cuMemAlloc_v2, &other, (size_t)64);\n    OK(cuMemAlloc_v2, &number, (size_t)8);
+    ptr entries[2] = {0, number};\n    OK(cuMemcpyHtoD_v2, table, entries, sizeof entries);
+    struct { u32 value; ptr table; } by_value = {7, table};\n    LAUNCH(1, (handle)0, &by_value);
+    u32 result[2];\n    OK(cuMemcpyDtoH_v2, result, number, sizeof result);\n    printf(\"%u\\n\", result[1]);\n    return 0;";
+    let Some(program) = folder.program("follows", FOLLOW, main) else { return };
+    let (run, _) = folder.record(&recorder, &["--kernel", "follow"], &[program.to_str().unwrap()]);
+    assert!(run.code == 0 && run.err.contains('7'), "{}", run.err);
+    let recording = folder.recording();
+    let sizes: Vec<u64> = recording.regions.iter().map(|region| region.bytes).collect();
+    assert_eq!(sizes, [16, 8], "the table, and what it points to");
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["moved"]), (0, &0.into()), "{}", run.out);
+    let mut changed = [0; 8];
+    recording.regions[1].after(0, &mut changed);
+    assert_eq!(changed[4..], [7, 0, 0, 0]);
+
+    // The same launch with its memory where the emulator has none: 16 bytes further, as are all pointers.
+    let mut moved = recording.clone();
+    let further = |word: u64| {
+        let inside =
+            |region: &&cuda_harness::record::Region| word.wrapping_sub(region.address) < region.bytes;
+        recording.regions.iter().find(inside).map(|_| word + 16)
+    };
+    for (region, old) in moved.regions.iter_mut().zip(&recording.regions) {
+        *region = old.with_words(further).0;
+        region.address += 16;
+    }
+    let table = u64::from_le_bytes(recording.arguments[8..].try_into().unwrap());
+    moved.arguments[8..].copy_from_slice(&further(table).unwrap().to_le_bytes());
+    folder.write(&moved);
+    let (run, answer) = folder.replay();
+    assert_eq!(
+        (run.code, &answer["moved"], &answer["stale_pointers"]),
+        (1, &2.into(), &1.into()),
+        "{}",
+        run.out
+    );
+    let mut command = tool();
+    command.args(["replay", "--json", "--relocate"]).arg(folder.file());
+    let (run, answer) = answered(finished(&command.output().unwrap()));
+    assert_eq!(
+        (run.code, &answer["stale_pointers"], &answer["changed_pointers"]),
+        (0, &0.into(), &1.into()),
+        "{}",
+        run.out
+    );
+    assert_eq!(answer["same_bytes"], 24);
+
+    // As on a GPU: a driver that reserves addresses, of which the emulator has these.
+    let Some(library) = emulator_library() else { return };
+    let there = |word: u64| {
+        let inside =
+            |region: &&cuda_harness::record::Region| word.wrapping_sub(region.address) < region.bytes;
+        recording.regions.iter().find(inside).map(|_| word - 0x400_0000_0000)
+    };
+    for (region, old) in moved.regions.iter_mut().zip(&recording.regions) {
+        *region = old.with_words(there).0;
+        region.address = old.address - 0x400_0000_0000;
+    }
+    moved.arguments[8..].copy_from_slice(&there(table).unwrap().to_le_bytes());
+    folder.write(&moved);
+    let mut command = tool();
+    command.args(["replay", "--json", "--driver"]).arg(library).arg(folder.file());
+    let (run, answer) = answered(finished(&command.output().unwrap()));
+    assert_eq!(
+        (run.code, &answer["moved"], &answer["same_bytes"]),
+        (0, &0.into(), &24.into()),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn the_launch_that_is_asked_for_is_recorded() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-nth");
+    let main = "    BEGIN(\"add\")\n    ptr number;\n    u32 value;\n    handle stream, graph;\n    OK(cuStreamCreate, &stream, 1);
+    OK(cuMemAlloc_v2, &number, (size_t)4);\n    OK(cuMemsetD32_v2, number, 0, (size_t)1);
+    OK(cuCtxSynchronize);\n    OK(cuStreamBeginCapture_v2, stream, 2);\n    value = 100;\n    LAUNCH(1, stream, &number, &value);
+    OK(cuStreamEndCapture, stream, &graph);\n    for (value = 1; value <= 3; value++)\n        LAUNCH(1, stream, &number, &value);
+    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("adds", ADD, main) else { return };
+    let program = [program.to_str().unwrap()];
+    // What is captured is no launch.
+    let (run, _) = folder.record(&recorder, &["--kernel", "add", "--nth", "2"], &program);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let recording = folder.recording();
+    let (mut before, mut after) = ([0; 4], [0; 4]);
+    recording.regions[0].before(0, &mut before);
+    recording.regions[0].after(0, &mut after);
+    assert_eq!((recording.arguments[8], before[0], after[0]), (2, 1, 3));
+
+    std::fs::remove_file(folder.file()).unwrap();
+    for (options, why) in [
+        (&["--kernel", "add", "--nth", "4"][..], None),
+        (&["--kernel", "sub"], None),
+        (&["--kernel", "add", "--limit", "3"], Some("over the limit of 3")),
+    ] {
+        let (run, answer) = folder.record(&recorder, options, &program);
+        assert_eq!((run.code, &answer["file"]), (1, &Value::Null), "{options:?}: {}", run.out);
+        assert_eq!(answer["launches"]["add"], 4);
+        let said = answer["why_not"].as_str();
+        assert_eq!(
+            said.is_some_and(|said| said.contains(why.unwrap_or("?"))),
+            why.is_some(),
+            "{options:?}: {said:?}"
+        );
+        assert!(!folder.file().exists());
+    }
+}
+
+#[test]
+fn files_that_are_no_recordings_are_refused() {
+    let folder = Folder::new("record-refused");
+    for (bytes, words) in [
+        (&b""[..], "no recording of a launch"),
+        (b"cu-rec\n\n\x01\0\0\0", "no recording of a launch"),
+        (b"cu-rec\r\n\x02\0\0\0", "of version 2"),
+        (
+            b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",
+            "it is damaged: a length that is too large",
+        ),
+        (b"cu-rec\r\n\x01\0\0\0done\0\0\0\0\0\0\0\0", "it is damaged: no kernel or image"),
+    ] {
+        std::fs::write(folder.file(), bytes).unwrap();
+        let run = finished(&tool().arg("replay").arg(folder.file()).output().unwrap());
+        assert!(run.code == 3 && run.says(words), "{words}: {}{}", run.code, run.err);
+    }
+    let Some(recorder) = recorder() else { return };
+    let (run, _) = folder.record(&recorder, &[], &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    let whole = folder.recording();
+    let altered = |alter: &dyn Fn(&mut Recording)| {
+        let mut altered = whole.clone();
+        alter(&mut altered);
+        folder.write(&altered);
+        finished(&tool().arg("replay").arg(folder.file()).output().unwrap())
+    };
+    let run = altered(&|recording| recording.parameters.truncate(2));
+    assert!(run.code == 3 && run.says("parameter 2 of the kernel is not as in the recording"), "{}", run.err);
+    let run = altered(&|recording| recording.image = b"\x7fELF nothing".to_vec());
+    assert!(run.code == 4 && run.says("the image cannot be loaded"), "{}", run.err);
+    let run = altered(&|recording| recording.regions[0].bytes = 1 << 60);
+    assert!(run.code == 4 && run.says("cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY"), "{}", run.err);
+    let run = altered(&|recording| recording.grid = [u32::MAX; 3]);
+    assert!(
+        run.code == 1 && run.out.contains("the launch failed: CUDA_ERROR_INVALID_VALUE"),
+        "{}{}",
+        run.out,
+        run.err
+    );
+}

@@ -1,0 +1,367 @@
+//! The file of a recorded launch: `docs/recording.md` has its form.
+
+use std::fmt;
+
+/// What a recording begins with. The end of a line of DOS shows a file that was sent as text.
+const MAGIC: [u8; 8] = *b"cu-rec\r\n";
+/// The version of the form.
+const VERSION: u32 = 1;
+/// Zero bytes of memory are left out in units of this.
+const PAGE: usize = 4096;
+/// So many bytes that stayed as they were end a change.
+const GRAIN: usize = 64;
+/// Bytes of the value of an attribute.
+pub const ATTRIBUTE: usize = 64;
+
+/// One launch, with all that it needs and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// As the driver has it, mangled.
+    pub kernel: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// What the driver answered, or the wait after it: a `CUresult`.
+    pub code: u32,
+    /// The driver's version.
+    pub driver: u32,
+    /// Id and value of each attribute.
+    pub attributes: Vec<(u32, [u8; ATTRIBUTE])>,
+    /// Offset and size of each parameter.
+    pub parameters: Vec<(u32, u32)>,
+    /// The arguments at their offsets.
+    pub arguments: Vec<u8>,
+    /// What the program loaded: PTX, a cubin or a fatbin.
+    pub image: Vec<u8>,
+    /// The memory that the arguments reach.
+    pub regions: Vec<Region>,
+}
+
+/// An allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// Where it was.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// Before the launch; what is not in it was zero.
+    pub before: Contents,
+    /// After the launch; what is not in it was as before. Nothing where the launch failed.
+    pub after: Contents,
+}
+
+/// Pieces of memory, each with its offset, in order and apart from each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents(Vec<(u64, Vec<u8>)>);
+
+/// Why a file is no recording.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// It begins otherwise.
+    #[error("it is no recording of a launch: `cuda-launch record` makes one")]
+    Other,
+    /// It is of a later form.
+    #[error("it is of version {0}, and this program reads version {VERSION}: use a newer one")]
+    Version(u32),
+    /// It is damaged.
+    #[error("it is damaged: {what} at byte {offset}")]
+    Damaged {
+        /// Where.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl Contents {
+    /// All of a memory that is not zero.
+    pub fn of(bytes: &[u8]) -> Contents {
+        let is_kept = |page: &&[u8]| page.iter().any(|byte| *byte != 0);
+        Contents::pieces(bytes, PAGE, |_, page| is_kept(&page))
+    }
+
+    /// What is different now.
+    pub fn changes(before: &[u8], after: &[u8]) -> Contents {
+        Contents::pieces(after, GRAIN, |at, grain| before.get(at..at + grain.len()) != Some(grain))
+    }
+
+    /// The units for which `is_kept` is true, side by side in one piece.
+    fn pieces(bytes: &[u8], unit: usize, is_kept: impl Fn(usize, &[u8]) -> bool) -> Contents {
+        let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
+        for (number, chunk) in bytes.chunks(unit).enumerate() {
+            let at = number * unit;
+            if !is_kept(at, chunk) {
+                continue;
+            }
+            match pieces.last_mut().filter(|(start, piece)| *start as usize + piece.len() == at) {
+                Some((_, piece)) => piece.extend_from_slice(chunk),
+                None => pieces.push((at as u64, chunk.to_vec())),
+            }
+        }
+        Contents(pieces)
+    }
+
+    /// The pieces.
+    pub fn list(&self) -> &[(u64, Vec<u8>)] {
+        &self.0
+    }
+
+    /// Puts what is known of the bytes from `start` on into a place.
+    fn put(&self, start: u64, place: &mut [u8]) {
+        let end = start.saturating_add(place.len() as u64);
+        let first = self.0.partition_point(|(at, piece)| at + piece.len() as u64 <= start);
+        for (at, piece) in self.0.iter().skip(first).take_while(|(at, _)| *at < end) {
+            let (from, to) = ((*at).max(start), (at + piece.len() as u64).min(end));
+            let (source, target) =
+                ((from - at) as usize..(to - at) as usize, (from - start) as usize..(to - start) as usize);
+            if let (Some(target), Some(source)) = (place.get_mut(target), piece.get(source)) {
+                target.copy_from_slice(source);
+            }
+        }
+    }
+}
+
+impl Region {
+    /// The bytes from `start` on, as they were before the launch.
+    pub fn before(&self, start: u64, place: &mut [u8]) {
+        place.fill(0);
+        self.before.put(start, place);
+    }
+
+    /// The same after it.
+    pub fn after(&self, start: u64, place: &mut [u8]) {
+        self.before(start, place);
+        self.after.put(start, place);
+    }
+}
+
+impl Region {
+    /// The same memory with other words of eight bytes where `new` has one, before the launch and after it; and how many of before.
+    pub fn with_words(&self, new: impl Fn(u64) -> Option<u64>) -> (Region, usize) {
+        let (before, changed) = self.before.with_words(&new);
+        let (after, _) = self.after.with_words(&new);
+        (Region { before, after, ..*self }, changed)
+    }
+}
+
+impl Contents {
+    fn with_words(&self, new: &dyn Fn(u64) -> Option<u64>) -> (Contents, usize) {
+        let (mut contents, mut changed) = (self.clone(), 0);
+        for (at, piece) in &mut contents.0 {
+            let first = at.next_multiple_of(8) - *at;
+            for word in piece.get_mut(first as usize..).unwrap_or_default().as_chunks_mut::<8>().0 {
+                if let Some(new) = new(u64::from_le_bytes(*word)) {
+                    *word = new.to_le_bytes();
+                    changed += 1;
+                }
+            }
+        }
+        (contents, changed)
+    }
+}
+
+impl Recording {
+    /// The file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut file = Vec::from(MAGIC);
+        file.extend(VERSION.to_le_bytes());
+        let mut section = |tag: &[u8; 4], content: &[u8]| {
+            file.extend(tag);
+            file.extend((content.len() as u64).to_le_bytes());
+            file.extend(content);
+        };
+        section(b"kern", self.kernel.as_bytes());
+        let numbers = self.grid.iter().chain(&self.block).chain([&self.shared, &self.code, &self.driver]);
+        section(b"conf", &numbers.flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>());
+        for (id, value) in &self.attributes {
+            section(b"attr", &[&id.to_le_bytes(), value.as_slice()].concat());
+        }
+        let parameters = self.parameters.iter().flat_map(|(offset, size)| [*offset, *size]);
+        section(b"para", &parameters.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+        section(b"args", &self.arguments);
+        section(b"imag", &self.image);
+        for region in &self.regions {
+            let mut content = [region.address, region.bytes].map(u64::to_le_bytes).concat();
+            for contents in [&region.before, &region.after] {
+                content.extend((contents.0.len() as u64).to_le_bytes());
+                for (at, piece) in &contents.0 {
+                    content.extend([*at, piece.len() as u64].map(u64::to_le_bytes).concat());
+                    content.extend(piece);
+                }
+            }
+            section(b"memo", &content);
+        }
+        section(b"done", &[]);
+        file
+    }
+
+    /// Reads a file, which anybody may have made.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`]: no recording, one of a later version, or a damaged one.
+    pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
+        let mut reader = Reader { file, at: 0 };
+        if reader.take(MAGIC.len()).ok() != Some(&MAGIC) {
+            return Err(FormatError::Other);
+        }
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(FormatError::Version(version));
+        }
+        let mut recording = Recording::default();
+        loop {
+            let tag = reader.take(4)?;
+            let length = reader.length()?;
+            let mut section =
+                Reader { file: file.get(..reader.at + length).unwrap_or_default(), at: reader.at };
+            reader.at += length;
+            match tag {
+                b"done" => return recording.whole(reader.at),
+                _ => recording.add(tag, &mut section)?,
+            }
+        }
+    }
+
+    fn add(&mut self, tag: &[u8], section: &mut Reader<'_>) -> Result<(), FormatError> {
+        match tag {
+            b"kern" => {
+                let at = section.at;
+                let text = std::str::from_utf8(section.rest());
+                let is_name = |text: &&str| !text.is_empty() && !text.contains('\0');
+                let text = text.ok().filter(is_name);
+                self.kernel = text.ok_or(FormatError::Damaged { offset: at, what: "no name" })?.to_owned();
+            }
+            b"conf" => {
+                self.grid = [section.u32()?, section.u32()?, section.u32()?];
+                self.block = [section.u32()?, section.u32()?, section.u32()?];
+                (self.shared, self.code, self.driver) = (section.u32()?, section.u32()?, section.u32()?);
+            }
+            b"attr" => {
+                let (id, mut value) = (section.u32()?, [0; ATTRIBUTE]);
+                value.copy_from_slice(section.take(ATTRIBUTE)?);
+                self.attributes.push((id, value));
+            }
+            b"para" => {
+                while !section.is_over() {
+                    self.parameters.push((section.u32()?, section.u32()?));
+                }
+            }
+            b"args" => self.arguments = section.rest().to_vec(),
+            b"imag" => self.image = section.rest().to_vec(),
+            b"memo" => self.regions.push(Region::read(section)?),
+            // A later program may have added something that can be left out.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What belongs together is there and fits.
+    fn whole(self, offset: usize) -> Result<Recording, FormatError> {
+        let damaged = |what| Err(FormatError::Damaged { offset, what });
+        let end = |(offset, size): &(u32, u32)| u64::from(*offset) + u64::from(*size);
+        if self.kernel.is_empty() || self.image.is_empty() {
+            return damaged("no kernel or image");
+        }
+        if self.parameters.iter().any(|parameter| end(parameter) > self.arguments.len() as u64) {
+            return damaged("fewer arguments than parameters");
+        }
+        Ok(self)
+    }
+}
+
+impl Region {
+    fn read(section: &mut Reader<'_>) -> Result<Region, FormatError> {
+        let (address, bytes) = (section.u64()?, section.u64()?);
+        if bytes == 0 || address.checked_add(bytes).is_none() {
+            return Err(section.damaged("memory that cannot be"));
+        }
+        let (before, after) = (Contents::read(section, bytes)?, Contents::read(section, bytes)?);
+        Ok(Region { address, bytes, before, after })
+    }
+}
+
+impl Contents {
+    fn read(section: &mut Reader<'_>, bytes: u64) -> Result<Contents, FormatError> {
+        let (mut pieces, mut end) = (Vec::new(), 0);
+        for _ in 0..section.u64()? {
+            let at = section.u64()?;
+            let length = section.length()?;
+            let next = at.checked_add(length as u64).filter(|next| at >= end && *next <= bytes && length > 0);
+            end = next.ok_or_else(|| section.damaged("a piece that is not in its memory"))?;
+            pieces.push((at, section.take(length)?.to_vec()));
+        }
+        Ok(Contents(pieces))
+    }
+}
+
+/// Reads numbers, and never more than there is.
+struct Reader<'file> {
+    file: &'file [u8],
+    at: usize,
+}
+
+impl<'file> Reader<'file> {
+    fn damaged(&self, what: &'static str) -> FormatError {
+        FormatError::Damaged { offset: self.at, what }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'file [u8], FormatError> {
+        let bytes = self.at.checked_add(count).and_then(|end| self.file.get(self.at..end));
+        let bytes = bytes.ok_or_else(|| self.damaged("an end that comes too soon"))?;
+        self.at += count;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    fn u32(&mut self) -> Result<u32, FormatError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, FormatError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A number of bytes that follow.
+    fn length(&mut self) -> Result<usize, FormatError> {
+        let length = self.u64()?;
+        let left = self.file.len() - self.at;
+        usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= left)
+            .ok_or_else(|| self.damaged("a length that is too large"))
+    }
+
+    fn is_over(&self) -> bool {
+        self.at >= self.file.len()
+    }
+
+    fn rest(&mut self) -> &'file [u8] {
+        let rest = self.file.get(self.at..).unwrap_or_default();
+        self.at = self.file.len();
+        rest
+    }
+}
+
+/// `saxpy, grid: (1, 1, 1), block: (32, 1, 1), 3 arguments, 2 allocations`
+impl fmt::Display for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
+        let (arguments, regions) = (self.parameters.len(), self.regions.len());
+        let bytes: u128 = self.regions.iter().map(|region| u128::from(region.bytes)).sum();
+        write!(
+            f,
+            "{}, grid: ({gx}, {gy}, {gz}), block: ({bx}, {by}, {bz}), arguments: {arguments}, allocations: {regions} of {bytes} bytes in all",
+            self.kernel
+        )
+    }
+}

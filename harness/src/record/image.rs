@@ -1,0 +1,102 @@
+//! The bytes of what a program loads.
+//!
+//! Relies on: the program gives the driver an image, which has the length that it says.
+#![allow(unsafe_code)]
+
+use crate::read;
+use std::ffi::CStr;
+use std::ptr::with_exposed_provenance;
+
+/// What a program that was linked by the runtime has around a fatbin, and where in it the address of that is.
+const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+const IN_WRAPPER: u64 = 8;
+const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+const ELF: [u8; 4] = *b"\x7fELF";
+/// Bytes of the header of an ELF file, and of one in its list of sections.
+const ELF_HEADER: usize = 64;
+const SECTION: usize = 64;
+/// The kind of section that has no bytes in the file.
+const NO_BITS: u32 = 8;
+
+/// What a call loads; none for calls that load nothing, and for images larger than `most`.
+///
+/// # Safety
+///
+/// 1. They are name and arguments of a call that succeeded.
+pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Option<Vec<u8>> {
+    let image = words.get(1).copied()?;
+    match function {
+        // SAFETY: 1: the driver has read it as an image, by duty 1.
+        "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" => unsafe { at(image, most) },
+        // SAFETY: 1: as above.
+        "cuLibraryLoadData" => unsafe { at(image, most) },
+        "cuModuleLoad" | "cuLibraryLoadFromFile" => {
+            // SAFETY: 1: a C string, by duty 1.
+            let path = unsafe { read::text(image) }?;
+            std::fs::metadata(&path).ok().filter(|file| file.len() <= most as u64)?;
+            std::fs::read(path).ok()
+        }
+        _ => None,
+    }
+}
+
+/// # Safety
+///
+/// 1. At the address is an image that a driver has read.
+unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
+    let first = with_exposed_provenance::<u8>(start as usize);
+    // SAFETY: by duty 1 an image is there: it has its magic number whole, or is text with its NUL, and no magic number has a zero byte, so
+    // that the first difference comes at the latest there, and `all` reads no further.
+    let begins =
+        |magic: [u8; 4]| magic.iter().enumerate().all(|(at, byte)| unsafe { first.add(at).read() } == *byte);
+    if begins(WRAPPER) {
+        // SAFETY: 1: the wrapper has the address of a fatbin there, by duty 1.
+        let inner = unsafe { read::value(start + IN_WRAPPER, crate::functions::Plain::Host) };
+        // SAFETY: 1: as above.
+        return if inner == 0 { None } else { unsafe { at(inner, most) } };
+    }
+    let length = if begins(ELF) {
+        // SAFETY: 1: an image that is an ELF file, by duty 1.
+        unsafe { elf_length(start) }?
+    } else if begins(FATBIN) {
+        // SAFETY: 1: a fatbin's header has 16 bytes.
+        let header = unsafe { read::block(start, 16) };
+        number(&header, 8, 8)?.checked_add(number(&header, 6, 2)?)?
+    } else {
+        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1.
+        unsafe { CStr::from_ptr(first.cast()) }.count_bytes() as u64
+    };
+    let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
+    // SAFETY: 1: the image has that many bytes, by duty 1, and the program leaves them as they are during the call.
+    Some(unsafe { read::block(start, length) })
+}
+
+/// Where the last part of an ELF file ends.
+///
+/// # Safety
+///
+/// 1. At the address is an ELF file of 64 bits.
+unsafe fn elf_length(start: u64) -> Option<u64> {
+    // SAFETY: 1: every such file has a header.
+    let header = unsafe { read::block(start, ELF_HEADER) };
+    let list = |at: usize, size: usize, count: usize| {
+        Some((number(&header, at, 8)?, number(&header, size, 2)?.checked_mul(number(&header, count, 2)?)?))
+    };
+    let (segments, sections) = (list(32, 54, 56)?, list(40, 58, 60)?);
+    let ends = [segments, sections].map(|(at, bytes)| at.checked_add(bytes));
+    let mut end = ends.into_iter().try_fold(ELF_HEADER as u64, |end, other| Some(end.max(other?)))?;
+    // SAFETY: 1: the list of sections is in the file.
+    let sections = unsafe { read::block(start.checked_add(sections.0)?, usize::try_from(sections.1).ok()?) };
+    for section in sections.chunks_exact(SECTION) {
+        if number(section, 4, 4)? != u64::from(NO_BITS) {
+            end = end.max(number(section, 24, 8)?.checked_add(number(section, 32, 8)?)?);
+        }
+    }
+    Some(end)
+}
+
+fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
+    let mut word = [0; 8];
+    word.get_mut(..length)?.copy_from_slice(bytes.get(at..at + length)?);
+    Some(u64::from_le_bytes(word))
+}

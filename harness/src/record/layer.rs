@@ -1,0 +1,348 @@
+//! What happens in a call.
+//!
+//! No lock is held while the driver behind or the listener runs, but for the launch that is recorded: what is made or freed meanwhile
+//! would not be what it finds.
+//!
+//! Relies on: the caller keeps the contract of the function that it calls.
+#![allow(unsafe_code)]
+
+use super::format::{ATTRIBUTE, Contents, Recording, Region};
+use super::reach::{self, Failed, Reached};
+use super::{Event, Inner, LARGEST_IMAGE, image};
+use crate::decode;
+use crate::effects::{Doing, Undo};
+use crate::functions::{Function, Plain};
+use crate::glob::matches;
+use crate::intercept::Layer;
+use crate::kernel::{Kernel, relaxed};
+use crate::kind::Kind;
+use crate::launch::Raw;
+use crate::lists;
+use crate::objects::{Objects, Place};
+use crate::procs;
+use crate::read;
+use crate::rules::Effect;
+use cuda_driver_sys::{
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureStatus, Driver,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// What is remembered between calls.
+#[derive(Default)]
+pub(super) struct State {
+    count: usize,
+    objects: Objects,
+    /// Of modules and libraries.
+    images: HashMap<Place, Arc<Vec<u8>>>,
+    kernels: HashMap<Place, Arc<Kernel>>,
+    pub(super) launches: BTreeMap<String, usize>,
+    /// Launches of the kernel that is wanted.
+    wanted: usize,
+}
+
+impl Layer for Inner {
+    unsafe fn call(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        // SAFETY: 1: duty 1.
+        let raw = unsafe { Raw::of(function, words) };
+        let (doing, undo) = self.begin(function, words, raw.as_ref());
+        let answer = match raw.as_ref().and_then(|raw| self.wanted(raw)) {
+            // SAFETY: 1, 2: duty 1.
+            Some((kernel, raw)) => unsafe { self.record(function, words, raw, &kernel, base) },
+            None => base(&self.base),
+        };
+        if answer == CUresult::SUCCESS {
+            // SAFETY: 1: duty 1, and it succeeded.
+            unsafe { self.done(&doing) };
+        } else if !answer.is_sticky() {
+            doing.refused(&mut self.lock().objects, undo);
+        }
+        answer
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin<'call>(
+        &self,
+        function: &'static Function,
+        words: &'call [u64],
+        raw: Option<&Raw>,
+    ) -> (Doing<'call>, Vec<Undo>) {
+        let mut state = self.lock();
+        state.count += 1;
+        let doing = Doing { number: state.count, function, words, context: 0 };
+        let (undo, _) = doing.before(&mut state.objects, raw.map(|raw| (raw.function, raw.stream)));
+        (doing, undo)
+    }
+
+    /// What a call leaves behind.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds, and that succeeded.
+    unsafe fn done(&self, doing: &Doing<'_>) {
+        let Doing { function, words, .. } = *doing;
+        // SAFETY: 1: duty 1.
+        unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
+        // SAFETY: 1: duty 1.
+        let results = unsafe { decode::results(function, words) };
+        // SAFETY: 1: duty 1. Outside the lock: it may ask the driver.
+        let listed = unsafe { lists::listed(&self.base, function, words, &results) };
+        let loads = function.effects.iter().find_map(|effect| match effect {
+            Effect::Makes(kind @ (Kind::Module | Kind::Library), ..) => Some(*kind),
+            _ => None,
+        });
+        // SAFETY: 1: duty 1.
+        let image = loads.and_then(|_| unsafe { image::loaded(function.name, words, LARGEST_IMAGE) });
+        let mut state = self.lock();
+        doing.done(&mut state.objects, &results);
+        listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
+        let made = results.first().map_or(0, |(_, word)| *word);
+        let place = loads.and_then(|kind| state.objects.find(kind, made));
+        if let Some((place, image)) = place.zip(image) {
+            state.images.insert(place, Arc::new(image));
+        }
+    }
+
+    /// The kernel, if this is the launch that is wanted.
+    fn wanted<'raw>(&self, raw: &'raw Raw) -> Option<(Arc<Kernel>, &'raw Raw)> {
+        let (kernel, name) = self.kernel(raw.function)?;
+        let is_captured = self.is_captured(raw.stream);
+        let mut state = self.lock();
+        *state.launches.entry(name.clone()).or_default() += 1;
+        if is_captured || !matches(&self.options.kernel, &name) {
+            return None;
+        }
+        state.wanted += 1;
+        (state.wanted == self.options.nth).then_some((kernel, raw))
+    }
+
+    fn kernel(&self, handle: u64) -> Option<(Arc<Kernel>, String)> {
+        let state = self.lock();
+        let place = state.objects.find(Kind::Function, handle)?;
+        let object = state.objects.at(place).filter(|object| object.is_live())?;
+        let of_library = object.name.kind() == Kind::Kernel;
+        let known = state.kernels.get(&place).cloned();
+        drop(state);
+        let kernel = known
+            .unwrap_or_else(|| Arc::new(relaxed(&self.base, || Kernel::ask(&self.base, handle, of_library))));
+        self.lock().kernels.insert(place, kernel.clone());
+        let name = kernel.name.clone()?;
+        Some((kernel, name))
+    }
+
+    /// Whether a stream is captured: then a launch on it gives nothing to a device.
+    fn is_captured(&self, stream: u64) -> bool {
+        let mut status = CUstreamCaptureStatus(0);
+        // SAFETY: the place is good for a status; the stream is one that the program gives to the driver itself.
+        let answer = unsafe { self.base.cuStreamIsCapturing(self::stream(stream), &mut status) };
+        answer == CUresult::SUCCESS && status.0 != 0
+    }
+
+    /// Makes the launch that is wanted, and tells what it did.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of the launch, whose contract holds.
+    /// 2. `raw` and the kernel are the launch's.
+    unsafe fn record(
+        &self,
+        function: &Function,
+        words: &[u64],
+        raw: &Raw,
+        kernel: &Kernel,
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        // SAFETY: 1: duty 2.
+        let parameters = unsafe { raw.parameters(kernel) };
+        let state = self.lock();
+        let is_entered = self.enter(raw.stream);
+        let mut answer = None;
+        let event = relaxed(&self.base, || {
+            let begun = parameters
+                .ok_or_else(|| "the driver cannot list its parameters: CUDA 12.4 can".to_owned())
+                .and_then(|parameters| self.before(&state, raw, kernel, &parameters));
+            let code = base(&self.base);
+            answer = Some(code);
+            let (mut recording, memory) = begun?;
+            // SAFETY: 1: duty 1.
+            recording.attributes = unsafe { attributes(function, raw, words) };
+            self.after(&mut recording, memory, code);
+            Ok(recording)
+        });
+        if is_entered {
+            // SAFETY: the place is good for a handle; the context is the one that `enter` pushed.
+            let _ = unsafe { self.base.cuCtxPopCurrent(&mut null_mut()) };
+        }
+        drop(state);
+        (self.listener)(match event {
+            Ok(recording) => Event::Recorded(Box::new(recording)),
+            Err(message) => Event::Failed(message),
+        });
+        answer.unwrap_or(CUresult::CUDA_ERROR_UNKNOWN)
+    }
+
+    /// Makes the stream's context current if none is: a launch needs none, and all else does.
+    fn enter(&self, stream: u64) -> bool {
+        let (mut current, mut own) = (null_mut(), null_mut());
+        // SAFETY: the places are good for one handle each; the stream is one that the program gives to the driver itself.
+        unsafe {
+            self.base.cuCtxGetCurrent(&mut current) == CUresult::SUCCESS
+                && current.is_null()
+                && self.base.cuStreamGetCtx(self::stream(stream), &mut own) == CUresult::SUCCESS
+                && self.base.cuCtxPushCurrent(own) == CUresult::SUCCESS
+        }
+    }
+
+    /// All that there is before the launch, or why it cannot be had.
+    fn before(
+        &self,
+        state: &State,
+        raw: &Raw,
+        kernel: &Kernel,
+        parameters: &[crate::launch::Parameter],
+    ) -> Result<(Recording, Vec<Reached>), String> {
+        let image =
+            state.image_of(raw.function).ok_or("what it was loaded from was not seen, or is too large")?;
+        let end = parameters.iter().map(|parameter| parameter.offset + parameter.bytes.len()).max();
+        let mut arguments = vec![0; end.unwrap_or(0)];
+        for parameter in parameters {
+            if let Some(place) = arguments.get_mut(parameter.offset..parameter.offset + parameter.bytes.len())
+            {
+                place.copy_from_slice(&parameter.bytes);
+            }
+        }
+        // SAFETY: the function asks for nothing.
+        let waited = unsafe { self.base.cuCtxSynchronize() };
+        if waited != CUresult::SUCCESS {
+            return Err(format!("work before it failed: {waited:?}"));
+        }
+        let memory = reach::reached(&self.base, &state.objects, &arguments, self.options.limit);
+        let memory = memory.map_err(|failed| self.why(&failed))?;
+        let mut driver = 0;
+        // SAFETY: the place is good for a number.
+        let _ = unsafe { self.base.cuDriverGetVersion(&mut driver) };
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        let recording = Recording {
+            kernel: kernel.name.clone().unwrap_or_default(),
+            grid: raw.grid,
+            block: raw.block,
+            shared: raw.shared,
+            driver: driver.cast_unsigned(),
+            parameters: parameters.iter().map(|one| (number(one.offset), number(one.bytes.len()))).collect(),
+            arguments,
+            image: image.to_vec(),
+            ..Recording::default()
+        };
+        Ok((recording, memory))
+    }
+
+    fn why(&self, failed: &Failed) -> String {
+        match failed {
+            Failed::TooMuch(bytes) => format!(
+                "it reaches {bytes} bytes of memory or more, over the limit of {}: `--limit` raises it",
+                self.options.limit
+            ),
+            Failed::Refused(address, code) => format!("its memory at {address:#x} cannot be read: {code:?}"),
+        }
+    }
+
+    /// Waits for the launch, and adds what it did.
+    fn after(&self, recording: &mut Recording, memory: Vec<Reached>, code: CUresult) {
+        let code = match code {
+            // SAFETY: the function asks for nothing.
+            CUresult::SUCCESS => unsafe { self.base.cuCtxSynchronize() },
+            code => code,
+        };
+        recording.code = code.0;
+        for one in memory {
+            let length = one.contents.len() as u64;
+            let now = match code {
+                CUresult::SUCCESS => reach::contents(&self.base, one.address, length).ok(),
+                _ => None,
+            };
+            recording.regions.push(Region {
+                address: one.address,
+                bytes: length,
+                after: now.map_or_else(Contents::default, |now| Contents::changes(&one.contents, &now)),
+                before: Contents::of(&one.contents),
+            });
+        }
+    }
+}
+
+impl State {
+    /// The image that a function or kernel is of: that of the first of its owners that has one.
+    fn image_of(&self, handle: u64) -> Option<Arc<Vec<u8>>> {
+        let mut owner = self.objects.find(Kind::Function, handle);
+        while let Some(place) = owner {
+            if let Some(image) = self.images.get(&place) {
+                return Some(image.clone());
+            }
+            owner = self.objects.at(place)?.owner;
+        }
+        None
+    }
+}
+
+fn stream(handle: u64) -> CUstream {
+    with_exposed_provenance_mut(handle as usize)
+}
+
+/// The attributes of a launch, as bytes.
+///
+/// # Safety
+///
+/// 1. The words are the arguments of a launch whose contract holds.
+unsafe fn attributes(function: &Function, raw: &Raw, words: &[u64]) -> Vec<(u32, [u8; ATTRIBUTE])> {
+    if function.name == "cuLaunchCooperativeKernel" {
+        return vec![cooperative()];
+    }
+    if raw.attributes.is_empty() {
+        return Vec::new();
+    }
+    let Some(config) = words.first() else { return Vec::new() };
+    // SAFETY: 1: a launch with attributes has a configuration, by duty 1.
+    let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
+    let start = config.attrs.expose_provenance() as u64;
+    let one = |number: u64| {
+        let at = start + number * size_of::<CUlaunchAttribute>() as u64;
+        // SAFETY: 1: an attribute of the list, by duty 1.
+        let id = unsafe { read::value(at, Plain::Unsigned(4)) } as u32;
+        let mut value = [0; ATTRIBUTE];
+        let used = width(CUlaunchAttributeID(id));
+        let from = at + std::mem::offset_of!(CUlaunchAttribute, value) as u64;
+        // SAFETY: 1: the member of the union that the id asks for has so many bytes, which the program has written, by duty 1.
+        let bytes = unsafe { read::block(from, used) };
+        value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        (id, value)
+    };
+    (0..u64::from(config.numAttrs)).map(one).collect()
+}
+
+/// Bytes of an attribute's value that say how the kernel runs. Others are about what is around the launch, or were never written.
+fn width(id: CUlaunchAttributeID) -> usize {
+    match id {
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => 12,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+        | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => 4,
+        _ => 0,
+    }
+}
+
+fn cooperative() -> (u32, [u8; ATTRIBUTE]) {
+    let mut value = [0; ATTRIBUTE];
+    value[0] = 1;
+    (CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0, value)
+}

@@ -1,0 +1,118 @@
+//! Writes one launch into a file, with the memory that its arguments reach: what `cuda-launch record` puts between a program and its
+//! driver, and what `cuda-launch replay` reads.
+//!
+//! | file | part |
+//! |---|---|
+//! | `layer` | what happens in a call |
+//! | `image` | the bytes of what the program loads |
+//! | `reach` | the memory of a launch |
+//! | `format` | the file |
+
+mod format;
+mod image;
+mod layer;
+mod reach;
+
+pub use format::{ATTRIBUTE, Contents, FormatError, Recording, Region};
+
+use crate::error::Error;
+use crate::shims;
+use crate::slots::Lease;
+use cuda_driver_sys::{Driver, FUNCTIONS};
+use layer::State;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Images that are larger are not kept.
+const LARGEST_IMAGE: usize = 256 << 20;
+
+/// Which launch is wanted, and how much memory it may reach.
+#[derive(Clone, Debug)]
+#[must_use = "`over` makes the recorder"]
+pub struct RecordOptions {
+    kernel: String,
+    nth: usize,
+    limit: u64,
+}
+
+/// What became of the launch that is wanted.
+#[derive(Debug)]
+pub enum Event {
+    /// It is recorded.
+    Recorded(Box<Recording>),
+    /// It was made, and cannot be recorded: why, and what to do.
+    Failed(String),
+}
+
+impl RecordOptions {
+    /// The `nth` launch, from 1, of kernels of that name as the driver has it, in which `*` is any text.
+    pub fn new(kernel: impl Into<String>, nth: usize) -> RecordOptions {
+        RecordOptions { kernel: kernel.into(), nth, limit: 1 << 30 }
+    }
+
+    /// The launch is not recorded if it reaches more bytes than these.
+    pub fn limit(mut self, bytes: u64) -> RecordOptions {
+        self.limit = bytes;
+        self
+    }
+
+    /// Makes the recorder.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSlot`] if 16 spies, checks and recorders are alive, and none goes in a minute.
+    pub fn over(
+        self,
+        driver: &Arc<Driver>,
+        listener: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Record, Error> {
+        let lease = Lease::take(Duration::from_secs(60))?;
+        let inner = Arc::new(Inner {
+            base: driver.clone(),
+            slot: lease.slot(),
+            has: FUNCTIONS.iter().map(|function| driver.has(function.name())).collect(),
+            options: self,
+            listener: Box::new(listener),
+            state: Mutex::new(State::default()),
+        });
+        lease.give(inner.clone());
+        let driver = shims::driver(lease, &inner.has);
+        Ok(Record { inner, driver })
+    }
+}
+
+/// A driver in front of another that records one launch.
+pub struct Record {
+    inner: Arc<Inner>,
+    driver: Arc<Driver>,
+}
+
+impl Record {
+    /// The driver whose launches are seen.
+    pub fn driver(&self) -> Arc<Driver> {
+        self.driver.clone()
+    }
+
+    /// How often each kernel was launched, by name.
+    pub fn launches(&self) -> BTreeMap<String, usize> {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).launches.clone()
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").finish_non_exhaustive()
+    }
+}
+
+/// What a recorder is, for its shims.
+struct Inner {
+    base: Arc<Driver>,
+    slot: usize,
+    has: Vec<bool>,
+    options: RecordOptions,
+    listener: Box<dyn Fn(Event) + Send + Sync>,
+    state: Mutex<State>,
+}

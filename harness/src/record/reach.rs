@@ -1,0 +1,93 @@
+//! The memory that the arguments of a launch reach: allocations in which a pointer lies, those in which a pointer in these lies, and so on.
+//!
+//! Every word of eight bytes, at a multiple of eight, that is an address in live memory is taken for a pointer. Too much is harmless.
+//!
+//! Relies on: the driver writes no more than it is asked for, to buffers of that length.
+#![allow(unsafe_code)]
+
+use crate::kind::Kind;
+use crate::objects::Objects;
+use cuda_driver_sys::{CUresult, Driver};
+
+/// The first page is never mapped.
+const LOWEST: u64 = 4096;
+
+/// An allocation and what is in it.
+pub(super) struct Reached {
+    pub(super) address: u64,
+    pub(super) contents: Vec<u8>,
+}
+
+/// Why memory cannot be had.
+pub(super) enum Failed {
+    /// More than there may be.
+    TooMuch(u64),
+    /// The driver does not give it.
+    Refused(u64, CUresult),
+}
+
+/// Reads all memory that these bytes reach, up to `most` bytes.
+pub(super) fn reached(
+    driver: &Driver,
+    objects: &Objects,
+    arguments: &[u8],
+    most: u64,
+) -> Result<Vec<Reached>, Failed> {
+    let mut open: Vec<u64> = words(arguments).collect();
+    let of_arguments = open.len();
+    let mut found: Vec<Reached> = Vec::new();
+    let (mut total, mut at) = (0_u64, 0);
+    while let Some(address) = open.get(at).copied() {
+        at += 1;
+        let is_known = |one: &&Reached| address.wrapping_sub(one.address) < one.contents.len() as u64;
+        if address < LOWEST || found.iter().any(|one| is_known(&one)) {
+            continue;
+        }
+        // What is in memory may be anything: there only addresses count whose allocation was seen.
+        let range = known(objects, address)
+            .or_else(|| if at <= of_arguments { asked(driver, address) } else { None });
+        let Some((start, bytes)) = range else { continue };
+        total = total.saturating_add(bytes);
+        if total > most {
+            return Err(Failed::TooMuch(total));
+        }
+        let contents = contents(driver, start, bytes).map_err(|code| Failed::Refused(start, code))?;
+        open.extend(words(&contents).filter(|word| known(objects, *word).is_some()));
+        found.push(Reached { address: start, contents });
+    }
+    Ok(found)
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+/// The live allocation that an address is in: start and length.
+fn known(objects: &Objects, address: u64) -> Option<(u64, u64)> {
+    let (place, _) = objects.memory_at(address)?;
+    let object = objects.at(place).filter(|object| object.is_live() && object.bytes > 0)?;
+    let is_memory = matches!(object.name.kind(), Kind::Memory | Kind::HostMemory | Kind::Registration);
+    is_memory.then_some((object.address, object.bytes))
+}
+
+/// The same, as the driver knows it.
+fn asked(driver: &Driver, address: u64) -> Option<(u64, u64)> {
+    let (mut start, mut bytes) = (0, 0);
+    // SAFETY: the places are good for one number each; an address that is none is answered by an error.
+    let code = unsafe { driver.cuMemGetAddressRange(&mut start, &mut bytes, address) };
+    (code == CUresult::SUCCESS && bytes > 0).then_some((start, bytes as u64))
+}
+
+/// Reads memory of the device or of the host.
+pub(super) fn contents(driver: &Driver, start: u64, bytes: u64) -> Result<Vec<u8>, CUresult> {
+    let length = usize::try_from(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+    let mut contents = Vec::new();
+    contents.try_reserve_exact(length).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+    contents.resize(length, 0);
+    let place = contents.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: the place has that many bytes, which nobody else uses; the driver compares the other range with what is allocated.
+    match unsafe { driver.cuMemcpy(place, start, length) } {
+        CUresult::SUCCESS => Ok(contents),
+        code => Err(code),
+    }
+}

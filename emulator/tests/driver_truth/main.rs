@@ -16,6 +16,7 @@
 #[path = "../driver_support/mod.rs"]
 mod support;
 
+mod captures;
 mod contexts;
 mod devices;
 mod events;
@@ -94,6 +95,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         launches::CASES,
         functions::CASES,
         devices::CASES,
+        captures::CASES,
         contexts::CASES,
         streams::CASES,
         events::CASES,

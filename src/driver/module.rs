@@ -158,7 +158,7 @@ impl CudaModule {
         let image = Image::new(bytes, origin)?;
         let (raw, report) = image.load(context, origin, options)?;
         let info_log = report.info_log.clone();
-        let (signatures, symbols) = (Arc::new(image.signatures()), Arc::default());
+        let (signatures, symbols) = (Arc::new(image.into_signatures()), Arc::default());
         Ok((Self::new(context, raw, origin, info_log, signatures, symbols, Owner::Handle), report))
     }
 

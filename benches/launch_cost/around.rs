@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
-use crate::{CONFIG, Owned, Variant};
+use crate::{Bench, CONFIG, Owned, Variant, floor_ex};
 use cuda_launch::operation::{OwnedKernelLaunch, RoundRobin, block_on};
+use cuda_launch::sys::CUresult;
 use cuda_launch::{
     AsyncKernelLaunch, CudaEvent, CudaStream, DeviceBuffer, DeviceOperation, cuda_launch_async,
 };
+use std::ffi::CString;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// What the variants below work with.
@@ -16,13 +19,16 @@ pub(crate) struct Around {
     /// Made by the first that needs them.
     many: Vec<CudaStream>,
     image: String,
+    /// The same for a driver.
+    text: CString,
 }
 
 impl Around {
     pub(crate) fn new(stream: &CudaStream) -> Self {
         let context = stream.context();
         let pool = Arc::new(RoundRobin::new(context, 4).unwrap());
-        Self { pool, event: context.new_event().unwrap(), many: Vec::new(), image: image(24) }
+        let text = CString::new(image(24)).unwrap();
+        Self { pool, event: context.new_event().unwrap(), many: Vec::new(), image: image(24), text }
     }
 }
 
@@ -75,3 +81,45 @@ pub(crate) const VARIANTS: &[Variant] = &[
     }),
     ("module-ptx", |b| drop(b.stream.context().load_module(&b.around.image).unwrap())),
 ];
+
+fn ok(code: CUresult) {
+    assert!(code == CUresult::SUCCESS);
+}
+
+/// What a careful person calls instead, with the context current.
+pub(crate) fn floor_of(variant: &str) -> Option<fn(&mut Bench)> {
+    Some(match variant {
+        "alloc-drop" => |b| unsafe {
+            let (driver, mut address) = (b.stream.context().driver(), 0);
+            ok(driver.cuMemAllocAsync(&mut address, 128, b.stream.raw()));
+            ok(driver.cuMemFreeAsync(address, b.stream.raw()));
+        },
+        "event-drop" => |b| unsafe {
+            let (driver, mut event) = (b.stream.context().driver(), null_mut());
+            ok(driver.cuEventCreate(&mut event, 2));
+            ok(driver.cuEventDestroy(event));
+        },
+        "stream-drop" | "stream-10000" => |b| unsafe {
+            let (driver, mut stream) = (b.stream.context().driver(), null_mut());
+            ok(driver.cuStreamCreateWithPriority(&mut stream, 1, 0));
+            ok(driver.cuStreamDestroy(stream));
+        },
+        "event-record" => |b| unsafe {
+            ok(b.stream.context().driver().cuEventRecord(b.around.event.raw(), b.stream.raw()));
+        },
+        "synchronize" => |b| unsafe {
+            ok(b.stream.context().driver().cuStreamSynchronize(b.stream.raw()));
+        },
+        "sync" | "await" => |b| {
+            floor_ex(b);
+            ok(unsafe { b.stream.context().driver().cuStreamSynchronize(b.stream.raw()) });
+        },
+        "module-ptx" => |b| unsafe {
+            let (driver, mut module) = (b.stream.context().driver(), null_mut());
+            let text = b.around.text.as_ptr().cast();
+            ok(driver.cuModuleLoadDataEx(&mut module, text, 0, null_mut(), null_mut()));
+            ok(driver.cuModuleUnload(module));
+        },
+        _ => return None,
+    })
+}

@@ -2,7 +2,8 @@
 //!
 //! - `cargo xtask cost` counts instructions with callgrind: it runs `loop VARIANT N` for two N and divides the difference.
 //! - `launch_cost count` prints heap and driver calls of a launch.
-//! - `launch_cost time` times every variant in turn with the raw call on the default driver (a GPU's, to mean anything).
+//! - `launch_cost time [VARIANT..]` times every variant, or these, in turn with the raw calls on the default driver (a GPU's, to mean
+//!   anything).
 //!
 //! The floor is what a careful person writes by hand: an array of pointers on the stack and the raw call, result checked.
 
@@ -357,9 +358,12 @@ const LIMITS: &[(&str, f64)] =
 
 const ROUNDS: usize = 400;
 const BATCH: usize = 500;
+/// For what stands around launches, most of which takes longer.
+const FEWER_ROUNDS: usize = 41;
+const SMALLER_BATCH: usize = 50;
 
 /// Each round: a batch of the floor and one of the variant, order swapped every round, a wait after each batch.
-fn time() {
+fn time(names: &[&str]) {
     let driver = cuda_launch::default_driver().unwrap();
     let mut bench = Bench::new(&driver);
     println!(
@@ -369,15 +373,22 @@ fn time() {
     );
     println!("{:24} {:>9} {:>9} {:>7} {:>10} {:>6}", "variant", "ns", "floor", "x", "extra ns", "limit");
     let mut over = Vec::new();
-    for (name, variant) in &VARIANTS[1..] {
+    for (name, variant) in variants().skip(1) {
+        if !names.is_empty() && !names.contains(name) {
+            continue;
+        }
+        let (raw, rounds, size) = match around::floor_of(name) {
+            Some(raw) => (raw, FEWER_ROUNDS, SMALLER_BATCH),
+            None => (floor as fn(&mut Bench), ROUNDS, BATCH),
+        };
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let (own_ns, floor_ns) = if round % 2 == 0 {
-                let floor_ns = batch(&mut bench, floor);
-                (batch(&mut bench, *variant), floor_ns)
+                let floor_ns = batch(&mut bench, raw, size);
+                (batch(&mut bench, *variant, size), floor_ns)
             } else {
-                let own_ns = batch(&mut bench, *variant);
-                (own_ns, batch(&mut bench, floor))
+                let own_ns = batch(&mut bench, *variant, size);
+                (own_ns, batch(&mut bench, raw, size))
             };
             own.push(own_ns);
             floors.push(floor_ns);
@@ -393,12 +404,12 @@ fn time() {
     assert!(over.is_empty(), "over the limit: {}", over.join(", "));
 }
 
-fn batch(bench: &mut Bench, variant: fn(&mut Bench)) -> f64 {
+fn batch(bench: &mut Bench, variant: fn(&mut Bench), size: usize) -> f64 {
     let start = Instant::now();
-    for _ in 0..BATCH {
+    for _ in 0..size {
         variant(black_box(bench));
     }
-    let ns = start.elapsed().as_nanos() as f64 / BATCH as f64;
+    let ns = start.elapsed().as_nanos() as f64 / size as f64;
     bench.stream.synchronize().unwrap();
     ns
 }
@@ -416,7 +427,7 @@ fn main() {
             run_loop(*variant, n.parse().expect("a number"));
         }
         ["list"] => variants().for_each(|(name, _)| println!("{name}")),
-        ["time"] => time(),
+        ["time", ref names @ ..] => time(names),
         _ => count(),
     }
 }

@@ -98,8 +98,9 @@ impl CudaContext {
         self.traced(name, asked, |driver| self.twice(name, || call(driver)))
     }
 
-    /// The same for what gives something back. No capture minds the calls that this is for, of this crate or of other code:
-    /// `cuStreamDestroy` and `cuEventDestroy`, as `emulator/tests/driver_truth/captures.rs` has asked a driver.
+    /// The same for what gives something back. It is called again only where nothing was current, and a driver may have wanted something:
+    /// after any other answer nobody knows what is left of it. No capture minds the calls that this is for, of this crate or of other
+    /// code: `cuStreamDestroy` and `cuEventDestroy`, as `emulator/tests/driver_truth/captures.rs` has asked a driver.
     pub(in crate::driver) fn give_back_by_handle(
         &self,
         name: &'static str,
@@ -108,7 +109,10 @@ impl CudaContext {
         if self.is_special() {
             self.enter_to_release(name)?;
         }
-        self.traced(name, String::new, |driver| self.twice(name, || call(driver)))
+        self.traced(name, String::new, |driver| match call(driver) {
+            CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
+            code => code,
+        })
     }
 
     /// The code that such a call answers; for questions, whose answer is no error.

@@ -92,6 +92,32 @@ fn a_stream_alone_costs_one_call_a_launch() {
     }
 }
 
+/// Nor is it asked which context is current.
+#[test]
+fn what_the_host_has_seen_the_end_of_is_not_waited_for_again() {
+    for rig in Rig::each() {
+        let (x, mut y, mut z) = (rig.buffer(), rig.buffer(), rig.buffer());
+        for wait in [|rig: &Rig| rig.a().synchronize(), |rig: &Rig| rig.ctx.synchronize()] {
+            rig.launch(rig.a(), &x, &mut y);
+            wait(&rig).unwrap();
+            reset();
+            rig.launch(rig.b(), &y, &mut z);
+            rig.launch(rig.b(), &x, &mut y);
+            assert_eq!((marks(), counted()), (vec![], (2, 2)), "a is done with both");
+            assert_eq!(LOG.with(|log| log.queries.get()), 0);
+            rig.b().synchronize().unwrap();
+        }
+        // What was given after the wait, or to another stream, is not done.
+        rig.launch(rig.a(), &x, &mut y);
+        rig.a().synchronize().unwrap();
+        rig.launch(rig.a(), &x, &mut y);
+        rig.b().synchronize().unwrap();
+        reset();
+        rig.launch(rig.b(), &y, &mut z);
+        assert_eq!(marks(), crossing(rig.a(), rig.b()));
+    }
+}
+
 #[test]
 fn a_crossing_is_one_record_and_one_wait() {
     for rig in Rig::each() {

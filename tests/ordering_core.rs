@@ -70,6 +70,10 @@ impl Queue for Lane {
         Ok(())
     }
 
+    fn has_seen_end_of(&self, _: usize) -> bool {
+        false
+    }
+
     fn is_done(&self) -> bool {
         self.0.asked.set(self.0.asked.get() + 1);
         self.0.done.get()

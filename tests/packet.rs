@@ -388,3 +388,54 @@ fn a_slice_type_of_a_user_is_an_argument() {
     assert_eq!((&packet[1][..], &packet[2][..]), (&12u64.to_ne_bytes()[..], &3u32.to_ne_bytes()[..]));
     assert_eq!(packet[4], 12u64.to_ne_bytes());
 }
+
+/// Names are found again without the driver, whichever comes next; a kernel of another module is another one.
+#[test]
+fn kernels_of_names_that_are_known_at_run_time_are_told_apart() {
+    let rig = Rig::new();
+    let other = rig.stream.context().load_module(PTX).unwrap();
+    let launch = |module: &cuda_launch::CudaModule, name: &str| unsafe {
+        cuda_launch! { kernel: (name), module: module, stream: rig.stream, config: ONE, args: [1u32] }
+    };
+    let names: Vec<String> = (0..if cfg!(miri) { 20 } else { 300 }).map(|n| format!("kernel_{n}")).collect();
+    expect_parameters(&[4]);
+    names.iter().for_each(|name| launch(&rig.module, name).unwrap());
+    // Those of the other module take something else.
+    expect_parameters(&[8]);
+    names.iter().for_each(|name| assert!(launch(&other, name).unwrap_err().is_argument_mismatch()));
+    expect_parameters(&[4]);
+    for name in names.iter().chain(names.iter().rev()) {
+        reset();
+        launch(&rig.module, name).unwrap();
+        assert_eq!((counted(), LOG.with(|log| log.queries.get())), ((1, 1), 0), "{name}");
+        assert!(launch(&other, name).unwrap_err().is_argument_mismatch());
+        let kernel = rig.module.load_function(name).unwrap();
+        assert_eq!(kernel.name(), name);
+    }
+    for name in ["missing", "", "kernel_\0"] {
+        assert!(launch(&rig.module, name).is_err());
+    }
+    // Found by name, and by the index that a call site remembers.
+    reset();
+    unsafe {
+        cuda_launch! { kernel: kernel_7, module: rig.module, stream: rig.stream, config: ONE, args: [1u32] }
+    }
+    .unwrap();
+    assert_eq!(counted(), (1, 1));
+}
+
+/// All threads get the same kernels, whoever asks first.
+#[test]
+fn kernels_are_looked_up_by_many_threads_at_once() {
+    let rig = Rig::new();
+    let names: Vec<String> = (0..40).map(|n| format!("kernel_{n}")).collect();
+    let found = &|_: usize| -> Vec<usize> {
+        let function = |name: &String| rig.module.load_function(name).unwrap();
+        names.iter().map(|name| std::ptr::from_ref(function(name).kernel()).addr()).collect()
+    };
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|n| scope.spawn(move || found(n))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
+}

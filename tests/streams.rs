@@ -11,13 +11,15 @@ mod skip;
 mod spies;
 
 use alone::{Alone, alone, hold};
+use cuda_harness::Fault;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::AttributeError;
 use cuda_launch::launch::{AccessPolicyWindow, AccessProperty, MemSyncDomain, SynchronizationPolicy};
 use cuda_launch::stream::StreamFlags;
 use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch,
+    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
+    cuda_launch,
 };
 use skip::skipped;
 use std::sync::Arc;
@@ -215,6 +217,75 @@ fn a_join_costs_one_record_and_one_wait() {
     spies::watch(&spy);
     stream.join(&stream).unwrap();
     assert_eq!(spy.calls().names(), [""; 0]);
+}
+
+/// The handle says which context it is about: that is not asked for, nor made current. The default streams are those of what is current.
+#[test]
+fn a_call_about_a_stream_or_an_event_is_one_call_whatever_is_current() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let other = ctx.device().create_context(&ContextOptions::default()).unwrap();
+    let (stream, strange) = (ctx.new_stream().unwrap(), other.new_stream().unwrap());
+    for current in [&ctx, &other] {
+        let event = ctx.new_event().unwrap();
+        let step = |calls: &[&str], step: &dyn Fn() -> Result<(), Error>| {
+            current.bind().unwrap();
+            spies::watch(&spy);
+            step().unwrap();
+            assert_eq!(spy.calls().names(), calls);
+        };
+        step(&["cuEventRecord"], &|| event.record(&stream));
+        step(&["cuStreamWaitEvent"], &|| strange.wait(&event));
+        step(&["cuEventSynchronize"], &|| event.synchronize());
+        step(&["cuEventQuery"], &|| event.query().map(drop));
+        step(&["cuStreamSynchronize"], &|| stream.synchronize());
+        step(&["cuStreamQuery"], &|| stream.query().map(drop));
+        step(&[], &|| Ok(()));
+        current.bind().unwrap();
+        spies::watch(&spy);
+        event.close().unwrap();
+        drop(ctx.new_stream());
+        let create: &[&str] = match std::ptr::eq(current, &ctx) {
+            true => &["cuCtxGetCurrent", "cuStreamCreateWithPriority"],
+            false => &["cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamCreateWithPriority"],
+        };
+        let all = [&["cuEventDestroy_v2"], create, &["cuStreamDestroy_v2"]].concat();
+        assert_eq!(spy.calls().names(), all);
+    }
+    // Work on the default stream of one context is not that of the other's.
+    let held = hold(&ctx.default_stream());
+    other.bind().unwrap();
+    assert!(!ctx.default_stream().query().unwrap() && other.default_stream().query().unwrap());
+    let event = ctx.new_event().unwrap();
+    other.bind().unwrap();
+    event.record(&ctx.default_stream()).unwrap();
+    assert!(!event.query().unwrap());
+    drop(held);
+    event.synchronize().unwrap();
+}
+
+/// A driver that wants the context to be current says so, and then it is.
+#[test]
+fn a_call_that_the_driver_refuses_for_what_is_current_is_made_again() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let other = ctx.device().create_context(&ContextOptions::default()).unwrap();
+    let (stream, event) = (ctx.new_stream().unwrap(), ctx.new_event().unwrap());
+    other.bind().unwrap();
+    spies::watch(&spy);
+    let refusal = Fault::on("cuEventRecord").nth(1).answer(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    let _refused = spy.inject(refusal).unwrap();
+    event.record(&stream).unwrap();
+    let calls: Vec<_> = spy.calls().names().into_iter().filter(|call| *call != "cuCtxGetCurrent").collect();
+    assert_eq!(calls, ["cuEventRecord", "cuCtxSetCurrent", "cuEventRecord"]);
+    // Where it is current, the answer stands.
+    spies::watch(&spy);
+    let refusal = Fault::on("cuEventQuery").answer(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    let refused = spy.inject(refusal).unwrap();
+    assert_eq!(event.query().unwrap_err().code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    assert_eq!(spy.calls().names().iter().filter(|call| **call == "cuEventQuery").count(), 1);
+    drop(refused);
+    event.synchronize().unwrap();
 }
 
 #[test]

@@ -82,6 +82,9 @@ struct Watched {
     live: usize,
 }
 
+/// As many streams that are gone are not worth a walk.
+const FEW_STREAMS: usize = 16;
+
 static KERNELS: AtomicU32 = AtomicU32::new(0);
 
 impl FaultState {
@@ -115,7 +118,10 @@ impl FaultState {
     /// A stream whose launches are to be named.
     pub(super) fn watch(&self, stream: Weak<StreamInner>) {
         let mut streams = locked(&self.streams);
-        streams.list.retain(|stream| stream.strong_count() != 0);
+        // Only where half of them are gone, so that a stream costs the same whether it is the first or the ten thousandth.
+        if streams.list.len() >= 2 * streams.live + FEW_STREAMS {
+            streams.list.retain(|stream| stream.strong_count() != 0);
+        }
         streams.list.push(stream);
         streams.live += 1;
     }

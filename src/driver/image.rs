@@ -5,6 +5,7 @@
 use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Arch, Image as Checked, Kernel as ImageKernel};
 use std::ffi::{CString, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::context::CudaContext;
 use super::jit::slots::Slots;
@@ -22,9 +23,17 @@ pub(super) struct Signature {
     pub(super) blocks_are_clusters: bool,
 }
 
-/// What an image says of its kernels.
+/// What an image says of its kernels. Text is read when somebody asks for the first time: most programs load more than they launch, and
+/// some look up nothing.
 #[derive(Debug, Default)]
 pub(super) struct Signatures {
+    listed: OnceLock<Listed>,
+    /// Until it is read.
+    text: Mutex<Option<CString>>,
+}
+
+#[derive(Debug, Default)]
+struct Listed {
     /// In the order of their names.
     kernels: Vec<(String, Signature)>,
     /// Variables of global and constant memory, and whether they are constants.
@@ -34,21 +43,46 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
+    fn listed(&self) -> &Listed {
+        self.listed.get_or_init(|| {
+            // Nothing panics while it is locked, and either state is whole.
+            let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+            text.map_or_else(Listed::default, |text| Listed::of_ptx(&text.to_string_lossy()))
+        })
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Signature> {
-        let place = self.kernels.binary_search_by(|(kernel, _)| kernel.as_str().cmp(name)).ok()?;
-        self.kernels.get(place).map(|(_, signature)| signature)
+        let kernels = &self.listed().kernels;
+        let place = kernels.binary_search_by(|(kernel, _)| kernel.as_str().cmp(name)).ok()?;
+        kernels.get(place).map(|(_, signature)| signature)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.kernels.iter().map(|(name, _)| name.as_str())
+        self.listed().kernels.iter().map(|(name, _)| name.as_str())
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.variables.iter().map(|(name, constant)| (name.as_str(), *constant))
+        self.listed().variables.iter().map(|(name, constant)| (name.as_str(), *constant))
     }
 
     pub(super) fn complete(&self) -> bool {
-        self.complete
+        self.listed().complete
+    }
+}
+
+impl Listed {
+    fn of_ptx(text: &str) -> Self {
+        match cuda_ptx::parse(text) {
+            Ok(module) => Self::new(Some(ptx_signatures(&module)), ptx_variables(&module)),
+            Err(_) => Self::default(),
+        }
+    }
+
+    fn new(kernels: Option<Vec<(String, Signature)>>, variables: Vec<(String, bool)>) -> Self {
+        let complete = kernels.is_some();
+        let mut kernels = kernels.unwrap_or_default();
+        kernels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Self { kernels, variables, complete }
     }
 }
 
@@ -171,18 +205,15 @@ impl<'a> Image<'a> {
     }
 
     /// What the image says of its kernels; nothing where it cannot be read.
-    pub(super) fn signatures(&self) -> Signatures {
-        let (kernels, variables) = match &self.checked {
-            Checked::Ptx(text) => match cuda_ptx::parse(text) {
-                Ok(module) => (Some(ptx_signatures(&module)), ptx_variables(&module)),
-                Err(_) => (None, Vec::new()),
-            },
-            other => (other.kernels().ok().map(|list| list.iter().map(signature).collect()), Vec::new()),
-        };
-        let complete = kernels.is_some();
-        let mut kernels: Vec<(String, Signature)> = kernels.unwrap_or_default();
-        kernels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Signatures { complete, kernels, variables }
+    pub(super) fn into_signatures(self) -> Signatures {
+        match self.checked {
+            Checked::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
+            // The caller's, who may have them back.
+            other => {
+                let kernels = other.kernels().ok().map(|list| list.iter().map(signature).collect());
+                Signatures { listed: Listed::new(kernels, Vec::new()).into(), text: Mutex::default() }
+            }
+        }
     }
 }
 

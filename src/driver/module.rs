@@ -158,7 +158,7 @@ impl CudaModule {
         let image = Image::new(bytes, origin)?;
         let (raw, report) = image.load(context, origin, options)?;
         let info_log = report.info_log.clone();
-        let (signatures, symbols) = (Arc::new(image.signatures()), Arc::default());
+        let (signatures, symbols) = (Arc::new(image.into_signatures()), Arc::default());
         Ok((Self::new(context, raw, origin, info_log, signatures, symbols, Owner::Handle), report))
     }
 
@@ -251,7 +251,7 @@ impl CudaModule {
     #[doc(alias = "cuModuleGetFunction")]
     pub fn load_function(&self, name: &str) -> Result<CudaFunction, Error> {
         let (kernel, _) = self.find(name)?;
-        Ok(CudaFunction::new(self.clone(), kernel))
+        Ok(CudaFunction::new(self.clone(), kernel.clone()))
     }
 
     /// The function of this name; `make` asks the driver the first time.
@@ -260,8 +260,12 @@ impl CudaModule {
         name: &str,
         make: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<CudaFunction, Error> {
-        let (kernel, _) = self.inner.kernels.find(name, || make().map(|kernel| self.owns(kernel)))?;
-        Ok(CudaFunction::new(self.clone(), kernel))
+        let kernels = &self.inner.kernels;
+        let (kernel, _) = match kernels.known(name) {
+            Some(found) => found,
+            None => kernels.find(name, || make().map(|kernel| self.owns(kernel)))?,
+        };
+        Ok(CudaFunction::new(self.clone(), kernel.clone()))
     }
 
     /// The same kernel, which knows whose it is: a graph that launches it keeps the module. Weak, because the module owns it.
@@ -271,7 +275,7 @@ impl CudaModule {
 
     /// The limits of the kernel of this name changed behind its back, if it was looked up.
     pub(super) fn refresh_limits(&self, name: &str) -> Result<(), Error> {
-        self.inner.kernels.known(name)?.map_or(Ok(()), |kernel| kernel.refresh_limits())
+        self.inner.kernels.known(name).map_or(Ok(()), |(kernel, _)| kernel.refresh_limits())
     }
 
     /// The names of the kernels, if the image lists them (PTX and cubins do).
@@ -375,12 +379,19 @@ impl CudaModule {
 
     /// The kernel at an index that [`CudaModule::find`] gave.
     #[inline]
-    pub(crate) fn kernel_at(&self, index: u16) -> Option<&Arc<Kernel>> {
+    pub(crate) fn kernel_at(&self, index: u32) -> Option<&Arc<Kernel>> {
         self.inner.kernels.at(index)
     }
 
     /// The kernel of this name, and its index.
-    pub(crate) fn find(&self, name: &str) -> Result<(Arc<Kernel>, Option<u16>), Error> {
+    #[inline(always)]
+    pub(crate) fn find(&self, name: &str) -> Result<(&Arc<Kernel>, u32), Error> {
+        self.inner.kernels.known(name).map_or_else(|| self.look_up(name), Ok)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(&self, name: &str) -> Result<(&Arc<Kernel>, u32), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
             let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));

@@ -6,22 +6,24 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 /// Each argument's bytes, from an offset that is a multiple of 16.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct PackedArguments {
-    store: Box<[MaybeUninit<u128>]>,
+    /// Never longer or shorter than it was made, and so always in one place.
+    store: Vec<MaybeUninit<u128>>,
     /// Offset in units of 16 bytes, and size in bytes.
     places: Vec<(usize, usize)>,
+    /// To each place of `store`.
     pointers: Vec<Pointer>,
 }
 
-/// Room for a pointer into `store`, written anew for each use.
+/// A pointer into `store`.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 struct Pointer(*mut c_void);
 
-// SAFETY: the pointers are written before each use, under `&mut`, and mean nothing in between.
+// SAFETY: the pointers are to bytes that the same value owns, which goes to another thread with them.
 unsafe impl Send for Pointer {}
-// SAFETY: as above.
+// SAFETY: as above; through a shared reference nobody gets at them.
 unsafe impl Sync for Pointer {}
 
 impl PackedArguments {
@@ -38,9 +40,7 @@ impl PackedArguments {
                 (start, size)
             })
             .collect();
-        let store = vec![MaybeUninit::uninit(); units].into_boxed_slice();
-        let pointers = vec![Pointer(std::ptr::null_mut()); places.len()];
-        let mut packed = Self { store, places, pointers };
+        let mut packed = Self::new(vec![MaybeUninit::uninit(); units], places);
         for index in 0..packed.places.len() {
             // SAFETY: 1: the pointer is there, to so many bytes as `places` has from `sizes`, by the caller's duty 1.
             unsafe { packed.set(index, (*params.add(index)).cast()) };
@@ -48,13 +48,34 @@ impl PackedArguments {
         packed
     }
 
+    /// Points at the places.
+    fn new(mut store: Vec<MaybeUninit<u128>>, places: Vec<(usize, usize)>) -> Self {
+        let base = store.as_mut_ptr();
+        // A place of size zero may be the end of the store, which is in bounds for a pointer.
+        let pointers = places.iter().map(|&(start, _)| Pointer(base.wrapping_add(start).cast())).collect();
+        Self { store, places, pointers }
+    }
+
     /// Overwrites argument `index`; does nothing if there is none.
     ///
     /// # Safety
     /// 1. `from` is valid for reads of the argument's size.
     pub(crate) unsafe fn set(&mut self, index: usize, from: *const u8) {
-        let Some(&(start, size)) = self.places.get(index) else { return };
-        // SAFETY: the caller's duty 1; `copy` made the store so large that `size` bytes from `start` on are inside, and nobody else's.
+        let Some(&(_, size)) = self.places.get(index) else { return };
+        // SAFETY: 1: the caller's duty 1; 2: it is the argument's size.
+        unsafe { self.set_bytes(index, from, size) }
+    }
+
+    /// The same where the size is known.
+    ///
+    /// # Safety
+    /// 1. `from` is valid for reads of `size` bytes.
+    /// 2. That is the argument's size, if there is such an argument.
+    #[inline(always)]
+    pub(crate) unsafe fn set_bytes(&mut self, index: usize, from: *const u8, size: usize) {
+        let Some(&(start, _)) = self.places.get(index) else { return };
+        // SAFETY: the caller's duty 1; `copy` made the store so large that the argument's size, which is `size` by the caller's duty 2, is
+        // inside from `start` on, and nobody else's.
         unsafe {
             let to = self.store.as_mut_ptr().add(start).cast::<MaybeUninit<u8>>();
             std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to, size);
@@ -62,13 +83,16 @@ impl PackedArguments {
     }
 
     /// The packet as the driver takes it, valid until the next use of `self`.
+    #[inline(always)]
     pub(crate) fn kernel_params(&mut self) -> *mut *mut c_void {
-        let base = self.store.as_mut_ptr();
-        for (pointer, &(start, _)) in self.pointers.iter_mut().zip(&self.places) {
-            // A place of size zero may be the end of the store, which is in bounds for a pointer.
-            *pointer = Pointer(base.wrapping_add(start).cast());
-        }
         self.pointers.as_mut_ptr().cast()
+    }
+}
+
+impl Clone for PackedArguments {
+    fn clone(&self) -> Self {
+        // Pointers of its own.
+        Self::new(self.store.clone(), self.places.clone())
     }
 }
 
@@ -95,5 +119,24 @@ mod tests {
         // SAFETY: as above.
         unsafe { assert_eq!(*(*copies.add(1)).cast::<[u64; 3]>(), [4, 5, 6]) };
         assert_eq!(small, 0);
+    }
+
+    #[test]
+    fn a_copy_has_its_own_bytes_wherever_it_is_moved() {
+        let mut value = 7u32;
+        // SAFETY: 1: the pointer is to a value of that size.
+        let first = unsafe { PackedArguments::copy([(&raw mut value).cast()].as_mut_ptr(), [4].into_iter()) };
+        let mut all = vec![first.clone(), first];
+        // SAFETY: 1: 4 bytes; 2: of an argument of so many.
+        unsafe { all[0].set_bytes(0, (&raw const value).cast(), 4) };
+        value = 9;
+        // SAFETY: 1: 4 bytes.
+        unsafe { all[0].set(0, (&raw const value).cast()) };
+        all.reserve(1000);
+        // SAFETY: each has one pointer, to its own `u32`.
+        let read = |packed: &mut PackedArguments| unsafe { *(*packed.kernel_params()).cast::<u32>() };
+        assert_eq!(all.iter_mut().map(read).collect::<Vec<_>>(), [9, 7]);
+        drop(all.remove(1));
+        assert_eq!(all.iter_mut().map(read).collect::<Vec<_>>(), [9]);
     }
 }

@@ -375,6 +375,7 @@ impl<'event> Attribute<'event> {
     }
 
     /// The raw attribute.
+    #[inline]
     pub const fn raw(&self) -> CUlaunchAttribute {
         self.raw
     }
@@ -397,11 +398,24 @@ impl<'event> Attribute<'event> {
         }
     }
 
+    /// What stands for it in [`Kernel::attributes`](crate::driver::Kernel), if all that is checked of it is whether the driver is new
+    /// enough, and nothing comes back in its value; 0 for all others, and for those that this crate does not know.
+    pub(super) fn plain_bit(&self) -> u64 {
+        if self.raw.id.0 < u64::BITS { PLAIN & 1 << self.raw.id.0 } else { 0 }
+    }
+
+    /// Whether what stands for it is among these bits.
+    #[inline(always)]
+    pub(super) fn is_among(&self, bits: u64) -> bool {
+        self.raw.id.0 < u64::BITS && bits >> self.raw.id.0 & 1 != 0
+    }
+
     pub(super) fn is_stream_only(&self) -> bool {
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
     }
 
     /// The shape, if this is `cluster_dimension`.
+    #[inline(always)]
     pub(super) fn cluster(&self) -> Option<Dim3> {
         // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
         (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).then(|| unsafe {
@@ -440,6 +454,34 @@ impl<'event> Attribute<'event> {
     pub(super) fn lifts_shared_memory(&self) -> bool {
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE
     }
+}
+
+/// The ids of the attributes of which the version alone is checked. Not among them: those that refer to an event or a node, those that
+/// only streams have, and a preferred cluster, which needs another attribute. Of a cluster's shape the numbers are checked, too: each
+/// time, by `check::portable_cluster`.
+const PLAIN: u64 = bits(&[
+    Id::CU_LAUNCH_ATTRIBUTE_IGNORE,
+    Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+    Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+    Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+    Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+    Id::CU_LAUNCH_ATTRIBUTE_PRIORITY,
+    Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+    Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+    Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+    Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
+    Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE,
+    Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE,
+]);
+
+const fn bits(ids: &[Id]) -> u64 {
+    let (mut bits, mut rest) = (0, ids);
+    while let [id, more @ ..] = rest {
+        bits |= 1 << id.0;
+        rest = more;
+    }
+    bits
 }
 
 /// Name and first version of an attribute.

@@ -3,6 +3,7 @@
 //! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
 
 use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig, CUresult};
+use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
 use super::args::{ArgumentList, Memory, ParameterType, Role, Signature};
@@ -144,8 +145,45 @@ pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
     // With each factor inside the device's limits (1024, 1024, 64) the product cannot wrap.
     inside
         && c.blockDimX.wrapping_mul(c.blockDimY).wrapping_mul(c.blockDimZ) <= kernel.max_threads
-        // Zero first: most launches know it when they are compiled, and then the limit is not read.
-        && (c.sharedMemBytes == 0 || c.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed))
+        && within_shared(kernel, c)
+}
+
+/// Shared memory against the limit of the kernel, which may change between launches.
+#[inline(always)]
+pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
+    // Zero first: most launches know it when they are compiled, and then the limit is not read.
+    config.sharedMemBytes == 0 || config.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed)
+}
+
+/// Whether launches of the kernel were found to have this attribute by right, and there is no more to check of it: the kernel has no
+/// cluster shape of its own, as [`Given::is_verified`](super::given::Given::is_verified) says.
+#[inline(always)]
+pub(super) fn attribute_verified(
+    kernel: &Kernel,
+    config: &CUlaunchConfig,
+    attribute: &Attribute<'_>,
+) -> bool {
+    // A bit is there only after `dimensions` has let a launch of the kernel pass that had such an attribute. All that it compares of those
+    // that have bits are the driver's version and whether the device has clusters, which the kernel has for good, and the numbers of a
+    // cluster. What is lent, or depends on another attribute, has no bit; a limit that an attribute lifts is compared as if it did not.
+    attribute.is_among(kernel.attributes.load(Ordering::Relaxed))
+        && attribute.cluster().is_none_or(|cluster| portable_cluster(config, cluster))
+}
+
+/// Whether a cluster of this shape is one that every kernel without a shape of its own may have, on every device that has clusters: so
+/// much of [`clusters`] depends on the numbers. That the device has clusters was found when the attribute got its bit.
+#[inline(always)]
+fn portable_cluster(config: &CUlaunchConfig, (x, y, z): Dim3) -> bool {
+    let (Some(x), Some(y), Some(z)) = (NonZeroU32::new(x), NonZeroU32::new(y), NonZeroU32::new(z)) else {
+        return false;
+    };
+    // At most 8 before it is multiplied by the third; none is 0, so none is larger than the product.
+    let two = u64::from(x.get()) * u64::from(y.get());
+    two <= PORTABLE
+        && two * u64::from(z.get()) <= PORTABLE
+        && config.gridDimX % x == 0
+        && config.gridDimY % y == 0
+        && config.gridDimZ % z == 0
 }
 
 /// Dimensions and attributes; names the first rule that is broken, if one is.
@@ -163,7 +201,13 @@ pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
     {
         return Err(preferred_alone(kernel, config, preferred));
     }
-    clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))
+    clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))?;
+    // Only now: that the device has clusters is checked by `clusters`.
+    let bits = all().map(Attribute::plain_bit).fold(0, |all, bit| all | bit);
+    if bits & !kernel.attributes.load(Ordering::Relaxed) != 0 {
+        kernel.attributes.fetch_or(bits, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 fn attributes_known<'a>(

@@ -2,7 +2,10 @@
 
 use std::ffi::c_void;
 
+use cuda_driver_sys::CUlaunchConfig;
+
 use super::args::{Memory, ParameterType, Signature};
+use super::check;
 use crate::driver::Kernel;
 
 /// The arguments of one launch: their types, the memory they pass, and a packet of them.
@@ -28,6 +31,12 @@ pub(super) unsafe trait Given<'l>: Copy {
 
     /// Whether they are known to fit the kernel, and the kernel has no rules beyond the limits.
     fn is_verified(self, kernel: &Kernel) -> bool;
+
+    /// Whether a launch of this shape is within the limits of the kernel, which has no rules beyond them.
+    #[inline(always)]
+    fn is_within_limits(self, kernel: &Kernel, config: &CUlaunchConfig) -> bool {
+        check::within_limits(kernel, config)
+    }
 
     /// Their types, for the check and for messages.
     fn types(self) -> Self::Types;

@@ -59,8 +59,9 @@ impl MemoryWord {
 
 impl NamedArgument {
     /// Whether it is a value of this type.
+    #[inline(always)]
     pub(crate) fn takes_value<T: Copy>(&self) -> bool {
-        self.memory.is_none() && self.size == size_of::<T>() && self.type_name == type_name::<T>()
+        self.memory.is_none() && self.size == size_of::<T>() && is_name(self.type_name, type_name::<T>())
     }
 
     /// Whether it is memory of these elements that was recorded with this word, or a value that is an address of such.
@@ -76,9 +77,10 @@ impl NamedArgument {
     ///
     /// # Safety
     /// 1. `arguments` are those it is one of; [`takes_value`](Self::takes_value) said yes to this type.
+    #[inline(always)]
     pub(crate) unsafe fn put_value<T: Copy>(&self, arguments: &mut PackedArguments, value: &T) {
-        // SAFETY: 1: `takes_value` compared the size of the parameter with that of `T`, by the caller's duty 1.
-        unsafe { arguments.set(self.parameter, from_ref(value).cast()) }
+        // SAFETY: 1: a value can be read; 2: `takes_value` compared the size of the parameter with that of `T`, by the caller's duty 1.
+        unsafe { arguments.set_bytes(self.parameter, from_ref(value).cast(), size_of::<T>()) }
     }
 
     /// Overwrites its address, and its length or pitch if it has one.
@@ -110,6 +112,12 @@ impl NamedArgument {
         })
         .into()
     }
+}
+
+/// Whether both are one name; most often they are one text.
+#[inline]
+fn is_name(one: &'static str, other: &'static str) -> bool {
+    one.len() == other.len() && (std::ptr::addr_eq(one.as_ptr(), other.as_ptr()) || one == other)
 }
 
 /// The error of setting a name that is not there.

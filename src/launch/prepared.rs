@@ -2,16 +2,19 @@
 
 #![allow(unsafe_code)] // Submitting it; its caller vouches for what cannot be checked.
 
+use cuda_driver_sys::CUlaunchConfig;
 use std::any::type_name;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::args::{Memory, ParameterType};
+use super::check;
 use super::given::Given;
 use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::site::ByValue;
+use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
 use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
 use crate::error::Error;
@@ -51,11 +54,19 @@ pub struct Launch<'event> {
     timed: Option<EventFlags>,
     /// Named arguments whose memory was set: index among the named ones, and among the node's memory.
     set: Vec<(usize, usize)>,
+    /// Two arguments have the same name.
+    repeated: bool,
+    /// It has attributes, or is timed, or its kernel has rules beyond the limits.
+    special: bool,
 }
 
 impl<'event> Launch<'event> {
     pub(super) fn new(node: KernelNode<'event>, timed: Option<EventFlags>) -> Self {
-        Self { node, timed, set: Vec::new() }
+        let names: Vec<&str> = node.named.iter().map(|named| named.name.as_str()).collect();
+        let repeated = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
+        let rules = node.function.kernel().has_special_rules();
+        let special = timed.is_some() || !node.attributes.is_empty() || rules;
+        Self { node, timed, set: Vec::new(), repeated, special }
     }
 
     /// Submits the launch to `stream`, with the arguments as they are now.
@@ -71,13 +82,18 @@ impl<'event> Launch<'event> {
     /// 1. The duties 1 to 6 of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
     /// 2. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
     ///    only reads.
+    #[inline(always)]
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
-        let node = &mut self.node;
-        let params = node.arguments.kernel_params();
-        let given = Prepared { params, types: &node.types, memory: &node.memory, named: &node.named };
-        let (kernel, attributes) = (node.function.kernel(), node.attributes.as_slice());
+        let params = self.node.arguments.kernel_params();
+        let node = &self.node;
+        if self.special {
+            // SAFETY: 1: the caller's duties 1 and 2.
+            return unsafe { Prepared::<true> { params, node }.launch(self.timed, stream) };
+        }
+        let given = Prepared::<false> { params, node };
         // SAFETY: 1: the caller's duties 1 and 2; the function, which the node holds, keeps its module loaded.
-        unsafe { submit_timed(self.timed, kernel, stream, node.config, &[], attributes, given) }
+        unsafe { submit_given(node.function.kernel(), stream, node.config, &[], &[], given) }?;
+        Ok(None)
     }
 
     /// Sets a value by name, from the next launch on; it is of the type that was given. No driver call.
@@ -85,6 +101,7 @@ impl<'event> Launch<'event> {
     /// # Errors
     /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
     /// nothing is changed.
+    #[inline(always)]
     pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.set_copy(name, &value)
     }
@@ -93,6 +110,7 @@ impl<'event> Launch<'event> {
     ///
     /// # Errors
     /// As for [`Launch::set`].
+    #[inline(always)]
     pub fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.set_copy(name, &value)
     }
@@ -168,7 +186,25 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), true))
     }
 
+    #[inline(always)]
     fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        let node = &mut self.node;
+        // Without a list of places, and with nothing to take back: there is one argument of this name at most.
+        if !self.repeated
+            && let Some(named) = node.named.iter().find(|named| named.name == name)
+            && named.takes_value::<T>()
+        {
+            // SAFETY: 1: it is one of the node's arguments, and was compared.
+            unsafe { named.put_value(&mut node.arguments, value) };
+            return Ok(());
+        }
+        self.set_copies(name, value)
+    }
+
+    /// The same where several may have the name, or none that fits.
+    #[cold]
+    #[inline(never)]
+    fn set_copies<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
         for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
             if let Some(named) = self.node.named.get(index) {
                 // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
@@ -181,6 +217,17 @@ impl<'event> Launch<'event> {
     fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
         self.node.function.context().same_context(memory.home.context(), "the memory", "the launch")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
+        // As in `set_copy`.
+        let mut all = self.node.named.iter().enumerate();
+        if !self.repeated
+            && let Some((index, named)) = all.find(|(_, named)| named.name == name)
+            && fits(named)
+        {
+            // SAFETY: 1: it is one of the node's arguments, and was compared.
+            unsafe { named.put_memory(&mut self.node.arguments, memory) };
+            self.keep(index, (memory.home.clone(), memory.word.is_written()));
+            return Ok(());
+        }
         for index in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(named) = self.node.named.get(index) else { continue };
             // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
@@ -235,64 +282,94 @@ impl<'event> From<KernelNode<'event>> for Launch<'event> {
     }
 }
 
-/// The arguments of a prepared launch.
+/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`Launch::special`] says.
 #[derive(Clone, Copy)]
-struct Prepared<'l> {
+struct Prepared<'l, const SPECIAL: bool> {
     params: *mut *mut c_void,
-    types: &'l [&'static ParameterType],
-    memory: &'l [(Arc<Home>, bool)],
-    named: &'l [NamedArgument],
+    node: &'l KernelNode<'l>,
 }
 
-/// Memory that is kept, and the names among the arguments.
+impl Prepared<'_, true> {
+    /// Submits the launch with its attributes, between two events if there are flags for them.
+    ///
+    /// # Safety
+    /// 1. The duties of [`Launch::launch_on`].
+    #[inline(never)]
+    unsafe fn launch(self, timed: Option<EventFlags>, stream: &CudaStream) -> Result<LaunchTimes, Error> {
+        let (kernel, attributes) = (self.node.function.kernel(), self.node.attributes.as_slice());
+        // SAFETY: 1: the caller's duty 1; the function, which the node holds, keeps its module loaded.
+        unsafe { submit_timed(timed, kernel, stream, self.node.config, &[], attributes, self) }
+    }
+}
+
+/// What is kept with them: memory, and the names.
 #[derive(Clone, Copy)]
-struct Kept<'l>(&'l [(Arc<Home>, bool)], &'l [NamedArgument]);
+struct Kept<'l>(&'l KernelNode<'l>);
 
 // SAFETY: 1: `KernelNode::checked` copied the bytes of each type, and `kernel_params` points at the copies, which the node keeps.
-unsafe impl<'l> Given<'l> for Prepared<'l> {
+unsafe impl<'l, const SPECIAL: bool> Given<'l> for Prepared<'l, SPECIAL> {
     type Memory = Kept<'l>;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];
 
+    #[inline(always)]
     fn memory(self) -> Kept<'l> {
-        Kept(self.memory, self.named)
+        Kept(self.node)
     }
 
+    #[inline(always)]
     fn is_verified(self, kernel: &Kernel) -> bool {
-        // The types were compared when it was made.
-        !kernel.has_special_rules()
+        // The types were compared when it was made, and so was whether there are such rules.
+        !SPECIAL || !kernel.has_special_rules()
     }
 
+    #[inline(always)]
+    fn is_within_limits(self, kernel: &Kernel, config: &CUlaunchConfig) -> bool {
+        // `KernelNode::checked` has compared the dimensions with the limits of this kernel. Neither changes, but for that of shared
+        // memory.
+        check::within_shared(kernel, config)
+    }
+
+    #[inline(always)]
     fn types(self) -> Self::Types {
-        self.types
+        &self.node.types
     }
 
+    #[inline(always)]
     fn packet(self) -> *mut *mut c_void {
         self.params
     }
 
+    #[inline(always)]
     fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
         *packet
     }
 }
 
 impl Memory for Kept<'_> {
+    /// One after the other: most launches have few, and the compiler would take them in pairs.
+    #[inline(always)]
+    fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
+        let key = key();
+        self.0.memory.iter().all(|(home, written)| home.accesses().word(*written) & key == key)
+    }
+
     fn words(&self) -> u64 {
-        let words = self.0.iter().map(|(home, written)| home.accesses().word(*written));
+        let words = self.0.memory.iter().map(|(home, written)| home.accesses().word(*written));
         words.fold(u64::MAX, |all, word| all & word)
     }
 
     fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
-        let mut contexts = self.0.iter().map(|(home, _)| home.context());
+        let mut contexts = self.0.memory.iter().map(|(home, _)| home.context());
         contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
-        self.0.iter().try_for_each(|(home, written)| home.note(launch, *written))
+        self.0.memory.iter().try_for_each(|(home, written)| home.note(launch, *written))
     }
 
     fn report(&self, report: &mut Report) {
-        self.0.iter().for_each(|(home, written)| report.memory(home, *written));
-        self.1.iter().for_each(|named| report.named(named.clone()));
+        self.0.memory.iter().for_each(|(home, written)| report.memory(home, *written));
+        self.0.named.iter().for_each(|named| report.named(named.clone()));
     }
 }

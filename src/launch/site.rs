@@ -8,7 +8,7 @@ use super::args::{Bits, Pointer, Rows, Slice, Value};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, DeviceSliceMut, DeviceViewMut, PitchedBuffer};
 
 /// The memory of one `cuda_launch!` that names its kernel: which module it saw last, and where the kernel is in it.
@@ -35,7 +35,7 @@ impl Site {
         // The table behind the index is read with its own ordering; a stale word only means a look-up.
         let seen = self.0.load(Ordering::Relaxed);
         if seen >> INDEX_BITS == module.id()
-            && let Some(kernel) = module.kernel_at(seen as u16)
+            && let Some(kernel) = module.kernel_at(u32::from(seen as u16))
         {
             return Ok(kernel);
         }
@@ -44,23 +44,22 @@ impl Site {
 
     #[cold]
     fn look_up<'m>(&self, module: &'m CudaModule, name: &str) -> Result<&'m Kernel, Error> {
-        let (_, index) = module.find(name)?;
-        let found = index.and_then(|i| module.kernel_at(i).map(|kernel| (i, kernel)));
-        let (index, kernel) = found.ok_or_else(|| {
-            let reason = "the module has too many kernels in use by name: keep a CudaFunction and pass it as `function`";
-            Error::from(ErrorKind::Name { name: name.to_string(), reason })
-        })?;
-        self.0.store(module.id() << INDEX_BITS | u64::from(index), Ordering::Relaxed);
+        let (kernel, index) = module.find(name)?;
+        // The kernels beyond are found by name.
+        if let Ok(index) = u16::try_from(index) {
+            self.0.store(module.id() << INDEX_BITS | u64::from(index), Ordering::Relaxed);
+        }
         Ok(kernel)
     }
 }
 
-/// The kernel of a name that is not known before the launch; takes a lock, and asks the driver the first time.
+/// The kernel of a name that is not known before the launch; asks the driver the first time, and takes a lock only then.
 ///
 /// # Errors
 /// Those of [`CudaModule::load_function`].
-pub fn kernel_by_name(module: &CudaModule, name: impl KernelName) -> Result<Arc<Kernel>, Error> {
-    module.find(name.kernel_name()).map(|(kernel, _)| kernel)
+#[inline(always)]
+pub fn kernel_by_name(module: &CudaModule, name: impl KernelName) -> Result<&Kernel, Error> {
+    module.find(name.kernel_name()).map(|(kernel, _)| &**kernel)
 }
 
 macro_rules! handle_trait {

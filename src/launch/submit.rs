@@ -1,7 +1,8 @@
 //! The one place that calls `cuLaunchKernelEx`.
 //!
-//! A warm launch, whose argument types the kernel has seen, takes a few comparisons and the call. Everything else, such as
-//! a first launch, attributes, an error, goes through [`examined`], which says what is wrong where something is.
+//! A warm launch, whose argument types and kinds of attributes the kernel has seen, takes a few comparisons and the call. Everything
+//! else, such as a first launch, an event in an attribute, an error, goes through [`examined`], which says what is wrong where something
+//! is.
 
 #![allow(unsafe_code)] // The call itself; its caller vouches for what cannot be checked.
 
@@ -24,6 +25,9 @@ use crate::trace;
 
 /// More than there are attributes, so that each can be given once.
 pub(super) const MAX_ATTRIBUTES: usize = 24;
+
+/// How many of them a launch can have without being examined each time.
+const WARM_ATTRIBUTES: usize = 4;
 
 /// A launch without the types of its arguments.
 pub(super) struct Request<'a> {
@@ -84,12 +88,20 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     // Memory that is ready is of the stream's context, and so is the kernel.
     let memory = given.memory();
     let ready = memory.is_ready(|| queue.key()) & (queue.warm == kernel.context_identity);
-    let warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
-    let plain = fields.is_empty() && attributes.is_empty() && !trace::hears_launches();
-    if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &warm.raw) {
+    let mut warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
+    let mut copies = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; WARM_ATTRIBUTES];
+    if ready
+        && !trace::hears_launches()
+        && given.is_verified(kernel)
+        && given.is_within_limits(kernel, &warm.raw)
+        && let Some(count) = copy_verified(kernel, &warm.raw, [fields, attributes], &mut copies)
+    {
+        if count != 0 {
+            (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
+        }
         // SAFETY: the kernel is loaded, by the caller's duty 1; the stream is kept by its handle, and of the kernel's context, as `ready`
-        // says; the packet has what the kernel's parameters need, as far as they are known; the dimensions are within the limits. What the
-        // kernel then does is the caller's duty 1.
+        // says; the packet has what the kernel's parameters need, as far as they are known; the dimensions are within the limits; the first
+        // `count` attributes are written, and `copies` outlives the call. What the kernel then does is the caller's duty 1.
         let code = unsafe {
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
@@ -97,8 +109,13 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
             queue.submissions.finish();
             return Ok(());
         }
-        // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
-        return unsafe { again(code, &warm, given.types(), params) };
+        if count == 0 {
+            // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
+            return unsafe { again(code, &warm, given.types(), params) };
+        }
+        let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
+        // SAFETY: as above.
+        return unsafe { once_more(code, &request, given.types().into(), params) };
     }
     let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
     // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types, and points to this memory.
@@ -115,6 +132,31 @@ struct Warm<'a, M> {
     memory: M,
 }
 
+/// Copies the attributes of a launch that is warm so far, since the driver may write into them, and counts them. `None` if one of them
+/// has to be looked at: none of the others gives anything back.
+///
+/// Where a launch lists its attributes, little is left of this: the compiler knows their ids.
+#[inline(always)]
+fn copy_verified(
+    kernel: &Kernel,
+    config: &CUlaunchConfig,
+    lists: [&[Attribute<'_>]; 2],
+    copies: &mut [MaybeUninit<CUlaunchAttribute>; WARM_ATTRIBUTES],
+) -> Option<u32> {
+    let mut count = 0;
+    for list in lists {
+        for attribute in list {
+            let copy = copies.get_mut(count)?;
+            if !check::attribute_verified(kernel, config, attribute) {
+                return None;
+            }
+            copy.write(attribute.raw());
+            count += 1;
+        }
+    }
+    Some(count as u32)
+}
+
 /// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
 ///
 /// # Safety
@@ -128,8 +170,23 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     let Warm { kernel, stream, .. } = *warm;
-    // Without attributes: else it would not have been warm.
     let request = &Request { kernel, stream, config: &warm.raw, fields: &[], attributes: &[] };
+    // SAFETY: 1: the caller's duty 1.
+    unsafe { once_more(code, request, types.into(), params) }
+}
+
+/// The same, with attributes or without.
+///
+/// # Safety
+/// 1. The duties of [`submit`]; `params` is the packet, of these types.
+#[cold]
+#[inline(never)]
+unsafe fn once_more(
+    code: CUresult,
+    request: &Request<'_>,
+    types: ParameterTypes<'_>,
+    params: *mut *mut c_void,
+) -> Result<(), Error> {
     // The latest submission of the stream, unless another thread has made one since: to keep the number over the call costs more
     // than a list of suspects is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
@@ -138,7 +195,7 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     // not needed again.
     if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
         // SAFETY: 1: the caller's duty 1.
-        return unsafe { examined(request, types.into(), launch, &Nil, params) };
+        return unsafe { examined(request, types, launch, &Nil, params) };
     }
     launch.refused();
     Err(check::refused(code, request))
@@ -194,9 +251,11 @@ unsafe fn examined(
     }
     let recorded = recordings(request)?;
     let code = trace::launch(kernel, &raw, || {
-        // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were compared
-        // by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
-        unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
+        kernel.context.twice("cuLaunchKernelEx", || {
+            // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were
+            // compared by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
+            unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
+        })
     });
     if code != CUresult::SUCCESS {
         launch.refused();
@@ -237,8 +296,12 @@ pub(super) fn make_ready(
     request.stream.capture_is_open("cuLaunchKernelEx")?;
     launch.has_turn()?;
     memory.note(launch)?;
-    // After the waits for streams of other contexts, which make those current: the default streams are streams of what is current.
-    request.kernel.context.bind()
+    // After the waits for streams of other contexts, which make those current: the default streams are streams of what is current. Any
+    // other stream says which context it is of.
+    match request.stream.is_explicit() {
+        true => request.kernel.context.may_call("cuLaunchKernelEx"),
+        false => request.kernel.context.bind(),
+    }
 }
 
 impl LaunchConfig {

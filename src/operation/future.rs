@@ -15,6 +15,7 @@ use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
 use super::{reactor, run};
+use crate::driver::process;
 use crate::error::{Error, ErrorKind, Forked, OperationError};
 
 /// An operation as a future. The first poll submits the work.
@@ -135,7 +136,7 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
 
 impl<T> Waiting<T> {
     fn new(claim: Claim<T, Error>) -> Self {
-        Self { claim: Some(claim), process: std::process::id() }
+        Self { claim: Some(claim), process: process::id() }
     }
 
     fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Error>>> {
@@ -144,7 +145,7 @@ impl<T> Waiting<T> {
 
     /// An error in a fork of the process that waits.
     fn is_here(&self) -> Result<(), Error> {
-        let (parent, child) = (self.process, std::process::id());
+        let (parent, child) = (self.process, process::id());
         if child == parent {
             return Ok(());
         }
@@ -177,13 +178,12 @@ where
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
     // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
-    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(stream.last_wait()) };
+    let wait = if stream.is_awaited() { Duration::ZERO } else { inline_wait() };
     let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
     // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
     let since = Instant::now();
     let idle = stream.is_idle_within(since, budget);
     if !matches!(idle, Ok(false)) {
-        stream.waited(since.elapsed());
         let result = idle.map(drop);
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
@@ -208,21 +208,10 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
 /// Nanoseconds; the highest number stands for "not asked yet".
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// To sleep and be woken takes about as long as this: work that is done sooner is not slept for.
-const LONGEST_WAIT: Duration = Duration::from_micros(150);
-
-/// How long a first poll waits on a stream where the wait before took `last`, as far as the watcher could tell.
-fn patience(last: Duration) -> Duration {
-    let wait = inline_wait();
-    // Seen from another thread it seems longer.
-    let soon = !wait.is_zero() && last < LONGEST_WAIT * 3 / 2;
-    if soon { wait.max(LONGEST_WAIT.min(last * 2)) } else { wait }
-}
-
 /// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20
 /// microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said when it was first asked for, or what [`set_inline_wait`] says.
 ///
-/// Where the wait before on this stream was short, this one lasts up to twice as long, and 150 microseconds at most.
+/// The executor's thread is never held longer, but for the call that submits the work.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {
         u64::MAX => first_inline_wait(),

@@ -77,7 +77,7 @@ pub(super) fn watch(
     deadline: Option<Instant>,
 ) {
     let start = RECORDS.fetch_add(1, Ordering::AcqRel);
-    let mark = match StreamMark::new(stream, since) {
+    let mark = match StreamMark::new(stream) {
         Ok(mark) => mark,
         Err(_) => {
             let result = stream.finish();

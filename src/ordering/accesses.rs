@@ -38,6 +38,9 @@ pub(crate) trait Queue: Clone {
     /// Makes work submitted to it from now on wait for what `earlier` was given so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
 
+    /// Whether the host has seen the end of its first `announced` submissions: what is given to any queue from now on comes after them.
+    fn has_seen_end_of(&self, announced: usize) -> bool;
+
     /// Whether all that it was given so far is done; `false` where nobody can tell.
     fn is_done(&self) -> bool;
 }

@@ -53,6 +53,10 @@ impl Queue for Lane {
         Ok(())
     }
 
+    fn has_seen_end_of(&self, _: usize) -> bool {
+        false
+    }
+
     fn is_done(&self) -> bool {
         false
     }

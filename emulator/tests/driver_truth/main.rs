@@ -16,6 +16,7 @@
 #[path = "../driver_support/mod.rs"]
 mod support;
 
+mod captures;
 mod contexts;
 mod devices;
 mod events;
@@ -64,6 +65,17 @@ const DEVIATIONS: &[(&str, &str, &str, &str)] = &[
     ("occupancy", "act3=0(327)", "act3=0(336)", "depends on the chip: which of its multiprocessors work"),
     ("occupancy", "act8_1024=0(30)", "act8_1024=0(31)", "as above"),
     ("occupancy", "act16_np=0(58)", "act16_np=0(62)", "as above"),
+    (
+        "capture_of_others",
+        "synchronize stream g-same=900/901",
+        "synchronize stream g-same=0/0",
+        "the emulator waits for other streams beside a capture",
+    ),
+    ("capture_of_others", "synchronize stream g-other=900/901", "synchronize stream g-other=0/0", "as above"),
+    ("capture_of_others", "synchronize stream t-same=900/901", "synchronize stream t-same=0/0", "as above"),
+    ("capture_of_others", "query stream g-same=900/901", "query stream g-same=0/0", "as above"),
+    ("capture_of_others", "query stream g-other=900/901", "query stream g-other=0/0", "as above"),
+    ("capture_of_others", "query stream t-same=900/901", "query stream t-same=0/0", "as above"),
 ];
 
 /// Cases of which a real driver makes something else each time, crashes included: it follows handles that are dead, and
@@ -94,6 +106,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         launches::CASES,
         functions::CASES,
         devices::CASES,
+        captures::CASES,
         contexts::CASES,
         streams::CASES,
         events::CASES,

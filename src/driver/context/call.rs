@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUresult, Driver};
 
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{despite_captures, outside_captures};
-use crate::driver::host_call;
+use crate::driver::{host_call, process};
 use crate::error::{DriverError, Error, ErrorKind, Forked, call_hint, log};
 use crate::trace;
 
@@ -80,6 +80,82 @@ impl CudaContext {
         self.enter_to_release(name)?;
         // Whoever drops something does not know who captures: it must not break a capture of other code either.
         self.traced(name, asked, |driver| outside_captures(self, || call(driver)))
+    }
+
+    /// Like [`call`](Self::call), for a call that is told by a stream, an event or an address which context it is about, and so does the
+    /// same whatever is current. Only where the driver answers that it does not, the context is made current, and it is called again: a
+    /// call that was refused has done nothing.
+    ///
+    /// What [`enter`](Self::enter) finds out besides is looked at here: a fault, a host function, a fork.
+    #[inline]
+    pub(in crate::driver) fn call_by_handle(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.may_call(name)?;
+        self.traced(name, asked, |driver| self.twice(name, || call(driver)))
+    }
+
+    /// The same for what gives something back. It is called again only where nothing was current, and a driver may have wanted something:
+    /// after any other answer nobody knows what is left of it. No capture minds the calls that this is for, of this crate or of other
+    /// code: `cuStreamDestroy` and `cuEventDestroy`, as `emulator/tests/driver_truth/captures.rs` has asked a driver.
+    pub(in crate::driver) fn give_back_by_handle(
+        &self,
+        name: &'static str,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        if self.is_special() {
+            self.enter_to_release(name)?;
+        }
+        self.traced(name, String::new, |driver| match call(driver) {
+            CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
+            code => code,
+        })
+    }
+
+    /// The code that such a call answers; for questions, whose answer is no error.
+    #[inline]
+    pub(in crate::driver) fn ask_by_handle(
+        &self,
+        name: &'static str,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> Result<CUresult, Error> {
+        self.may_call(name)?;
+        Ok(despite_captures(self, || self.twice(name, || call(&self.inner.driver))))
+    }
+
+    /// An error where no call can be made. No driver call where one can.
+    #[inline]
+    pub(crate) fn may_call(&self, name: &'static str) -> Result<(), Error> {
+        if self.is_special() { self.enter(name) } else { Ok(()) }
+    }
+
+    /// Whether there is more to a call than the call: after a fault, in a host function, in a child.
+    #[inline]
+    fn is_special(&self) -> bool {
+        self.inner.fault.is_known() || host_call::is_running() || process::id() != self.inner.process
+    }
+
+    /// The answer of `call`; where that is about what is current, of a second one with this context.
+    #[inline]
+    pub(crate) fn twice(&self, name: &'static str, call: impl Fn() -> CUresult) -> CUresult {
+        match call() {
+            CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE
+                if self.becomes_current(name) =>
+            {
+                call()
+            }
+            code => code,
+        }
+    }
+
+    /// Makes the context current, if it was not.
+    #[cold]
+    fn becomes_current(&self, name: &'static str) -> bool {
+        let (_, was_current) = self.inner.current();
+        !was_current && self.enter(name).is_ok()
     }
 
     /// Fails only where nothing can be released.
@@ -160,7 +236,7 @@ impl ContextInner {
     /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
     /// `cuInit`.
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
-        let child = std::process::id();
+        let child = process::id();
         if code.is_sticky() {
             let error = self.fault.raise(&self.driver, code, call);
             host_call::reclaim(std::ptr::from_ref(self).addr());

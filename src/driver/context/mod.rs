@@ -21,6 +21,7 @@ use super::fault::FaultState;
 use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
+use super::process;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, check, failed};
 use open::Open;
@@ -319,7 +320,7 @@ impl ContextInner {
             device,
             limits,
             holds: Mutex::default(),
-            process: std::process::id(),
+            process: process::id(),
             fault: FaultState::default(),
             work: Work::default(),
             #[cfg(feature = "async")]
@@ -339,7 +340,7 @@ impl ContextInner {
     fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.
-        if !holds.is_empty() && !host_call::is_running() && self.process == std::process::id() {
+        if !holds.is_empty() && !host_call::is_running() && self.process == process::id() {
             // Also where it cannot be bound: nobody could be told.
             let _ = self.bind();
             #[cfg(feature = "async")]

@@ -57,15 +57,13 @@ pub(crate) struct StreamMark {
     stream: CudaStream,
     /// How many submissions of the stream the driver had taken.
     taken: usize,
-    /// When the wait for it began.
-    since: Instant,
 }
 
 impl StreamMark {
-    /// Marks what `stream` was given so far, which somebody waits for since then.
+    /// Marks what `stream` was given so far.
     ///
     /// Driver calls: `cuEventRecord`; `cuEventCreate` where no event is left over.
-    pub(crate) fn new(stream: &CudaStream, since: Instant) -> Result<Self, Error> {
+    pub(crate) fn new(stream: &CudaStream) -> Result<Self, Error> {
         let context = stream.context();
         let event = match context.events().take() {
             // SAFETY: 1: `CudaEvent::new` made it, for this context, as such events are made; 2: the pool has given it up.
@@ -75,7 +73,7 @@ impl StreamMark {
         let taken = stream.taken();
         event.record(stream)?;
         stream.marks().fetch_add(1, Ordering::Relaxed);
-        Ok(Self { event: Some(event), stream: stream.clone(), taken, since })
+        Ok(Self { event: Some(event), stream: stream.clone(), taken })
     }
 
     /// Whether the work is done.
@@ -87,7 +85,6 @@ impl StreamMark {
         let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
             self.stream.settle(self.taken);
-            self.stream.waited(self.since.elapsed());
         }
         Ok(done)
     }
@@ -142,16 +139,6 @@ impl CudaStream {
             self.settle(taken);
         }
         Ok(done)
-    }
-
-    /// How long the wait for its work took that ended last; zero before the first. No driver call.
-    pub(crate) fn last_wait(&self) -> Duration {
-        Duration::from_nanos(self.wait_time().load(Ordering::Relaxed))
-    }
-
-    /// A wait for its work took so long.
-    pub(crate) fn waited(&self, time: Duration) {
-        self.wait_time().store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether somebody waits for a mark in it: what it is given now is done after that. No driver call.

@@ -16,7 +16,6 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::capture::open::despite_captures;
 use super::context::CudaContext;
 use super::host_call;
 use super::park::Keep;
@@ -298,8 +297,8 @@ impl AnyEvent {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
         let recording = self.recording(stream, "cuEventRecord")?;
-        // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
-        self.context.call("cuEventRecord", String::new, |driver| unsafe {
+        // SAFETY: the handles keep event and stream, which were compared to be of one context.
+        stream.call("cuEventRecord", String::new, |driver| unsafe {
             driver.cuEventRecord(self.raw, stream.raw())
         })?;
         recording.done();
@@ -320,8 +319,8 @@ impl AnyEvent {
         stream.may_record("cuEventRecordWithFlags", flags)?;
         let recording = self.recording(stream, "cuEventRecordWithFlags")?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
-        self.context.call("cuEventRecordWithFlags", asked, |driver| unsafe {
+        // SAFETY: the handles keep event and stream, which were compared to be of one context.
+        stream.call("cuEventRecordWithFlags", asked, |driver| unsafe {
             driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
         })?;
         recording.done();
@@ -360,8 +359,8 @@ impl AnyEvent {
     pub fn synchronize(&self) -> Result<(), Error> {
         drop(self.marks_work("cuEventSynchronize")?);
         // SAFETY: this value keeps the event.
-        self.context
-            .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
+        let wait = |driver: &Driver| unsafe { driver.cuEventSynchronize(self.raw) };
+        self.context.call_by_handle("cuEventSynchronize", String::new, wait)
     }
 
     /// Whether the work before the event is done; true for an event that was never recorded.
@@ -385,10 +384,9 @@ impl AnyEvent {
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         drop(self.marks_work("cuEventQuery")?);
-        self.context.enter("cuEventQuery")?;
         // SAFETY: this value keeps the event.
-        let ask = || unsafe { self.context.driver().cuEventQuery(self.raw) };
-        match despite_captures(&self.context, ask) {
+        let ask = |driver: &Driver| unsafe { driver.cuEventQuery(self.raw) };
+        match self.context.ask_by_handle("cuEventQuery", ask)? {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             code => self.context.check(code, "cuEventQuery", String::new).map(|()| true),
         }
@@ -441,7 +439,7 @@ impl AnyEvent {
         // SAFETY: this value owned the event, of which no share is left, and is no more used; the driver puts the end off until work that
         // uses it is done.
         let destroy = |driver: &Driver| unsafe { driver.cuEventDestroy(self.raw) };
-        self.context.give_back("cuEventDestroy", String::new, destroy)
+        self.context.give_back_by_handle("cuEventDestroy", destroy)
     }
 }
 

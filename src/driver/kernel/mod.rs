@@ -7,7 +7,7 @@ pub(in crate::driver) mod table;
 use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
 use std::any::Any;
 use std::ffi::{CStr, CString, c_char};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::context::CudaContext;
@@ -79,6 +79,9 @@ pub struct Kernel {
     /// The last argument signature found to fit, as the address of its static description. Stays null for kernels
     /// with rules beyond the limits below, so that their launches are all examined.
     pub(crate) verified: AtomicPtr<()>,
+    /// The bits of the launch attributes that launches of it were found to have by right, which is a matter of the driver's version
+    /// alone. It is that of `context`, so what is true once stays true.
+    pub(crate) attributes: AtomicU64,
     /// The device's limits, biased: grid x, y, z, block x, y, z.
     pub(crate) max_dims: [i32; 6],
     /// Threads per block that kernel and device allow together.
@@ -160,6 +163,7 @@ impl Kernel {
                 A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             )?),
             verified: AtomicPtr::new(std::ptr::null_mut()),
+            attributes: AtomicU64::new(0),
             static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             required_block,
             launch_bounds: signature.map_or(LaunchBounds::Unknown, |s| {

@@ -184,7 +184,7 @@ impl CudaLibrary {
             raw,
             driver: driver.clone(),
             origin: origin.to_string(),
-            signatures: Arc::new(image.signatures()),
+            signatures: Arc::new(image.into_signatures()),
             report,
             modules: OwnLock::default(),
             symbols: Arc::default(),

@@ -8,7 +8,7 @@ pub(in crate::driver) mod thread;
 pub(in crate::driver) mod wait;
 
 use bitflags::bitflags;
-use cuda_driver_sys::{self as sys, CUstream, Driver};
+use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -65,9 +65,6 @@ pub(super) struct StreamInner {
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
     marks: std::sync::atomic::AtomicUsize,
-    /// Nanoseconds that the last wait for its work took.
-    #[cfg(feature = "async")]
-    wait_time: AtomicU64,
     /// Recorded where another stream must wait for this one. A wait means the record before it, or a later one of the same
     /// stream, so one event serves all. Not used where the handle means another stream on every thread.
     mark: OnceLock<CudaEvent>,
@@ -176,8 +173,6 @@ impl CudaStream {
             settled: AtomicUsize::new(0),
             #[cfg(feature = "async")]
             marks: Default::default(),
-            #[cfg(feature = "async")]
-            wait_time: AtomicU64::new(0),
             mark: OnceLock::new(),
         });
         inner.context.fault().watch(Arc::downgrade(&inner));
@@ -332,6 +327,32 @@ impl CudaStream {
         self.inner.serial
     }
 
+    /// Whether the handle names a stream, whatever context is current; those of the default streams name one of that.
+    #[inline]
+    pub(crate) fn is_explicit(&self) -> bool {
+        let raw = self.inner.queue.raw;
+        !raw.is_null() && raw != sys::CU_STREAM_LEGACY && raw != sys::CU_STREAM_PER_THREAD
+    }
+
+    /// A call that is told by this handle which context it is about.
+    #[inline]
+    pub(in crate::driver) fn call(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        match self.is_explicit() {
+            true => self.context().call_by_handle(name, asked, call),
+            false => self.context().call(name, asked, call),
+        }
+    }
+
+    /// Whether the host has seen the end of the first `announced` submissions.
+    pub(super) fn has_seen_end_of(&self, announced: usize) -> bool {
+        self.inner.capture.is_none() && self.inner.settled() >= announced
+    }
+
     /// Whether the handle means another stream on every thread.
     pub(crate) fn is_per_thread(&self) -> bool {
         self.inner.queue.raw == sys::CU_STREAM_PER_THREAD
@@ -352,12 +373,6 @@ impl CudaStream {
     #[cfg(feature = "async")]
     pub(super) fn into_last(self) -> Option<Box<dyn std::any::Any + Send>> {
         Arc::into_inner(self.inner).map(|inner| Box::new(inner) as _)
-    }
-
-    /// Nanoseconds that the last wait for its work took.
-    #[cfg(feature = "async")]
-    pub(in crate::driver) fn wait_time(&self) -> &AtomicU64 {
-        &self.inner.wait_time
     }
 
     /// How many marks there are in it.
@@ -412,12 +427,17 @@ impl StreamInner {
 
     pub(super) fn settle(&self, taken: usize) {
         self.queue.launches.settle(taken, self.announced());
-        self.settled.fetch_max(taken, Ordering::Relaxed);
+        // Release, and Acquire below: who sees it gives its work after the wait that found it out.
+        self.settled.fetch_max(taken, Ordering::Release);
+    }
+
+    fn settled(&self) -> usize {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// Whether the host has not seen the end of all that it was given.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.capture.is_none() && self.announced() > self.settled.load(Ordering::Relaxed)
+        self.capture.is_none() && self.announced() > self.settled()
     }
 
     /// The numbers of the kernels that may still be running, the oldest first, and whether there may be more before them.
@@ -432,7 +452,7 @@ impl StreamInner {
         // SAFETY: this crate made the stream, or took it over by `from_raw_owned`, and no handle is left, as this is the end of the value
         // that they share; work that was given to it still runs.
         let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
-        self.context.give_back("cuStreamDestroy", String::new, destroy)
+        self.context.give_back_by_handle("cuStreamDestroy", destroy)
     }
 }
 

@@ -5,7 +5,7 @@
 use cuda_driver_sys::{CUresult, Driver};
 
 use super::CudaStream;
-use crate::driver::capture::open::{despite_captures, outside_captures};
+use crate::driver::capture::open::outside_captures;
 use crate::driver::host_call;
 use crate::error::Error;
 
@@ -40,7 +40,7 @@ impl CudaStream {
             // SAFETY: this handle keeps the stream.
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
-        self.context().call("cuStreamSynchronize", || self.label(), wait)?;
+        self.call("cuStreamSynchronize", || self.label(), wait)?;
         self.settle(taken);
         Ok(())
     }
@@ -89,10 +89,12 @@ impl CudaStream {
     /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
     pub(in crate::driver) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
-        self.context().enter("cuStreamQuery")?;
+        if !self.is_explicit() {
+            self.context().enter("cuStreamQuery")?;
+        }
         // SAFETY: this handle keeps the stream.
-        let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
-        match despite_captures(self.context(), ask) {
+        let ask = |driver: &Driver| unsafe { driver.cuStreamQuery(self.raw()) };
+        match self.context().ask_by_handle("cuStreamQuery", ask)? {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
         }

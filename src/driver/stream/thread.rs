@@ -116,6 +116,10 @@ impl Queue for ThreadStream {
         }
     }
 
+    fn has_seen_end_of(&self, announced: usize) -> bool {
+        self.stream.has_seen_end_of(announced)
+    }
+
     fn is_done(&self) -> bool {
         let _orders = Orders::begin();
         let Some(stream) = self.handle() else {

@@ -58,7 +58,7 @@ impl CudaStream {
         let _steady = self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
-        self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
+        self.call("cuStreamWaitEvent", asked, |driver| unsafe {
             driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
         })
     }

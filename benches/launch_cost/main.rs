@@ -2,14 +2,17 @@
 //!
 //! - `cargo xtask cost` counts instructions with callgrind: it runs `loop VARIANT N` for two N and divides the difference.
 //! - `launch_cost count` prints heap and driver calls of a launch.
-//! - `launch_cost time` times every variant in turn with the raw call on the default driver (a GPU's, to mean anything).
+//! - `launch_cost time [VARIANT..]` times every variant, or these, in turn with the raw calls on the default driver (a GPU's, to mean
+//!   anything).
 //!
 //! The floor is what a careful person writes by hand: an array of pointers on the stack and the raw call, result checked.
 
 #![allow(unsafe_code)] // Launches of kernels that do nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "../tests/support/mod.rs"]
+mod around;
+mod driver;
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use cuda_launch::launch::Launch;
@@ -19,11 +22,14 @@ use cuda_launch::{
     DeviceCopy, DeviceOperation, Driver, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::{CStr, c_uint, c_void};
+use std::ffi::c_void;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+use around::Around;
+use driver::{DRIVER_CALLS, no_op_driver};
 
 struct Counting;
 static HEAP_CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -74,6 +80,9 @@ struct Bench {
     held: Held,
     shape: Shape,
     prepared: Launch<'static>,
+    named: Launch<'static>,
+    name: String,
+    around: Around,
     owned: Option<Owned>,
 }
 
@@ -105,6 +114,10 @@ struct Held {
 
 const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 type Variant = (&'static str, fn(&mut Bench));
+
+fn variants() -> impl Iterator<Item = &'static Variant> {
+    VARIANTS.iter().chain(around::VARIANTS)
+}
 
 const VARIANTS: &[Variant] = &[
     ("empty", |_| {}),
@@ -166,6 +179,20 @@ const VARIANTS: &[Variant] = &[
     ("prepared", |b| unsafe {
         b.prepared.launch_on(&b.stream).unwrap();
     }),
+    // Four of its values set by name before each launch.
+    ("prepared-set-4", |b| unsafe {
+        let launch = &mut b.named;
+        launch.set("n", black_box(32u32)).unwrap();
+        launch.set("alpha", black_box(2.0f32)).unwrap();
+        launch.set("flags", black_box(1u32)).unwrap();
+        launch.set("shape", b.shape).unwrap();
+        launch.launch_on(&b.stream).unwrap();
+    }),
+    ("name-at-run-time", |b| unsafe {
+        cuda_launch! { kernel: (&b.name), module: b.module, stream: b.stream, config: CONFIG,
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
     ("async", |b| unsafe {
         let mut launch = AsyncKernelLaunch::new(&b.function);
         launch.ptr(&b.a).ptr(&b.b).ptr_mut(&mut b.c);
@@ -191,6 +218,11 @@ const VARIANTS: &[Variant] = &[
     ("function-attribute", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: CONFIG,
         attributes: [Attribute::priority(0)],
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
+    ("function-cluster", |b| unsafe {
+        cuda_launch! { function: b.function, stream: b.stream, config: CONFIG, cluster_dim: (1, 1, 1),
         args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
         .unwrap();
     }),
@@ -250,7 +282,7 @@ fn floor_ex(b: &mut Bench) {
 impl Bench {
     fn new(driver: &Arc<Driver>) -> Self {
         let ctx = CudaContext::with_driver(driver, 0).unwrap();
-        let module = ctx.load_module(include_str!("kernels/seven.ptx")).unwrap();
+        let module = ctx.load_module(include_str!("../kernels/seven.ptx")).unwrap();
         support::expect_parameters(&[8, 8, 8, 4, 4, 4, 48]);
         let function = module.load_function("seven").unwrap();
         support::expect_parameters(&[8, 8, 8, 8, 8, 8, 4]);
@@ -272,6 +304,10 @@ impl Bench {
         let mut builder = stream.launch_builder(&function);
         builder.arg(&a).arg(&b).arg(&mut c).arg(&32u32).arg(&2.0f32).arg(&1u32).arg(&shape);
         let prepared = builder.prepare(CONFIG).unwrap();
+        let mut builder = stream.launch_builder(&function);
+        builder.arg(&a).arg(&b).arg(&mut c).named("n", &32u32).named("alpha", &2.0f32);
+        let named = builder.named("flags", &1u32).named("shape", &shape).prepare(CONFIG).unwrap();
+        let around = Around::new(&stream);
         let owned = Some((buffer(), buffer()));
         Self {
             config: CONFIG,
@@ -288,58 +324,12 @@ impl Bench {
             d,
             shape,
             prepared,
+            named,
+            name: "seven".into(),
+            around,
             owned,
         }
     }
-}
-
-/// The table of `tests/support` with the two functions of a warm launch as short as they can be.
-fn no_op_driver() -> Arc<Driver> {
-    let full = support::driver(&[]);
-    Arc::new(unsafe {
-        Driver::from_lookup(|name: &CStr| match name.to_bytes() {
-            b"cuCtxGetCurrent" => noop_get_current as sys::pfn::cuCtxGetCurrent as *const c_void,
-            b"cuLaunchKernelEx" => noop_launch_ex as sys::pfn::cuLaunchKernelEx as *const c_void,
-            b"cuLaunchKernel" => noop_launch as sys::pfn::cuLaunchKernel as *const c_void,
-            _ => full.address(name.to_str().unwrap()),
-        })
-    })
-}
-
-static DRIVER_CALLS: AtomicUsize = AtomicUsize::new(0);
-
-unsafe extern "C" fn noop_get_current(out: *mut sys::CUcontext) -> sys::CUresult {
-    unsafe { out.write(std::ptr::without_provenance_mut(0x1000)) };
-    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
-    sys::CUresult::SUCCESS
-}
-
-unsafe extern "C" fn noop_launch_ex(
-    _: *const sys::CUlaunchConfig,
-    _: sys::CUfunction,
-    _: *mut *mut c_void,
-    _: *mut *mut c_void,
-) -> sys::CUresult {
-    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
-    sys::CUresult::SUCCESS
-}
-
-#[allow(clippy::too_many_arguments)] // the driver's
-unsafe extern "C" fn noop_launch(
-    _: sys::CUfunction,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: sys::CUstream,
-    _: *mut *mut c_void,
-    _: *mut *mut c_void,
-) -> sys::CUresult {
-    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
-    sys::CUresult::SUCCESS
 }
 
 fn run_loop(variant: fn(&mut Bench), n: usize) {
@@ -351,7 +341,7 @@ fn run_loop(variant: fn(&mut Bench), n: usize) {
 
 fn count() {
     println!("{:24} {:>14} {:>12}", "variant", "driver calls", "heap calls");
-    for (name, variant) in VARIANTS {
+    for (name, variant) in variants() {
         let mut bench = Bench::new(&no_op_driver());
         (0..16).for_each(|_| variant(&mut bench));
         let before = (DRIVER_CALLS.load(Ordering::Relaxed), HEAP_CALLS.load(Ordering::Relaxed));
@@ -368,9 +358,12 @@ const LIMITS: &[(&str, f64)] =
 
 const ROUNDS: usize = 400;
 const BATCH: usize = 500;
+/// For what stands around launches, most of which takes longer.
+const FEWER_ROUNDS: usize = 41;
+const SMALLER_BATCH: usize = 50;
 
 /// Each round: a batch of the floor and one of the variant, order swapped every round, a wait after each batch.
-fn time() {
+fn time(names: &[&str]) {
     let driver = cuda_launch::default_driver().unwrap();
     let mut bench = Bench::new(&driver);
     println!(
@@ -380,15 +373,22 @@ fn time() {
     );
     println!("{:24} {:>9} {:>9} {:>7} {:>10} {:>6}", "variant", "ns", "floor", "x", "extra ns", "limit");
     let mut over = Vec::new();
-    for (name, variant) in &VARIANTS[1..] {
+    for (name, variant) in variants().skip(1) {
+        if !names.is_empty() && !names.contains(name) {
+            continue;
+        }
+        let (raw, rounds, size) = match around::floor_of(name) {
+            Some(raw) => (raw, FEWER_ROUNDS, SMALLER_BATCH),
+            None => (floor as fn(&mut Bench), ROUNDS, BATCH),
+        };
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let (own_ns, floor_ns) = if round % 2 == 0 {
-                let floor_ns = batch(&mut bench, floor);
-                (batch(&mut bench, *variant), floor_ns)
+                let floor_ns = batch(&mut bench, raw, size);
+                (batch(&mut bench, *variant, size), floor_ns)
             } else {
-                let own_ns = batch(&mut bench, *variant);
-                (own_ns, batch(&mut bench, floor))
+                let own_ns = batch(&mut bench, *variant, size);
+                (own_ns, batch(&mut bench, raw, size))
             };
             own.push(own_ns);
             floors.push(floor_ns);
@@ -404,12 +404,12 @@ fn time() {
     assert!(over.is_empty(), "over the limit: {}", over.join(", "));
 }
 
-fn batch(bench: &mut Bench, variant: fn(&mut Bench)) -> f64 {
+fn batch(bench: &mut Bench, variant: fn(&mut Bench), size: usize) -> f64 {
     let start = Instant::now();
-    for _ in 0..BATCH {
+    for _ in 0..size {
         variant(black_box(bench));
     }
-    let ns = start.elapsed().as_nanos() as f64 / BATCH as f64;
+    let ns = start.elapsed().as_nanos() as f64 / size as f64;
     bench.stream.synchronize().unwrap();
     ns
 }
@@ -423,11 +423,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["loop", name, n] => {
-            let (_, variant) = VARIANTS.iter().find(|(v, _)| *v == name).expect("a variant");
+            let (_, variant) = variants().find(|(v, _)| *v == name).expect("a variant");
             run_loop(*variant, n.parse().expect("a number"));
         }
-        ["list"] => VARIANTS.iter().for_each(|(name, _)| println!("{name}")),
-        ["time"] => time(),
+        ["list"] => variants().for_each(|(name, _)| println!("{name}")),
+        ["time", ref names @ ..] => time(names),
         _ => count(),
     }
 }

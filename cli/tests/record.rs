@@ -181,6 +181,18 @@ fn attributes_and_much_shared_memory_are_replayed() {
     assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([8])), "{}", run.out);
 }
 
+#[test]
+fn processes_that_record_the_same_file_do_not_damage_it() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-processes");
+    let several = ["sh", "-c", "for i in 1 2 3 4; do \"$0\" \"$@\" & done; wait"];
+    let (run, answer) = folder.record(&recorder, &[], &[&several, saxpy("u32:100").as_slice()].concat());
+    assert_eq!((run.code, &answer["launches"]["saxpy"]), (0, &4.into()), "{}", run.err);
+    assert_eq!(folder.replay().0.code, 0);
+    let files: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["launch.record"]);
+}
+
 /// A command that is started by another one is not that one again.
 #[test]
 fn a_trace_of_a_program_that_is_recorded_is_a_trace() {

@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use support::{Run, TOOL, finished, recorder, scratch, tool};
+use support::{Run, TOOL, compiled, emulator_library, finished, recorder, scratch, tool};
 
 /// Traces `program`; the answer, and the events of the timeline.
 fn trace(recorder: &Path, folder: &Path, program: &[&str]) -> (Run, Vec<Value>) {
@@ -371,5 +371,45 @@ fn every_process_of_a_program_is_in_the_timeline() {
     let both = format!("{one} && {one}");
     let (run, events) = trace(&recorder, &folder, &["sh", "-c", &both]);
     assert_eq!((run.code, named(&events, "saxpy").len()), (0, 2), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A library's kernel, launched by its own handle as the runtime does: no call of the recorder takes it for a function, which a
+/// driver would write to its log.
+#[test]
+#[cfg(target_os = "linux")]
+fn kernels_of_libraries_are_asked_about_as_such() {
+    let (Some(recorder), Some(library)) = (recorder(), emulator_library()) else { return };
+    let folder = scratch("trace-kernels");
+    let source = r#"
+#include <dlfcn.h>
+#include <stddef.h>
+#define CALL(name, ...) if (((int (*)())dlsym(cuda, #name))(__VA_ARGS__)) return 9
+int main(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context, *library, *kernel;
+    int one = 1;
+    void *arguments[] = {&one};
+    CALL(cuInit, 0);
+    CALL(cuDevicePrimaryCtxRetain, &context, 0);
+    CALL(cuCtxSetCurrent, context);
+    CALL(cuLibraryLoadData, &library, ".version 7.0 .target sm_75 .address_size 64 .visible .entry nothing(.param .u32 n) { ret; }",
+         NULL, NULL, 0, NULL, NULL, 0);
+    CALL(cuLibraryGetKernel, &kernel, library, "nothing");
+    CALL(cuLaunchKernel, kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
+    CALL(cuCtxSynchronize);
+    return 0;
+}
+"#;
+    let Some(program) = compiled(&folder, "launches", source, &[]) else { return };
+    let (log, file) = (folder.join("log"), folder.join("trace.json"));
+    let mut command = tool();
+    command.arg("trace").arg("--driver").arg(library).arg("--recorder").arg(recorder).arg("-o").arg(&file);
+    let run =
+        finished(&command.env("CUDA_LAUNCH_HARNESS_LOG", &log).arg("--").arg(program).output().unwrap());
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(run.code == 0 && log.contains("cuKernelGetName("), "{}{log}", run.err);
+    assert!(!log.contains("cuFuncGet") && !log.contains("INVALID_HANDLE"), "{log}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"0x00000001\""), "the argument");
     std::fs::remove_dir_all(folder).unwrap();
 }

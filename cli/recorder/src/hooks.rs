@@ -7,7 +7,7 @@
 
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
-use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
+use std::ffi::{c_char, c_uchar, c_uint, c_ushort, c_void};
 
 use crate::kernel;
 use crate::real::driver;
@@ -210,6 +210,20 @@ pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {
     kernel::forget();
     // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuModuleUnload", || unsafe { driver().cuModuleUnload(module) })
+}
+
+pub(crate) unsafe fn cuLibraryGetKernel(
+    kernel: *mut CUkernel,
+    library: CUlibrary,
+    name: *const c_char,
+) -> CUresult {
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    let code = call("cuLibraryGetKernel", || unsafe { driver().cuLibraryGetKernel(kernel, library, name) });
+    if code == CUresult::SUCCESS {
+        // SAFETY: the driver has just written it.
+        kernel::of_library(unsafe { *kernel });
+    }
+    code
 }
 
 pub(crate) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {

@@ -4,7 +4,7 @@
 
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -20,12 +20,21 @@ pub(crate) struct Known {
 
 static KNOWN: LazyLock<Mutex<HashMap<usize, Arc<Known>>>> = LazyLock::new(Mutex::default);
 
+/// Handles that are kernels of libraries: a driver writes it to its log if one is taken for the other.
+static KERNELS: LazyLock<Mutex<HashSet<usize>>> = LazyLock::new(Mutex::default);
+
 /// Parameters that a kernel has at most: 32,764 bytes of them.
 const MOST: usize = 32_764;
 
 /// After a module is gone, another kernel may have the same handle.
 pub(crate) fn forget() {
     KNOWN.lock().unwrap_or_else(|e| e.into_inner()).clear();
+    KERNELS.lock().unwrap_or_else(|e| e.into_inner()).clear();
+}
+
+/// The handle is that of a library's kernel.
+pub(crate) fn of_library(kernel: CUkernel) {
+    KERNELS.lock().unwrap_or_else(|e| e.into_inner()).insert(kernel.addr());
 }
 
 /// # Safety
@@ -43,10 +52,11 @@ pub(crate) unsafe fn known(function: CUfunction) -> Arc<Known> {
 /// 1. The function is one of the driver's, or a `CUkernel`, as a launch takes it.
 unsafe fn ask(function: CUfunction) -> Known {
     let kernel: CUkernel = function.cast();
+    let is_kernel = KERNELS.lock().unwrap_or_else(|e| e.into_inner()).contains(&function.addr());
     let mut name: *const c_char = null();
     // SAFETY: the place lives; a driver tells a handle of the other kind by answering an error.
     let found = unsafe {
-        driver().cuFuncGetName(&mut name, function) == CUresult::SUCCESS
+        !is_kernel && driver().cuFuncGetName(&mut name, function) == CUresult::SUCCESS
             || driver().cuKernelGetName(&mut name, kernel) == CUresult::SUCCESS
     };
     let name = if found && !name.is_null() {
@@ -60,10 +70,15 @@ unsafe fn ask(function: CUfunction) -> Known {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the program's function; the two places live, and an index beyond the parameters is answered by an error.
         let code = unsafe {
-            match driver().cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) {
-                CUresult::CUDA_ERROR_INVALID_HANDLE => {
-                    driver().cuKernelGetParamInfo(kernel, sizes.len(), &mut offset, &mut size)
-                }
+            let of_kernel = |offset, size| driver().cuKernelGetParamInfo(kernel, sizes.len(), offset, size);
+            let of_function = |offset, size| driver().cuFuncGetParamInfo(function, sizes.len(), offset, size);
+            let code = if is_kernel {
+                of_kernel(&mut offset, &mut size)
+            } else {
+                of_function(&mut offset, &mut size)
+            };
+            match code {
+                CUresult::CUDA_ERROR_INVALID_HANDLE if !is_kernel => of_kernel(&mut offset, &mut size),
                 code => code,
             }
         };

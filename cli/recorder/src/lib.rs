@@ -92,6 +92,7 @@ macro_rules! export {
     (cuDevicePrimaryCtxRelease_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxRelease_v2 $($rest)* } };
     (cuDevicePrimaryCtxReset_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxReset_v2 $($rest)* } };
     (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
+    (cuLibraryGetKernel $($rest:tt)*) => { hooked! { cuLibraryGetKernel $($rest)* } };
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
     (cuInit $($rest:tt)*) => { hooked! { cuInit $($rest)* } };
     (cuGetProcAddress_v2 $($rest:tt)*) => { always! { cuGetProcAddress_v2 $($rest)* in lookup } };

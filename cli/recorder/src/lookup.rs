@@ -66,6 +66,7 @@ stand_ins! {
     "cuDevicePrimaryCtxRelease" 11000 cuDevicePrimaryCtxRelease_v2;
     "cuDevicePrimaryCtxReset" 11000 cuDevicePrimaryCtxReset_v2;
     "cuModuleUnload" 2000 cuModuleUnload;
+    "cuLibraryGetKernel" 12000 cuLibraryGetKernel;
     "cuLibraryUnload" 12000 cuLibraryUnload;
     "cuInit" 2000 cuInit;
     "cuGetProcAddress" 12000 cuGetProcAddress_v2;

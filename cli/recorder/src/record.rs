@@ -42,13 +42,28 @@ fn tell(event: Event, output: &Path) {
     let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
     match event {
         Event::Failed(why) => failed(why),
-        Event::Recorded(recording) => match std::fs::write(output, recording.to_bytes()) {
+        Event::Recorded(recording) => match write(output, &recording.to_bytes()) {
             Ok(()) => {
                 line(&json!({ "is": "recorded", "what": recording.to_string(), "code": recording.code }))
             }
             Err(error) => failed(format!("{}: {error}", output.display())),
         },
     }
+}
+
+/// As a whole: another process of the program may write the same file.
+fn write(output: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    // A pipe or a device stays what it is.
+    if std::fs::metadata(output).is_ok_and(|file| !file.is_file()) {
+        return std::fs::write(output, bytes);
+    }
+    let mut part = output.as_os_str().to_owned();
+    part.push(format!(".{}", std::process::id()));
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, output));
+    if written.is_err() {
+        let _ = std::fs::remove_file(part);
+    }
+    written
 }
 
 /// Tells which kernels there were.

@@ -61,7 +61,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
 fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
     // A program that was killed may leave the last line cut.
     let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let of = |kind: &str| lines.iter().find(|line| line["is"] == kind);
+    // Of several processes the last has written the file.
+    let of = |kind: &str| lines.iter().rfind(|line| line["is"] == kind);
     let text_of = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
     let file = arguments.output.display();
     let (recorded, failed) = (of("recorded"), of("failed"));

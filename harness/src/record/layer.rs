@@ -117,12 +117,12 @@ impl Inner {
     /// The kernel, if this is the launch that is wanted.
     fn wanted<'raw>(&self, raw: &'raw Raw) -> Option<(Arc<Kernel>, &'raw Raw)> {
         let (kernel, name) = self.kernel(raw.function)?;
-        let is_captured = self.is_captured(raw.stream);
-        let mut state = self.lock();
-        *state.launches.entry(name.clone()).or_default() += 1;
-        if is_captured || !matches(&self.options.kernel, &name) {
+        let is_wanted = matches(&self.options.kernel, &name);
+        *self.lock().launches.entry(name).or_default() += 1;
+        if !is_wanted || self.is_captured(raw.stream) {
             return None;
         }
+        let mut state = self.lock();
         state.wanted += 1;
         (state.wanted == self.options.nth).then_some((kernel, raw))
     }

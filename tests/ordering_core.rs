@@ -36,6 +36,8 @@ struct Stream {
     asked: Cell<usize>,
     /// Whether a wait for it fails.
     broken: Cell<bool>,
+    /// The host has seen the end of so many submissions.
+    seen: Cell<usize>,
 }
 
 #[derive(Clone)]
@@ -70,8 +72,8 @@ impl Queue for Lane {
         Ok(())
     }
 
-    fn has_seen_end_of(&self, _: usize) -> bool {
-        false
+    fn has_seen_end_of(&self, announced: usize) -> bool {
+        self.0.seen.get() >= announced
     }
 
     fn is_done(&self) -> bool {
@@ -81,6 +83,11 @@ impl Queue for Lane {
 }
 
 impl Lane {
+    /// The host waits for what it was given so far.
+    fn wait_on_the_host(&self) {
+        self.0.seen.set(self.submissions().finished());
+    }
+
     /// What it waited for since it was last asked.
     fn waited(&self) -> Vec<usize> {
         self.0.waits.take()
@@ -96,8 +103,8 @@ fn lanes(count: usize) -> Vec<Lane> {
 fn lane(number: usize, key: u64, count: usize) -> Lane {
     let (submissions, clock) = (Submissions::default(), RefCell::new(vec![0; count]));
     let (waits, done) = Default::default();
-    let (asked, broken) = Default::default();
-    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken }))
+    let (asked, broken, seen) = Default::default();
+    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken, seen }))
 }
 
 type Memory = Accesses<Lane>;
@@ -240,6 +247,24 @@ fn work_comes_after_what_it_must_and_waits_for_nothing_else() {
             }
         }
     }
+}
+
+#[test]
+fn what_the_host_has_seen_the_end_of_is_waited_for_no_more() {
+    let (lanes, memory) = (lanes(3), Memory::new(owner(1)));
+    submit(&lanes[0], &memory, true);
+    lanes[0].wait_on_the_host();
+    assert_eq!(submit(&lanes[1], &memory, true), []);
+    // Given since then, or to another stream.
+    assert_eq!(submit(&lanes[0], &memory, false), [1]);
+    let mut waited = submit(&lanes[2], &memory, true);
+    waited.sort_unstable();
+    assert_eq!(waited, [0, 1]);
+    // Under way while the host waits: it may be given to the stream after that.
+    begin(&lanes[2], &memory, true);
+    lanes[2].wait_on_the_host();
+    end(&lanes[2]);
+    assert_eq!(submit(&lanes[1], &memory, false), [2]);
 }
 
 #[test]

@@ -174,6 +174,11 @@ pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> 
 
 /// The same for captures of other code too, which this crate cannot see: for calls that nobody asked for.
 ///
+/// It costs two calls each time, whether there is such a capture or not. No function of the driver tells whether a stream is captured
+/// that one has no handle of; and to call first and look at the answer is too late, since a call that is refused has spoilt the capture
+/// (`capture_of_others` in `emulator/tests/driver_truth/captures.rs`). Nor may a thread be left as `relax` makes it: other code on it is
+/// to be refused what it would break. What no capture minds goes without: see `give_back_by_handle`.
+///
 /// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
 pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
     let changed = relax(context);

@@ -13,9 +13,10 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::graph::InstantiateFlags;
+#[cfg(unix)]
+use cuda_launch::operation::DeviceFuture;
 use cuda_launch::operation::{
-    DeviceFuture, DeviceOperation, SchedulingPolicy, SingleStream, block_on, copy_to_device, in_flight,
-    value, zeroed,
+    DeviceOperation, SchedulingPolicy, SingleStream, block_on, copy_to_device, in_flight, value, zeroed,
 };
 use cuda_launch::sys::{CUcontext, CUresult, Driver};
 use cuda_launch::{

@@ -108,6 +108,7 @@ fn what_cannot_start_says_why() {
 }
 
 /// Set for the program that is traced: this one.
+#[cfg(target_os = "linux")]
 const ASKS: &str = "CUDA_LAUNCH_TEST_ASKS_BY_NAME";
 
 /// As `cudart` has it: every function is asked for by its name, the version that brought it, and the kind of default stream.

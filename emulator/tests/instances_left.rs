@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::{Instance, InstanceError};
+use cuda_emulator::Instance;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -117,7 +117,7 @@ fn a_forked_child_waits_for_nothing() {
     let child = unsafe { fork() };
     if child == 0 {
         let is_refused = unsafe { cuda.cuMemAlloc(&mut 0, 4) } == CUresult::CUDA_ERROR_NOT_INITIALIZED;
-        let is_known = instance.reset() == Err(InstanceError::Forked);
+        let is_known = instance.reset() == Err(cuda_emulator::InstanceError::Forked);
         drop((instance, cuda));
         let is_usable =
             Instance::new().is_ok_and(|own| unsafe { own.driver().cuInit(0) } == CUresult::SUCCESS);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
+#[cfg(unix)]
 use crate::compile::code::CodeKind;
 
 /// A folder of this test's own, which only this user may write.
@@ -11,11 +12,13 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+#[cfg(unix)]
 fn code() -> CompiledCode {
     let (log, origin) = (String::new(), "k.cu".into());
     CompiledCode { kind: CodeKind::Ptx, bytes: vec![7], log, names: Vec::new(), origin, cache: CacheUse::Off }
 }
 
+#[cfg(unix)]
 fn through(cache: &CompileCache) -> CacheUse {
     CompileCache::through(Some(cache), || Ok(Key([1; 32])), || Ok(code())).unwrap().cache
 }

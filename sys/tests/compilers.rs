@@ -4,7 +4,9 @@
 #![allow(unsafe_code)] // Tables of Rust functions: the comment at each tells why it holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_driver_sys::{Compiler, Reason, nvjitlink, nvrtc, nvvm};
+#[cfg(target_os = "linux")]
+use cuda_driver_sys::{Compiler, Reason};
+use cuda_driver_sys::{nvjitlink, nvrtc, nvvm};
 use std::ffi::c_int;
 
 unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvrtc::nvrtcResult {

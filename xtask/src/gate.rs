@@ -265,7 +265,8 @@ fn targets() -> Result<()> {
     // A folder of its own: the flag would have everything else built anew.
     let folder = root()?.join("target/targets");
     TARGETS.iter().try_for_each(|target| {
-        let mut check = cargo(&["check", "--workspace", "--all-features", "--target", target])?;
+        let mut check =
+            cargo(&["check", "--workspace", "--all-targets", "--all-features", "--target", target])?;
         run(check.env("RUSTFLAGS", "--deny warnings").env("CARGO_TARGET_DIR", &folder))
     })
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::exec::lanes::Lanes;
-use super::profile::Profiled;
 use super::warp_op::WarpOp;
 
 /// What an executed instruction tells the scheduler.
@@ -153,8 +152,6 @@ pub(crate) struct Code {
     pub(crate) origins: Box<[Origin]>,
     /// What the scheduler does for the instructions that return [`Step::Control`].
     pub(crate) controls: Box<[Control]>,
-    /// What counted instructions do; empty if nothing is counted.
-    pub(super) profiled: Box<[Profiled]>,
     /// Which of the kernel's functions it is.
     pub(crate) number: usize,
     /// The operands of the matrix instructions; [`Inst::imm`] is an index here.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cuda_ptx::Parameter;
 
 use super::code::Code;
+use super::profile::Profiled;
 use super::watch::Watched;
 
 /// A decoded kernel with everything it calls.
@@ -48,6 +49,8 @@ pub struct Kernel {
     pub(super) sites: u32,
     /// What is known of the watched instructions, by site; empty if nothing is watched.
     pub(super) watched: Vec<Watched>,
+    /// What is known of the counted instructions, by function; empty if nothing is counted.
+    pub(super) profiled: Vec<Vec<Profiled>>,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
     /// Index in `codes` by index of the function in the program.

@@ -25,11 +25,14 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
         let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
-        if sites.profiles {
+        if sites.profiled.is_some() {
             profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
             inst.exec = PROFILE;
         }
         insts.push(inst);
+    }
+    if let Some(all) = &mut sites.profiled {
+        all.push(profiled);
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -42,7 +45,6 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
         controls: lists.controls.into(),
         matrices: lists.matrices.into(),
-        profiled: profiled.into(),
         number: sites.function,
         refusals: body.refusals.into(),
         constants: body.pool.finish(),

@@ -41,6 +41,8 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
     let threads = directives.reqntid.or(directives.maxntid);
     let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let constants = image.globals.values().filter(|global| global.constant);
+    let count = sites.count;
+    let (watched, profiled) = sites.noted();
     Kernel {
         name: image.functions.get(index).map(|f| f.name.clone()).unwrap_or_default(),
         parameters: entry.map(|function| function.parameters()).unwrap_or_default(),
@@ -58,8 +60,9 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         dynamic_start: link.dynamic_start(),
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
         dynamic: link.dynamic,
-        sites: sites.count,
-        watched: sites.watched(),
+        sites: count,
+        watched,
+        profiled,
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
         text: if looks.profiles { Arc::clone(&image.text) } else { Arc::default() },

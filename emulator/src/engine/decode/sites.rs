@@ -1,6 +1,7 @@
 //! Numbers of the instructions that access memory, and what is known of those that are watched.
 
 use super::super::code::Exec;
+use super::super::profile::Profiled;
 use super::super::watch::{WATCH, Watched};
 use super::draft::Draft;
 
@@ -21,14 +22,14 @@ pub(super) struct Sites {
     watched: Option<Vec<Watched>>,
     /// Index of the function that is decoded.
     pub(super) function: usize,
-    /// Whether instructions are counted.
-    pub(super) profiles: bool,
+    /// By function; `None` if nothing is counted.
+    pub(super) profiled: Option<Vec<Vec<Profiled>>>,
 }
 
 impl Sites {
     pub(super) fn new(looks: Looks) -> Sites {
-        let watched = looks.watches.then(Vec::new);
-        Sites { count: 0, watched, function: 0, profiles: looks.profiles }
+        let (watched, profiled) = (looks.watches.then(Vec::new), looks.profiles.then(Vec::new));
+        Sites { count: 0, watched, function: 0, profiled }
     }
 
     /// The site of an instruction, and what runs it.
@@ -47,8 +48,8 @@ impl Sites {
         (site, WATCH)
     }
 
-    /// The watched instructions by site.
-    pub(super) fn watched(self) -> Vec<Watched> {
-        self.watched.unwrap_or_default()
+    /// The watched instructions by site, and the counted ones by function.
+    pub(super) fn noted(self) -> (Vec<Watched>, Vec<Vec<Profiled>>) {
+        (self.watched.unwrap_or_default(), self.profiled.unwrap_or_default())
     }
 }

@@ -160,7 +160,7 @@ impl<'e> Lanes<'e> {
     pub(in crate::engine) fn profiled(&self, inst: &Inst) -> Option<(usize, usize, &'e Profiled)> {
         let code = self.code?;
         let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
-        Some((code.number, at, code.profiled.get(at)?))
+        Some((code.number, at, self.env.kernel.profiled.get(code.number)?.get(at)?))
     }
 
     /// The operands of a matrix instruction of the entered code.

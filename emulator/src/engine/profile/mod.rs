@@ -5,13 +5,17 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `PROFILE` only in code that knows what it replaces.
 
+mod note;
+
+pub(super) use note::Profiled;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::code::{Exec, Inst, Step};
 use super::env::Env;
 use super::exec::lanes::Lanes;
-use super::watch::{Note, Touch, What, copies, touches};
+use super::watch::{Touch, What, copies, touches};
 use crate::profile::{Counts, InstructionProfile, KernelProfile, Profiler};
 
 /// Bytes of a sector, the least that is moved between the L1 cache and the L2 cache.
@@ -19,16 +23,6 @@ const SECTOR: u64 = 32;
 /// Banks of shared memory, each of one word.
 const BANKS: u64 = 32;
 const WORD: u64 = 4;
-
-/// What the decoder knows about an instruction that is counted.
-pub(super) struct Profiled {
-    /// What runs it.
-    pub(super) exec: Exec,
-    /// What it does to memory.
-    pub(super) note: Option<Note>,
-    /// Whether it is a branch with a guard.
-    pub(super) conditional: bool,
-}
 
 /// Counts, and runs the instruction.
 pub(super) const PROFILE: Exec = |lanes, inst| {
@@ -129,10 +123,11 @@ impl Profile {
         let files: BTreeMap<u32, Arc<str>> =
             env.kernel.files.iter().map(|(number, name)| (*number, Arc::from(name.as_str()))).collect();
         let mut instructions: Vec<InstructionProfile> = Vec::new();
-        for (code, counts) in env.kernel.codes.iter().zip(&self.counts) {
+        let codes = env.kernel.codes.iter().zip(&env.kernel.profiled).zip(&self.counts);
+        for ((code, profiled), counts) in codes {
             let function: Arc<str> = code.name.as_str().into();
             let mut last = 0;
-            for ((origin, profiled), counts) in code.origins.iter().zip(&code.profiled).zip(counts) {
+            for ((origin, profiled), counts) in code.origins.iter().zip(profiled).zip(counts) {
                 // Statement 0: the decoder's own.
                 match instructions.last_mut() {
                     _ if origin.statement == 0 => continue,

@@ -399,3 +399,31 @@ fn a_list_that_nobody_knows_is_not_compared() {
         assert_eq!(packet(), numbers([1, 2]));
     }
 }
+
+/// A prepared launch compares nothing again that stays as it is; what may change is compared each time.
+#[test]
+fn a_prepared_launch_is_refused_where_something_has_changed() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[8, 4]);
+    let mut x = DeviceBuffer::<u8>::uninit(&rig.stream, 4).unwrap();
+    let mut builder = rig.stream.launch_builder(&f);
+    let mut launch = builder.named("x", &mut x).arg(&7u32).prepare(ONE.with_shared(1000)).unwrap();
+    let other = CudaContext::with_driver(rig.stream.context().driver(), 1).unwrap();
+    let strange = other.new_stream().unwrap();
+    for _ in 0..2 {
+        unsafe { launch.launch_on(&rig.stream) }.unwrap();
+        f.set_max_dynamic_shared_memory(500).unwrap();
+        assert!(unsafe { launch.launch_on(&rig.stream) }.unwrap_err().is_launch_refused());
+        f.set_max_dynamic_shared_memory(1000).unwrap();
+        assert!(unsafe { launch.launch_on(&strange) }.unwrap_err().is_context_mismatch());
+        reset();
+        unsafe { launch.launch_on(&rig.stream) }.unwrap();
+        assert_eq!(counted(), (1, 1));
+    }
+    // A stream that has not had the memory waits for the one that had.
+    let second = rig.stream.context().new_stream().unwrap();
+    reset();
+    unsafe { launch.launch_on(&second) }.unwrap();
+    assert_eq!(marks().len(), 2, "a record and a wait");
+    assert!(builder.prepare(LaunchConfig::new((0, 1, 1), (32, 1, 1))).is_err());
+}

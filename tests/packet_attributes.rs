@@ -26,7 +26,7 @@ fn launch(
 ) -> Result<(), Error> {
     reset();
     unsafe {
-        cuda_launch! { function: f, stream: stream, config: config, args: [], attributes: attributes }
+        cuda_launch! { function: f, stream: stream, config: config, args: [1u32], attributes: attributes }
     }
 }
 
@@ -42,7 +42,7 @@ fn ids() -> Vec<u32> {
 #[test]
 fn a_second_launch_with_attributes_is_one_call() {
     let mut rig = Rig::new();
-    let f = rig.kernel(&[]);
+    let f = rig.kernel(&[4]);
     let priority = |level| Attribute::priority(level);
     let cluster = Attribute::cluster_dimension((2, 1, 1));
     for attributes in
@@ -62,13 +62,13 @@ fn a_second_launch_with_attributes_is_one_call() {
     for _ in 0..2 {
         reset();
         unsafe {
-            cuda_launch! { function: f, stream: rig.stream, config: EIGHT, args: [], cluster_dim: (4, 1, 1), cooperative: true }
+            cuda_launch! { function: f, stream: rig.stream, config: EIGHT, args: [1u32], cluster_dim: (4, 1, 1), cooperative: true }
         }
         .unwrap();
     }
     assert_eq!((counted(), ids()), ((1, 1), vec![4, 2]));
     let mut builder = rig.stream.launch_builder(&f);
-    builder.attribute(priority(1)).cluster_dim((2, 1, 1));
+    builder.arg(&1u32).attribute(priority(1)).cluster_dim((2, 1, 1));
     let mut kept = builder.prepare(EIGHT).unwrap();
     reset();
     unsafe { kept.launch_on(&rig.stream) }.unwrap();
@@ -79,7 +79,7 @@ fn a_second_launch_with_attributes_is_one_call() {
 #[test]
 fn a_cluster_that_does_not_fit_is_refused_after_one_that_did() {
     let mut rig = Rig::new();
-    let f = rig.kernel(&[]);
+    let f = rig.kernel(&[4]);
     let wide = LaunchConfig::new((16, 1, 1), ONE.block_dim);
     let cluster = Attribute::cluster_dimension;
     let portable = |mode| Attribute::portable_cluster_size_mode(mode);
@@ -121,7 +121,7 @@ fn a_cluster_that_does_not_fit_is_refused_after_one_that_did() {
 #[test]
 fn what_other_launches_of_the_kernel_had_makes_no_other_attribute_right() {
     let mut rig = Rig::new();
-    let f = rig.kernel(&[]);
+    let f = rig.kernel(&[4]);
     let priority = Attribute::priority(0);
     launch(&f, &rig.stream, ONE, &[priority]).unwrap();
     let of_streams = Attribute::synchronization_policy(SynchronizationPolicy::Spin);
@@ -136,7 +136,7 @@ fn what_other_launches_of_the_kernel_had_makes_no_other_attribute_right() {
     // A driver that has the attribute, and an older one that does not: kernels of one site.
     let stream_of = |version| {
         let context = CudaContext::with_driver(&support::driver_of_version(version, &[]), 0).unwrap();
-        expect_parameters(&[]);
+        expect_parameters(&[4]);
         let f = context.load_module(PTX).unwrap().load_function("k").unwrap();
         (context.new_stream().unwrap(), f)
     };
@@ -154,7 +154,7 @@ fn what_other_launches_of_the_kernel_had_makes_no_other_attribute_right() {
 #[test]
 fn an_event_among_the_attributes_is_looked_at_each_time() {
     let mut rig = Rig::new();
-    let f = rig.kernel(&[]);
+    let f = rig.kernel(&[4]);
     let other = CudaContext::with_driver(rig.stream.context().driver(), 1).unwrap();
     let (own, strange) = (rig.stream.context().new_event().unwrap(), other.new_event().unwrap());
     for _ in 0..3 {
@@ -170,7 +170,7 @@ fn an_event_among_the_attributes_is_looked_at_each_time() {
 #[test]
 fn a_refused_launch_is_told_with_its_attributes_and_the_next_one_is_checked() {
     let mut rig = Rig::new();
-    let f = rig.kernel(&[]);
+    let f = rig.kernel(&[4]);
     let attributes = [Attribute::priority(0), Attribute::cluster_dimension((2, 1, 1))];
     launch(&f, &rig.stream, EIGHT, &attributes).unwrap();
     support::answer(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);

@@ -191,9 +191,11 @@ unsafe fn once_more(
     // than a list of suspects is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
     let launch = Submission::announced(request.stream, number);
-    // No context is current, or one of another driver or device: `examined` makes the kernel's current. The memory is ready, so it is
-    // not needed again.
+    // No context is current, or one of another driver or device. The memory is ready, so it is not needed again.
     if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
+        launch.refused();
+        host_call::refuse("cuLaunchKernelEx")?;
+        request.kernel.context.bind()?;
         // SAFETY: 1: the caller's duty 1.
         return unsafe { examined(request, types, launch, &Nil, params) };
     }

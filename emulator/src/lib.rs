@@ -70,8 +70,12 @@
 //!
 //! # What it detects
 //!
-//! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
-//! call that touches a context returns the fault's code until the process ends.
+//! A kernel that faults is stopped; its report goes to standard error, to [`last_fault`] and to the driver's log (`cuLogsDumpToMemory`). Then, as
+//! on a GPU, every call that touches a context returns the fault's code until the process ends.
+//!
+//! Two things are known before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the JIT log. A
+//! kernel with an instruction that the emulator does not have is refused when it is launched or becomes a node of a graph, with
+//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else goes on.
 //!
 //! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
 //! memory, data races, and barriers that only part of a warp reaches. They do not stop anything; [`take_findings`]

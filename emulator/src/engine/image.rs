@@ -24,6 +24,8 @@ pub(super) struct Image {
     pub(super) externs: Vec<String>,
     /// `.global` and `.const` variables by name.
     pub(super) globals: HashMap<String, Global>,
+    /// `.global` and `.const` variables of functions, by line and name.
+    pub(super) nested: HashMap<(u32, String), Global>,
     /// Variables declared `.extern` that nobody defines: this image does.
     pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.

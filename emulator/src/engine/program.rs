@@ -23,8 +23,8 @@ pub struct Program {
 impl Program {
     /// Reads a module and places its variables (`cuModuleLoadData`). A trailing zero byte is ignored.
     ///
-    /// What the text says is checked as far as every function's structure, names and mnemonics; an instruction that
-    /// exists but that this engine lacks stops the kernel that reaches it, not the module.
+    /// The text is checked as ptxas would: names, types, numbers of operands, state spaces, limits. An instruction that exists but that this
+    /// engine lacks concerns the kernel that reaches it ([`Kernel::unsupported`]), not the module.
     pub fn load(text: &str, memory: &Arc<Memory>) -> Result<Program, LoadFailure> {
         Program::load_with(text, memory, &[])
     }

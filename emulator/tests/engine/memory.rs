@@ -366,3 +366,37 @@ fn snapshots_keep_freed_memory() {
     assert!(after.find(a).is_none() && after.find(b).is_some());
     assert_eq!((before.len(), after.len()), (1, 1));
 }
+
+/// Hints for caches, which have no effect here: what is loaded, stored and added is what it is without them.
+#[test]
+fn cache_policies_change_nothing() {
+    let text = snippet(
+        "createpolicy.fractional.L2::evict_last.b64 %rd1, 0.5;
+         createpolicy.range.global.L2::evict_first.L2::evict_unchanged.b64 %rd2, [%out], 64, 128;
+         createpolicy.cvt.L2.b64 %rd3, %rd1;
+         st.global.L2::cache_hint.u32 [%at], %t, %rd1;
+         ld.global.L1::no_allocate.L2::cache_hint.L2::128B.u32 %r1, [%at], %rd2;
+         ld.global.L2::evict_last.L2::cache_hint.v2.u32 {%r4, %r5}, [%out], %rd3;
+         atom.global.add.L2::cache_hint.u32 %r2, [%at], %r1, %rd3;
+         red.global.add.L2::cache_hint.u32 [%at], 1000, %rd1;
+         add.u32 %r2, %r2, %r5; red.global.add.u32 [%at], %r2;",
+    );
+    let expected: Vec<u32> = (0..32).map(|t| 3 * t + 1001).collect();
+    assert_eq!(outputs::<u32>(&text, 32, 32), expected);
+}
+
+#[test]
+fn a_function_has_variables_of_its_own_in_device_memory() {
+    let text = snippet_with(
+        ".func (.param .b32 r) next(.param .b32 a) {
+         .global .u32 g = 5; .const .u32 c[2] = {100, 200}; .reg .b32 %x, %y; .reg .b64 %p;
+         ld.param.u32 %x, [a]; atom.global.add.u32 %y, [g], %x; ld.const.u32 %x, [c+4]; add.u32 %y, %y, %x;
+         { .global .u32 g = 7; ld.global.u32 %x, [g]; mov.u64 %p, g; add.u32 %y, %y, %x; }
+         st.param.b32 [r], %y; ret; }
+         .global .u32 g = 1000;",
+        "{ .param .b32 a; .param .b32 r; st.param.b32 [a], 3; call (r), next, (a); ld.param.b32 %r1, [r];
+           st.global.u32 [%out], %r1; call (r), next, (a); ld.param.b32 %r2, [r]; st.global.u32 [%out+4], %r2; }
+         ld.global.u32 %r3, [g]; st.global.u32 [%out+8], %r3;",
+    );
+    assert_eq!(outputs::<u32>(&text, 1, 3), [5 + 200 + 7, 8 + 200 + 7, 1000]);
+}

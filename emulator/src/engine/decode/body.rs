@@ -250,6 +250,12 @@ impl<'a> Body<'a> {
                 self.scopes.declare(variable.name, Symbol::Shared(address));
                 Ok(())
             }
+            Space::Global | Space::Const => {
+                let global = self.image.nested.get(&(variable.line, variable.name.to_owned()));
+                let global = global.ok_or_else(|| Refusal::new("a variable of the function has no place"))?;
+                self.scopes.declare(variable.name, Symbol::Global(global.address));
+                Ok(())
+            }
             space => Err(Refusal::new(format!("a variable in {space} inside a function is not supported"))),
         }
     }

@@ -10,6 +10,9 @@ use super::super::image::Image;
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
 
+/// The modifier of instructions whose last operand is a cache policy.
+pub(crate) const CACHE_HINT: &str = "L2::cache_hint";
+
 /// Finds the row of an instruction and builds it.
 pub(crate) type Table = fn(&mut Builder<'_, '_>) -> Result<(), Refusal>;
 
@@ -18,6 +21,8 @@ pub(crate) struct Builder<'b, 'a> {
     pub(crate) body: &'b mut Body<'a>,
     instruction: &'a Instruction<'a>,
     guard: Option<(Register, bool)>,
+    /// Operands at the end that only steer caches.
+    hints: usize,
 }
 
 impl<'b, 'a> Builder<'b, 'a> {
@@ -29,7 +34,8 @@ impl<'b, 'a> Builder<'b, 'a> {
                 Some((register, guard.negated))
             }
         };
-        Ok(Builder { body, instruction, guard })
+        let hints = usize::from(instruction.name.split('.').any(|part| part == CACHE_HINT));
+        Ok(Builder { body, instruction, guard, hints })
     }
 
     /// The dotted name.
@@ -42,9 +48,10 @@ impl<'b, 'a> Builder<'b, 'a> {
         self.body.image
     }
 
-    /// The operands of the text.
+    /// The operands of the text, without a cache policy.
     pub(crate) fn operands(&self) -> &'a [Text<'a>] {
-        &self.instruction.operands
+        let all = self.instruction.operands.as_slice();
+        all.get(..all.len().saturating_sub(self.hints)).unwrap_or(all)
     }
 
     /// Operand `index` of the text.

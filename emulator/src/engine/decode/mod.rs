@@ -40,7 +40,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
     let directives = entry.map(|function| function.directives.clone()).unwrap_or_default();
     let threads = directives.reqntid.or(directives.maxntid);
     let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
-    let constants = image.globals.values().filter(|global| global.constant);
+    let constants = image.globals.values().chain(image.nested.values()).filter(|global| global.constant);
     let count = sites.count;
     let (watched, profiled) = sites.noted();
     Kernel {

@@ -1,7 +1,7 @@
 //! What is wrong with a function and shows without decoding it: mnemonics that PTX does not have, calls of functions
 //! that nobody defines.
 
-use cuda_ptx::{Instruction, Module, Operand, Statement};
+use cuda_ptx::{Instruction, Module, Operand, Space, Statement, Variable};
 
 use super::{failure, refused};
 use crate::engine::code::Extern;
@@ -12,15 +12,30 @@ use crate::engine::valid::Check;
 /// Functions of the device runtime that the engine lacks: a call of one stops the kernel that reaches it.
 const MISSING: &[&str] = &["malloc", "free"];
 
-/// Checks every function that has a body.
-pub(super) fn functions(module: &Module<'_>, image: &Image) -> Result<(), LoadFailure> {
+/// Checks every function that has a body. Answers with the variables in them that lie in device memory.
+pub(super) fn functions<'a>(module: &Module<'a>, image: &Image) -> Result<Vec<Variable<'a>>, LoadFailure> {
+    let mut nested = Vec::new();
     let mut check = Check::new(module)?;
     for function in module.functions.iter().filter(|f| f.body.is_some()) {
         let statements = function.statements().map_err(|error| refused(&error))?;
         block(&statements, image)?;
         check.function(function, &statements)?;
+        collect(statements, &mut nested);
     }
-    Ok(())
+    Ok(nested)
+}
+
+/// The variables in device memory among these statements.
+fn collect<'a>(statements: Vec<Statement<'a>>, found: &mut Vec<Variable<'a>>) {
+    for statement in statements {
+        match statement {
+            Statement::Variable(variable) if matches!(variable.space, Space::Global | Space::Const) => {
+                found.push(variable);
+            }
+            Statement::Block(inner) => collect(inner, found),
+            _ => {}
+        }
+    }
 }
 
 fn block(statements: &[Statement<'_>], image: &Image) -> Result<(), LoadFailure> {

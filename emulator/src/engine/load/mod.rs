@@ -37,8 +37,9 @@ pub(super) fn load(
     collect_functions(&module, &mut image)?;
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
-    check::functions(&module, &image)?;
-    if let Err(failure) = place(&module, memory, &mut image) {
+    let nested = check::functions(&module, &image)?;
+    let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
+    if let Err(failure) = placed {
         release(&image, memory);
         return Err(failure);
     }
@@ -47,7 +48,8 @@ pub(super) fn load(
 
 /// Gives the device memory of the variables back.
 pub(super) fn release(image: &Image, memory: &Memory) {
-    for global in image.globals.values().filter(|global| global.owned) {
+    let all = image.globals.values().chain(image.nested.values());
+    for global in all.filter(|global| global.owned) {
         // Placed by `place` and freed only here; a failure leaves nothing to do.
         let _ = memory.free(global.address);
     }
@@ -181,14 +183,31 @@ fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result
     Ok(())
 }
 
+/// Places the variables that functions declare: there is one of each, whoever calls the function.
+fn place_nested(
+    variables: &[Variable<'_>],
+    memory: &Arc<Memory>,
+    image: &mut Image,
+) -> Result<(), LoadFailure> {
+    for variable in variables {
+        let global = allocated(variable, memory)?;
+        image.nested.insert((variable.line, variable.name.to_owned()), global.clone());
+        initialise(variable, global.address, memory, image)?;
+    }
+    Ok(())
+}
+
 fn place_one(variable: &Variable<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
+    image.globals.insert(variable.name.to_owned(), allocated(variable, memory)?);
+    Ok(())
+}
+
+fn allocated(variable: &Variable<'_>, memory: &Memory) -> Result<Global, LoadFailure> {
     let (bytes, constant) = (variable.size(), variable.space == Space::Const);
     let address = memory
         .allocate(bytes)
         .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
-    let global = Global { address, bytes, constant, ty: variable.ty, owned: true };
-    image.globals.insert(variable.name.to_owned(), global);
-    Ok(())
+    Ok(Global { address, bytes, constant, ty: variable.ty, owned: true })
 }
 
 fn initialise(

@@ -11,7 +11,7 @@ use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{copy, load as loads, store as stores};
 use super::super::watch::{Note, What};
-use super::{Form, Row, build};
+use super::{Form, Row, build, lane};
 
 /// The element types of `ld` and `st`, as they stand in patterns.
 macro_rules! with_types {
@@ -61,6 +61,11 @@ pub(super) const ROWS: &[Row] = &[
     build(with_types!("st.mmio[.relaxed].sys[.global]"), store),
     build("prefetch[.{global|local}].{L1|L2|L2::evict_last|L2::evict_normal}", hint),
     build("prefetchu.L1", hint),
+    build(
+        "createpolicy.{fractional|range}[.global].{L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged}[.{L2::evict_first|L2::evict_unchanged}].b64",
+        policy,
+    ),
+    lane("createpolicy.cvt.L2.b64", lane1(|a: u64| a)),
     build("applypriority[.global].L2::evict_normal", hint),
     build("discard[.global].L2", hint),
     build("cp.async.{ca|cg}.{shared|shared::cta}.global[.{L2::64B|L2::128B|L2::256B}]", copy_async),
@@ -68,6 +73,19 @@ pub(super) const ROWS: &[Row] = &[
     build("cp.async.wait_group", hint),
     build("cp.async.wait_all", hint),
 ];
+
+/// A cache policy, which nothing here asks for: the number that CUDA's headers have for the first priority of all of a range.
+fn policy(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let value = match form.any(&["L2::evict_last", "L2::evict_normal", "L2::evict_first"]) {
+        Some("L2::evict_last") => 0x14f0_0000_0000_0000,
+        Some("L2::evict_first") => 0x12f0_0000_0000_0000,
+        _ => 0x16f0_0000_0000_0000,
+    };
+    let dest = builder.dest(builder.operand(0)?, Class::Wide)?;
+    let value = builder.constant(Class::Wide, value);
+    builder.lane(lane1(|a: u64| a), &[dest], &[value]);
+    Ok(())
+}
 
 /// The state space of a form; `None` is generic.
 fn space(form: &Form<'_>) -> Option<Space> {

@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 
 use cuda_ptx::Type;
 
-use super::decode::builder::Builder;
+use super::decode::builder::{Builder, CACHE_HINT};
 use super::decode::draft::Refusal;
 use super::exec::alu::Lane;
 
@@ -239,6 +239,9 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     let name = builder.name();
     let mut parts = name.split('.');
     let mnemonic = parts.next().unwrap_or_default();
+    // What steers caches changes no result: there are none.
+    let evicts = matches!(mnemonic, "ld" | "st");
+    let parts = parts.filter(|part| *part != CACHE_HINT && !(evicts && part.starts_with("L2::evict_")));
     let rows = table().get(mnemonic).ok_or_else(|| Refusal::new("this engine does not have it yet"))?;
     for (pattern, row) in rows {
         let Some(form) = pattern.matches(parts.clone()) else { continue };

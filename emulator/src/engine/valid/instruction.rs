@@ -34,7 +34,15 @@ impl<'a> Known<'a> {
             return moved(parts);
         }
         let Some(rows) = rows(mnemonic) else { return Known::Other };
-        let matching = rows.iter().filter_map(|row| Some((row, row.pattern.matches(parts.clone())?)));
+        // ptxas takes a modifier that is no type twice.
+        let mut seen = Vec::new();
+        let mut once = |part: &&'a str| {
+            let again = seen.contains(part) && Type::from_name(part).is_none();
+            seen.push(*part);
+            !again
+        };
+        let parts: Vec<&'a str> = parts.filter(|part| once(part)).collect();
+        let matching = rows.iter().filter_map(|row| Some((row, row.pattern.matches(parts.iter().copied())?)));
         let matching: Vec<_> = matching.collect();
         if matching.is_empty() { Known::Wrong } else { Known::Rows(matching) }
     }

@@ -15,8 +15,7 @@ fn memory_that_could_not_be_freed_is_freed_where_there_is_no_more() {
     let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let allocate = || {
-        // After `cuCtxGetCurrent`.
-        spies::fail_nth(&spy, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        spies::fail_nth(&spy, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         let buffer = DeviceBuffer::<u32>::uninit(&stream, 100);
         assert_eq!(spies::failed(&spy), Some("cuMemAllocAsync"));
         let calls = spy.calls().names();

@@ -86,12 +86,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut address = 0;
         let mut allocate = || {
             let asked = || format!("{bytes} bytes for {len} elements");
-            context.call(call, asked, |driver| match pooled {
-                // SAFETY: the context is current, the stream is of it, `address` outlives the call.
-                true => unsafe { driver.cuMemAllocAsync(&mut address, bytes, stream.raw()) },
-                // SAFETY: as above.
-                false => unsafe { driver.cuMemAlloc(&mut address, bytes) },
-            })
+            match pooled {
+                // SAFETY: the stream says of which context, and is kept; `address` outlives the call.
+                true => stream.call(call, asked, |driver| unsafe {
+                    driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
+                }),
+                // SAFETY: the context is current, `address` outlives the call.
+                false => {
+                    context.call(call, asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
+                }
+            }
         };
         match allocate() {
             Err(error) if error.is_out_of_memory() && sweep() => allocate()?,

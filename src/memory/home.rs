@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
+use cuda_driver_sys::Driver;
+
 use crate::driver::{
     ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, try_again,
 };
@@ -115,11 +117,11 @@ impl Home {
             }),
             Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
-                self.free("cuMemFreeAsync", |address, driver| {
-                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
-                    // `last_use` has waited for the context. The stream is kept by `stream`.
-                    unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
-                })
+                let (address, asked) = (self.address, || format!("{:#x}", self.address));
+                // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
+                // `last_use` has waited for the context. The stream is kept by `stream`.
+                let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
+                stream.free("cuMemFreeAsync", asked, free)
             }
             Origin::Variable(module) => {
                 // Unloading the module waits for its work.

@@ -92,7 +92,7 @@ impl CudaContext {
         &self,
         name: &'static str,
         asked: impl FnOnce() -> String,
-        call: impl Fn(&Driver) -> CUresult,
+        mut call: impl FnMut(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.may_call(name)?;
         self.traced(name, asked, |driver| self.twice(name, || call(driver)))
@@ -112,6 +112,24 @@ impl CudaContext {
         self.traced(name, String::new, |driver| match call(driver) {
             CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
             code => code,
+        })
+    }
+
+    /// The same for what captures of other code would mind: `cuMemFreeAsync`.
+    pub(in crate::driver) fn free_by_handle(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        if self.is_special() {
+            self.enter_to_release(name)?;
+        }
+        self.traced(name, asked, |driver| {
+            outside_captures(self, || match call(driver) {
+                CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
+                code => code,
+            })
         })
     }
 
@@ -140,7 +158,7 @@ impl CudaContext {
 
     /// The answer of `call`; where that is about what is current, of a second one with this context.
     #[inline]
-    pub(crate) fn twice(&self, name: &'static str, call: impl Fn() -> CUresult) -> CUresult {
+    pub(crate) fn twice(&self, name: &'static str, mut call: impl FnMut() -> CUresult) -> CUresult {
         match call() {
             CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE
                 if self.becomes_current(name) =>

@@ -336,15 +336,28 @@ impl CudaStream {
 
     /// A call that is told by this handle which context it is about.
     #[inline]
-    pub(in crate::driver) fn call(
+    pub(crate) fn call(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnMut(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        match self.is_explicit() {
+            true => self.context().call_by_handle(name, asked, call),
+            false => self.context().call(name, asked, call),
+        }
+    }
+
+    /// The same for memory that is freed in its order.
+    pub(crate) fn free(
         &self,
         name: &'static str,
         asked: impl FnOnce() -> String,
         call: impl Fn(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         match self.is_explicit() {
-            true => self.context().call_by_handle(name, asked, call),
-            false => self.context().call(name, asked, call),
+            true => self.context().free_by_handle(name, asked, call),
+            false => self.context().give_back(name, asked, call),
         }
     }
 

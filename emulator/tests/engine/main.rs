@@ -9,6 +9,7 @@ mod control;
 mod faults;
 mod kernels;
 mod load;
+mod matrix;
 mod memory;
 mod print;
 mod support;

@@ -415,6 +415,9 @@ fn multiply(builder: &mut Builder<'_, '_>, form: &Form<'_>, types: [(&str, &str)
         return Err(Refusal::new("A and B of `wmma` have the same type"));
     }
     builder.expect_operands(4)?;
+    if shape.k > 16 && builder.name().contains(".col.row.") {
+        return Err(Refusal::new("A is `.row` and B `.col` in this shape"));
+    }
     let sides =
         [fragment("d", shape, d), fragment("a", shape, a), fragment("b", shape, b), fragment("c", shape, c)];
     let class = if a == "f64" { Class::Wide } else { Class::Word };

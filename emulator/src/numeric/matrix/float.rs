@@ -10,6 +10,8 @@
 //! generation no longer has.
 //!
 //! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
+#![allow(unsafe_code)]
+// Relies on: what is said at the one function that is unsafe to call, of the numbers that come to it.
 
 use super::super::exact::{Exact, F16, F32};
 use super::super::fp32;
@@ -30,10 +32,9 @@ const MODERATE: i32 = 100;
 /// The numbers of a matrix beside their exponents.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<V, E> {
-    /// The numbers.
-    pub values: V,
-    /// Their exponents.
-    pub exponents: E,
+    values: V,
+    /// At least the exponent of the number, or [`ZERO`] or [`ABSENT`] where that is zero.
+    exponents: E,
 }
 
 /// Eight rows of A.
@@ -81,12 +82,8 @@ impl<const P: usize> Rights<P> {
     /// Puts the numbers of 32 lanes, first all columns of one `t`, into a plane.
     #[inline(always)]
     pub fn put<F: Factor>(&mut self, plane: usize, words: &[[u32; 8]; 4], bits: impl Fn(u32) -> u32) {
-        for t in 0..4 {
-            for column in 0..8 {
-                let value = F::widen(bits(words[t][column]));
-                self.values[plane][t][column] = value;
-                self.exponents[plane][t][column] = exponent(value, F::LOWEST);
-            }
+        for (t, words) in words.iter().enumerate() {
+            self.put_row::<F>(plane, t, &words.map(&bits));
         }
     }
 }
@@ -122,7 +119,12 @@ impl Factor for Half {
     const LOWEST: i32 = -14;
     #[inline(always)]
     fn widen(bits: u32) -> f32 {
-        f16_to_f32(bits as u16)
+        // The fraction in its place; the exponent lacks the difference of the two formats' biases, which is also right for a
+        // subnormal number.
+        let magnitude = (bits & 0x7fff) << 13;
+        let scaled = (f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23)).to_bits();
+        let special = if magnitude >= 0x0f80_0000 { 0x7f80_0000 } else { 0 };
+        f32::from_bits(scaled | special | (bits & 0x8000) << 16)
     }
 }
 
@@ -176,8 +178,8 @@ pub trait Accumulator {
     const NAN: u32;
     /// The value.
     fn widen(bits: u32) -> f32;
-    /// A sum of moderate exponent.
-    fn round(sum: f64) -> u32;
+    /// A sum of moderate exponent, in units of that power of two.
+    fn round(sum: f64, unit: f32) -> u32;
     /// A sum of any exponent.
     fn round_exact(sum: Exact) -> u32;
     /// `add.rn`
@@ -199,9 +201,9 @@ impl Accumulator for Single {
         f32::from_bits(bits)
     }
     #[inline(always)]
-    fn round(sum: f64) -> u32 {
+    fn round(sum: f64, unit: f32) -> u32 {
         // Cut to the 24 bits of the target: what is left is one of its numbers.
-        (f64::from_bits(sum.to_bits() & !((1 << 29) - 1)) as f32).to_bits()
+        (f64::from_bits(sum.to_bits() & !((1 << 29) - 1)) as f32 * unit).to_bits()
     }
     fn round_exact(sum: Exact) -> u32 {
         let rounded = sum.round::<F32>(Mode::Zero) as u32;
@@ -231,8 +233,8 @@ impl Accumulator for Short {
         f16_to_f32(bits as u16)
     }
     #[inline(always)]
-    fn round(sum: f64) -> u32 {
-        positive_zero(u32::from(f32_to_f16(to_odd_f32(sum))), 0x7fff)
+    fn round(sum: f64, unit: f32) -> u32 {
+        positive_zero(u32::from(f32_to_f16(to_odd_f32(sum) * unit)), 0x7fff)
     }
     fn round_exact(sum: Exact) -> u32 {
         positive_zero(sum.round::<F16>(Mode::Nearest) as u32, 0x7fff)
@@ -276,10 +278,10 @@ pub fn multiply<A: Accumulator, const P: usize>(
     let moderate = left + right <= MODERATE && left < 128 && right < 128;
     let size = P / groups;
     for group in 0..groups {
-        for row in 0..8 {
+        for (row, sums) in c.iter_mut().enumerate() {
             let planes = (group * size, size);
-            if !moderate || !quick_row::<A, P>(a, b, row, planes, &mut c[row]) {
-                exact_row::<A, P>(a, b, row, planes, &mut c[row]);
+            if !moderate || !quick_row::<A, P>(a, b, row, planes, sums) {
+                exact_row::<A, P>(a, b, row, planes, sums);
             }
         }
     }
@@ -294,17 +296,15 @@ fn quick_row<A: Accumulator, const P: usize>(
     (first, count): (usize, usize),
     c: &mut [u32; 8],
 ) -> bool {
+    const { assert!(A::FLOOR <= 0) };
     let addends = c.map(A::widen);
     let own = addends.map(|addend| exponent(addend, A::LOWEST));
     let mut top = own;
-    for plane in first..first + count {
-        for t in 0..4 {
-            let left = a.exponents[plane][row * 4 + t];
-            for column in 0..8 {
-                let sum = left + b.exponents[plane][t][column];
-                top[column] = if sum > top[column] { sum } else { top[column] };
-            }
-        }
+    let planes = first..first + count;
+    for (left, right) in a.exponents[planes.clone()].iter().zip(&b.exponents[planes.clone()]) {
+        let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
+        top = larger(larger(top, left[0], r0), left[1], r1);
+        top = larger(larger(top, left[2], r2), left[3], r3);
     }
     let mut extreme = false;
     for column in 0..8 {
@@ -317,23 +317,18 @@ fn quick_row<A: Accumulator, const P: usize>(
         return false;
     }
     let scale = top.map(|top| f32::from_bits(((PLACES + 127 - top) as u32) << 23));
-    // Of up to 16 products each, which are below 2^27: sums do not reach 2^31.
-    let mut halves = [[0i32; 8]; 2];
-    for plane in first..first + count {
-        let sums = &mut halves[usize::from(plane >= first + count / 2)];
-        for t in 0..4 {
-            let left = a.values[plane][row * 4 + t];
-            for column in 0..8 {
-                let product = left * b.values[plane][t][column] * scale[column];
-                sums[column] = sums[column].wrapping_add(truncated(product));
-            }
-        }
+    // Of up to 16 products in all, which are below 2^27 and so with significands of 11 bits: sums do not reach 2^31.
+    let mut sums = [0i32; 8];
+    for (left, right) in a.values[planes.clone()].iter().zip(&b.values[planes]) {
+        let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
+        sums = added(added(sums, left[0], r0, &scale), left[1], r1, &scale);
+        sums = added(added(sums, left[2], r2, &scale), left[3], r3, &scale);
     }
+    let unit = top.map(|top| f32::from_bits(((top - PLACES + 127) as u32) << 23));
     for column in 0..8 {
         let addend = f64::from(truncated(addends[column] * scale[column]));
-        let sum = f64::from(halves[0][column]) + f64::from(halves[1][column]) + addend;
-        let unit = f64::from_bits(((top[column] - PLACES + 1023) as u64) << 52);
-        c[column] = A::round(sum * unit);
+        let sum = f64::from(sums[column]) + addend;
+        c[column] = A::round(sum, unit[column]);
     }
     true
 }
@@ -372,10 +367,48 @@ fn positive_zero(bits: u32, magnitude: u32) -> u32 {
     if bits & magnitude == 0 { 0 } else { bits }
 }
 
-/// The integer part of a number below 2^31.
+/// The larger of `top` and the exponents of products, column by column.
+#[inline(always)]
+fn larger(top: [i32; 8], left: i32, right: &[i32; 8]) -> [i32; 8] {
+    let mut next = top;
+    for column in 0..8 {
+        let sum = left + right[column];
+        next[column] = if sum > next[column] { sum } else { next[column] };
+    }
+    next
+}
+
+/// `sums` and the products in units of `1 / scale`, cut off, column by column.
+#[inline(always)]
+fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -> [i32; 8] {
+    let mut next = sums;
+    for column in 0..8 {
+        next[column] = next[column].wrapping_add(truncated(left * right[column] * scale[column]));
+    }
+    next
+}
+
+/// The same reference, of which the compiler knows nothing: it would else add up several planes side by side, in half as wide vectors,
+/// which takes twice the time.
+#[inline(always)]
+fn one_at_a_time<T>(plane: &T) -> &T {
+    std::hint::black_box(plane)
+}
+
+/// The four numbers of a row in a plane of A.
+#[inline(always)]
+fn four<T: Copy>(plane: &[T; 32], row: usize) -> [T; 4] {
+    let start = row % 8 * 4;
+    [plane[start], plane[start + 1], plane[start + 2], plane[start + 3]]
+}
+
+/// The integer part of a product or addend in the units of its sum.
 #[inline(always)]
 fn truncated(value: f32) -> i32 {
-    value as i32
+    // SAFETY: 1, 2: it is finite and below 2^31, so that its integer part is an `i32`: `quick_row` has only finite numbers, as those beyond
+    // have exponents that it does not take, and scales them by `top`, which is at least their exponent: a factor is below 2^(exponent + 1), a
+    // product below 2^(exponent + 2), and so is all below 2^(PLACES + 2).
+    unsafe { value.to_int_unchecked() }
 }
 
 /// A row of the result, in integers.

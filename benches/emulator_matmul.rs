@@ -1,7 +1,8 @@
-//! How fast the emulator is: a naive f32 matrix product, in nanoseconds per PTX instruction and thread.
+//! How fast the emulator is: a naive f32 matrix product, in nanoseconds per PTX instruction and thread, and one of halves by `mma`, in
+//! nanoseconds per multiplication and addition.
 //!
-//! `cargo bench --bench emulator_matmul [SIZE]`. The floor beside it is the same loop in Rust on one core, per multiplication and
-//! addition. Prints the result on one core and on all, and fails if it is wrong.
+//! `cargo bench --bench emulator_matmul [SIZE]`, a multiple of 64. The floor beside it is the first one's loop in Rust on one core, per
+//! multiplication and addition. Prints the results on one core and on all, and fails if one is wrong.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -20,24 +21,45 @@ struct Product {
 }
 
 impl Product {
-    fn new(n: usize) -> Self {
+    /// By `fma`.
+    fn naive(n: usize) -> Self {
+        let text = include_str!("../examples/kernels/matmul.ptx");
+        Product::new(n, (text, "matmul_naive"), bytes, &[n as u32; 3], (16, [16, 16, 1]))
+    }
+
+    /// By `mma`.
+    fn of_halves(n: usize) -> Self {
+        let text = include_str!("../tests/kernels/handwritten/gemm.ptx");
+        let halves = |matrix: &[f32]| {
+            matrix.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect::<Vec<u8>>()
+        };
+        Product::new(n, (text, "gemm_f16"), halves, &[n as u32], (64, [128, 1, 1]))
+    }
+
+    fn new(
+        n: usize,
+        (text, name): (&str, &str),
+        stored: impl Fn(&[f32]) -> Vec<u8>,
+        sizes: &[u32],
+        (tile, block): (usize, [u32; 3]),
+    ) -> Self {
         let memory = Arc::new(Memory::new(1 << 30));
-        let program = Program::load(include_str!("../examples/kernels/matmul.ptx"), &memory).unwrap();
-        let kernel = program.kernel("matmul_naive").unwrap();
+        let kernel = Program::load(text, &memory).unwrap().kernel(name).unwrap();
         let a: Vec<f32> = (0..n * n).map(|i| (i % 13) as f32 - 6.0).collect();
         let b: Vec<f32> = (0..n * n).map(|i| (i % 7) as f32 * 0.5).collect();
         let addresses = [&a, &b].map(|matrix| {
-            let address = memory.allocate(4 * (n * n) as u64).unwrap();
-            memory.write(address, &bytes(matrix)).unwrap();
+            let stored = stored(matrix);
+            let address = memory.allocate(stored.len() as u64).unwrap();
+            memory.write(address, &stored).unwrap();
             address
         });
         let c = memory.allocate(4 * (n * n) as u64).unwrap();
         let mut parameters: Vec<u8> =
             [addresses[0], addresses[1], c].iter().flat_map(|a| a.to_le_bytes()).collect();
-        parameters.extend([n as u32; 3].iter().flat_map(|n| n.to_le_bytes()));
-        let blocks = n.div_ceil(16) as u32;
+        parameters.extend(sizes.iter().flat_map(|n| n.to_le_bytes()));
+        let blocks = n.div_ceil(tile) as u32;
         let grid = [blocks, blocks, 1];
-        let launch = Launch { grid, block: [16, 16, 1], parameters: parameters.into(), ..Launch::default() };
+        let launch = Launch { grid, block, parameters: parameters.into(), ..Launch::default() };
         Self { memory, kernel, launch, c, wanted: host_product(&a, &b, n) }
     }
 
@@ -82,7 +104,7 @@ fn floor(n: usize) -> Duration {
 
 fn main() {
     let n = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(512);
-    let product = Product::new(n);
+    let product = Product::naive(n);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for workers in [1, cores] {
         let (stats, time) = product.run(workers);
@@ -90,6 +112,14 @@ fn main() {
         println!(
             "{n} x {n} x {n} on {workers} cores: {:.0} million instructions of threads in {time:.0?}, {each:.3} ns each and core",
             stats.instructions as f64 / 1e6
+        );
+    }
+    let product = Product::of_halves(n);
+    for workers in [1, cores] {
+        let (_, time) = product.run(workers);
+        let each = time.as_nanos() as f64 * workers as f64 / (n as f64).powi(3);
+        println!(
+            "{n} x {n} x {n} of halves by `mma` on {workers} cores: {time:.0?}, {each:.3} ns for a multiplication and addition and core"
         );
     }
     let floor = floor(n);

@@ -1819,6 +1819,17 @@ pub mod tests_kernels_handwritten_branches_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("tests/kernels/handwritten/gemm.ptx")]
+pub mod tests_kernels_handwritten_gemm_ptx {
+    unsafe extern "C" {
+        /// `gemm_f16`
+        pub fn gemm_f16(a: u64, b: u64, c: *mut f32, n: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("tests/kernels/handwritten/syntax.ptx")]
 pub mod tests_kernels_handwritten_syntax_ptx {
     unsafe extern "C" {
@@ -2897,6 +2908,7 @@ pub const MODULES: &[(&str, Load)] = &[
     ("tests/kernels/handwritten/addresses.ptx", |context| tests_kernels_handwritten_addresses_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/bounds.ptx", |context| tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/branches.ptx", |context| tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/gemm.ptx", |context| tests_kernels_handwritten_gemm_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/syntax.ptx", |context| tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/words.ptx", |context| tests_kernels_handwritten_words_ptx::load(context).map(drop)),
     ("tests/kernels/indices.ptx", |context| tests_kernels_indices_ptx::load(context).map(drop)),

@@ -10,6 +10,7 @@ mod faults;
 mod invalid;
 mod kernels;
 mod load;
+mod matrix;
 mod memory;
 mod payloads;
 mod print;

@@ -179,7 +179,7 @@ pub fn products() -> Vec<Product> {
         for number in 0..16usize {
             let bit = |index: usize| number >> index & 1 == 0;
             let rows = [bit(0), !bit(1), bit(2), bit(3)];
-            if fixed && !(rows[0] && !rows[1]) {
+            if fixed && rows[..2] != [true, false] {
                 continue;
             }
             let at = products.len();

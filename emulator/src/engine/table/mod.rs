@@ -14,6 +14,7 @@ mod half;
 mod integer;
 mod logic;
 mod matrix;
+mod matrix_fragment;
 mod matrix_rows;
 mod matrix_sparse;
 mod matrix_wmma;

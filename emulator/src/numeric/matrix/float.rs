@@ -10,11 +10,14 @@
 //! generation no longer has.
 //!
 //! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
+#![allow(unsafe_code)]
+// Relies on: what is said at the one function that is unsafe to call, of the numbers that come to it.
 
-use super::super::exact::{Exact, F16, F32};
+use super::super::exact::Exact;
 use super::super::fp32;
-use super::super::half::{self, f16_to_f32, f32_to_f16, to_odd_f32};
-use super::super::rounding::{Mode, Nearest};
+use super::super::half::{f16_to_f32, f32_to_f16};
+use super::super::rounding::Nearest;
+pub use super::format::{Accumulator, Brain, E4m3, E5m2, Factor, Half, Short, Single, Tensor};
 use super::{Left, Right, Tile};
 
 /// Binary places that are kept below the largest exponent.
@@ -30,10 +33,9 @@ const MODERATE: i32 = 100;
 /// The numbers of a matrix beside their exponents.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<V, E> {
-    /// The numbers.
-    pub values: V,
-    /// Their exponents.
-    pub exponents: E,
+    values: V,
+    /// At least the exponent of the number, or [`ZERO`] or [`ABSENT`] where that is zero.
+    exponents: E,
 }
 
 /// Eight rows of A.
@@ -81,168 +83,9 @@ impl<const P: usize> Rights<P> {
     /// Puts the numbers of 32 lanes, first all columns of one `t`, into a plane.
     #[inline(always)]
     pub fn put<F: Factor>(&mut self, plane: usize, words: &[[u32; 8]; 4], bits: impl Fn(u32) -> u32) {
-        for t in 0..4 {
-            for column in 0..8 {
-                let value = F::widen(bits(words[t][column]));
-                self.values[plane][t][column] = value;
-                self.exponents[plane][t][column] = exponent(value, F::LOWEST);
-            }
+        for (t, words) in words.iter().enumerate() {
+            self.put_row::<F>(plane, t, &words.map(&bits));
         }
-    }
-}
-
-/// A format of A and B.
-pub trait Factor {
-    /// Its bits.
-    const BITS: usize;
-    /// The exponent of its subnormal numbers, as the unit has them.
-    const LOWEST: i32;
-    /// The value.
-    fn widen(bits: u32) -> f32;
-}
-
-/// `.f16`
-#[derive(Clone, Copy, Debug)]
-pub struct Half;
-/// `.bf16`
-#[derive(Clone, Copy, Debug)]
-pub struct Brain;
-/// `.tf32`
-#[derive(Clone, Copy, Debug)]
-pub struct Tensor;
-/// `.e4m3`
-#[derive(Clone, Copy, Debug)]
-pub struct E4m3;
-/// `.e5m2`
-#[derive(Clone, Copy, Debug)]
-pub struct E5m2;
-
-impl Factor for Half {
-    const BITS: usize = 16;
-    const LOWEST: i32 = -14;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f16_to_f32(bits as u16)
-    }
-}
-
-impl Factor for Brain {
-    const BITS: usize = 16;
-    const LOWEST: i32 = -126;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f32::from_bits(bits << 16)
-    }
-}
-
-impl Factor for Tensor {
-    const BITS: usize = 32;
-    const LOWEST: i32 = -126;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f32::from_bits(bits & !0x1fff)
-    }
-}
-
-// The units of an H200 have no numbers of 8 bits here: they are converted to `.f16` first.
-impl Factor for E4m3 {
-    const BITS: usize = 8;
-    const LOWEST: i32 = -14;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        // As a number of `.f16`, it lacks a factor of 2^8.
-        let (sign, magnitude) = ((bits & 0x80) << 8, bits & 0x7f);
-        let value = f16_to_f32((sign | magnitude << 7) as u16) * 256.0;
-        if magnitude == 0x7f { f32::NAN } else { value }
-    }
-}
-
-impl Factor for E5m2 {
-    const BITS: usize = 8;
-    const LOWEST: i32 = -14;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f16_to_f32((bits << 8) as u16)
-    }
-}
-
-/// A format of C and D.
-pub trait Accumulator {
-    /// The exponent of its subnormal numbers.
-    const LOWEST: i32;
-    /// The exponent below which the largest one does not go.
-    const FLOOR: i32;
-    /// The canonical NaN.
-    const NAN: u32;
-    /// The value.
-    fn widen(bits: u32) -> f32;
-    /// A sum of moderate exponent.
-    fn round(sum: f64) -> u32;
-    /// A sum of any exponent.
-    fn round_exact(sum: Exact) -> u32;
-    /// `add.rn`
-    fn add(a: u32, b: u32) -> u32;
-    /// An infinity.
-    fn infinity(negative: bool) -> u32;
-}
-
-/// `.f32`
-#[derive(Clone, Copy, Debug)]
-pub struct Single;
-
-impl Accumulator for Single {
-    const LOWEST: i32 = -126;
-    const FLOOR: i32 = -133;
-    const NAN: u32 = 0x7fff_ffff;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f32::from_bits(bits)
-    }
-    #[inline(always)]
-    fn round(sum: f64) -> u32 {
-        // Cut to the 24 bits of the target: what is left is one of its numbers.
-        (f64::from_bits(sum.to_bits() & !((1 << 29) - 1)) as f32).to_bits()
-    }
-    fn round_exact(sum: Exact) -> u32 {
-        let rounded = sum.round::<F32>(Mode::Zero) as u32;
-        // Rounding towards zero would stop at the largest number; the unit does not.
-        let overflows = sum.significand != 0 && sum.significand.ilog2() as i32 + sum.exponent > 127;
-        if overflows { Self::infinity(sum.negative) } else { positive_zero(rounded, 0x7fff_ffff) }
-    }
-    #[inline(always)]
-    fn add(a: u32, b: u32) -> u32 {
-        fp32::add::<Nearest, false, false>(a, b)
-    }
-    fn infinity(negative: bool) -> u32 {
-        0x7f80_0000 | u32::from(negative) << 31
-    }
-}
-
-/// `.f16`
-#[derive(Clone, Copy, Debug)]
-pub struct Short;
-
-impl Accumulator for Short {
-    const LOWEST: i32 = -14;
-    const FLOOR: i32 = -21;
-    const NAN: u32 = 0x7fff;
-    #[inline(always)]
-    fn widen(bits: u32) -> f32 {
-        f16_to_f32(bits as u16)
-    }
-    #[inline(always)]
-    fn round(sum: f64) -> u32 {
-        positive_zero(u32::from(f32_to_f16(to_odd_f32(sum))), 0x7fff)
-    }
-    fn round_exact(sum: Exact) -> u32 {
-        positive_zero(sum.round::<F16>(Mode::Nearest) as u32, 0x7fff)
-    }
-    #[inline(always)]
-    fn add(a: u32, b: u32) -> u32 {
-        u32::from(half::add::<half::F16, false, false>(a as u16, b as u16))
-    }
-    fn infinity(negative: bool) -> u32 {
-        0x7c00 | u32::from(negative) << 15
     }
 }
 
@@ -276,10 +119,10 @@ pub fn multiply<A: Accumulator, const P: usize>(
     let moderate = left + right <= MODERATE && left < 128 && right < 128;
     let size = P / groups;
     for group in 0..groups {
-        for row in 0..8 {
+        for (row, sums) in c.iter_mut().enumerate() {
             let planes = (group * size, size);
-            if !moderate || !quick_row::<A, P>(a, b, row, planes, &mut c[row]) {
-                exact_row::<A, P>(a, b, row, planes, &mut c[row]);
+            if !moderate || !quick_row::<A, P>(a, b, row, planes, sums) {
+                exact_row::<A, P>(a, b, row, planes, sums);
             }
         }
     }
@@ -294,17 +137,15 @@ fn quick_row<A: Accumulator, const P: usize>(
     (first, count): (usize, usize),
     c: &mut [u32; 8],
 ) -> bool {
+    const { assert!(A::FLOOR <= 0) };
     let addends = c.map(A::widen);
     let own = addends.map(|addend| exponent(addend, A::LOWEST));
     let mut top = own;
-    for plane in first..first + count {
-        for t in 0..4 {
-            let left = a.exponents[plane][row * 4 + t];
-            for column in 0..8 {
-                let sum = left + b.exponents[plane][t][column];
-                top[column] = if sum > top[column] { sum } else { top[column] };
-            }
-        }
+    let planes = first..first + count;
+    for (left, right) in a.exponents[planes.clone()].iter().zip(&b.exponents[planes.clone()]) {
+        let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
+        top = larger(larger(top, left[0], r0), left[1], r1);
+        top = larger(larger(top, left[2], r2), left[3], r3);
     }
     let mut extreme = false;
     for column in 0..8 {
@@ -317,23 +158,18 @@ fn quick_row<A: Accumulator, const P: usize>(
         return false;
     }
     let scale = top.map(|top| f32::from_bits(((PLACES + 127 - top) as u32) << 23));
-    // Of up to 16 products each, which are below 2^27: sums do not reach 2^31.
-    let mut halves = [[0i32; 8]; 2];
-    for plane in first..first + count {
-        let sums = &mut halves[usize::from(plane >= first + count / 2)];
-        for t in 0..4 {
-            let left = a.values[plane][row * 4 + t];
-            for column in 0..8 {
-                let product = left * b.values[plane][t][column] * scale[column];
-                sums[column] = sums[column].wrapping_add(truncated(product));
-            }
-        }
+    // Of up to 16 products in all, which are below 2^27 and so with significands of 11 bits: sums do not reach 2^31.
+    let mut sums = [0i32; 8];
+    for (left, right) in a.values[planes.clone()].iter().zip(&b.values[planes]) {
+        let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
+        sums = added(added(sums, left[0], r0, &scale), left[1], r1, &scale);
+        sums = added(added(sums, left[2], r2, &scale), left[3], r3, &scale);
     }
+    let unit = top.map(|top| f32::from_bits(((top - PLACES + 127) as u32) << 23));
     for column in 0..8 {
         let addend = f64::from(truncated(addends[column] * scale[column]));
-        let sum = f64::from(halves[0][column]) + f64::from(halves[1][column]) + addend;
-        let unit = f64::from_bits(((top[column] - PLACES + 1023) as u64) << 52);
-        c[column] = A::round(sum * unit);
+        let sum = f64::from(sums[column]) + addend;
+        c[column] = A::round(sum, unit[column]);
     }
     true
 }
@@ -366,16 +202,48 @@ pub fn quad_to_short(pairs: [(u16, u16); 4], c: u32) -> u32 {
     if sum.is_nan() { Short::NAN } else { u32::from(f32_to_f16(sum)) }
 }
 
-/// `bits`, but of the two zeros the positive one.
+/// The larger of `top` and the exponents of products, column by column.
 #[inline(always)]
-fn positive_zero(bits: u32, magnitude: u32) -> u32 {
-    if bits & magnitude == 0 { 0 } else { bits }
+fn larger(top: [i32; 8], left: i32, right: &[i32; 8]) -> [i32; 8] {
+    let mut next = top;
+    for column in 0..8 {
+        let sum = left + right[column];
+        next[column] = if sum > next[column] { sum } else { next[column] };
+    }
+    next
 }
 
-/// The integer part of a number below 2^31.
+/// `sums` and the products in units of `1 / scale`, cut off, column by column.
+#[inline(always)]
+fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -> [i32; 8] {
+    let mut next = sums;
+    for column in 0..8 {
+        next[column] = next[column].wrapping_add(truncated(left * right[column] * scale[column]));
+    }
+    next
+}
+
+/// The same reference, of which the compiler knows nothing: it would else add up several planes side by side, in half as wide vectors,
+/// which takes twice the time.
+#[inline(always)]
+fn one_at_a_time<T>(plane: &T) -> &T {
+    std::hint::black_box(plane)
+}
+
+/// The four numbers of a row in a plane of A.
+#[inline(always)]
+fn four<T: Copy>(plane: &[T; 32], row: usize) -> [T; 4] {
+    let start = row % 8 * 4;
+    [plane[start], plane[start + 1], plane[start + 2], plane[start + 3]]
+}
+
+/// The integer part of a product or addend in the units of its sum.
 #[inline(always)]
 fn truncated(value: f32) -> i32 {
-    value as i32
+    // SAFETY: 1, 2: it is finite and below 2^31, so that its integer part is an `i32`: `quick_row` has only finite numbers, as those beyond
+    // have exponents that it does not take, and scales them by `top`, which is at least their exponent: a factor is below 2^(exponent + 1), a
+    // product below 2^(exponent + 2), and so is all below 2^(PLACES + 2).
+    unsafe { value.to_int_unchecked() }
 }
 
 /// A row of the result, in integers.

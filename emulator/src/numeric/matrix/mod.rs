@@ -9,6 +9,7 @@
 
 pub mod double;
 pub mod float;
+mod format;
 pub mod integer;
 
 /// Eight rows of A: element `plane`, lane `row * 4 + t` is multiplied with element `plane`, `t` of [`Right`].

@@ -75,7 +75,8 @@ pub(super) fn element<F: Factor>(word: u32, within: usize) -> u32 {
 #[inline(always)]
 unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot]) -> Rights<P> {
     let mut right = Rights::<P>::ZERO;
-    for (block, slot) in slots.iter().enumerate().take(P * F::BITS / 32) {
+    for block in 0..P * F::BITS / 32 {
+        let Some(slot) = slots.get(block) else { break };
         // SAFETY: 1: B's registers are words; 2: what is made of them is a copy.
         let columns = transposed(unsafe { words(lanes, *slot) });
         for within in 0..32 / F::BITS {
@@ -88,9 +89,10 @@ unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot]) ->
 #[inline(always)]
 unsafe fn left<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], half: usize) -> Lefts<P> {
     let mut left = Lefts::<P>::ZERO;
-    for (block, slots) in slots.chunks_exact(2).enumerate().take(P * F::BITS / 32) {
+    for block in 0..P * F::BITS / 32 {
+        let Some(slot) = slots.get(2 * block + (half & 1)) else { break };
         // SAFETY: 1: A's registers are words; 2: what is made of them is a copy.
-        let rows = unsafe { words(lanes, slots[half & 1]) };
+        let rows = unsafe { words(lanes, *slot) };
         for within in 0..32 / F::BITS {
             left.put::<F>(plane::<F, P>(block, within), |lane| element::<F>(rows[lane], within));
         }

@@ -35,6 +35,13 @@ fn handles_may_be_shared_and_sent() {
     both::<cuda_launch::CudaModule>();
     both::<cuda_launch::CudaFunction>();
     both::<cuda_launch::DeviceBuffer<f32>>();
+    both::<cuda_launch::interop::ExternalMemoryHandle>();
+    both::<cuda_launch::interop::ExternalSemaphoreHandle>();
+    both::<cuda_launch::interop::OsHandle>();
+    both::<cuda_launch::memory::PointerAttributes>();
+    both::<cuda_launch::memory::CopySource<'_, f32>>();
+    both::<cuda_launch::memory::CopyTarget<'_, f32>>();
+    both::<cuda_launch::memory::RegionBatch<'_>>();
     both::<Error>();
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>(), "a launch returns one register");
 }

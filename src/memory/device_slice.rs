@@ -109,7 +109,7 @@ pub unsafe trait DeviceSlice {
     /// ```
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
-    /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].
+    /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`](crate::DeviceBuffer::cu_deviceptr).
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice};

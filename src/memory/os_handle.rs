@@ -1,5 +1,7 @@
 //! Operating system handles with which processes share memory.
 
+#![allow(unsafe_code)] // Says that handles may go to other threads.
+
 use bitflags::bitflags;
 use std::ffi::c_void;
 
@@ -48,6 +50,11 @@ pub enum OsHandle {
     /// The 64 bytes of a handle that other machines can use.
     Fabric([u8; 64]),
 }
+
+// SAFETY: a handle of Windows belongs to the process, not to a thread, and nothing here follows it; the rest is Send and Sync.
+unsafe impl Send for OsHandle {}
+// SAFETY: as above; a shared handle is only read.
+unsafe impl Sync for OsHandle {}
 
 impl OsHandle {
     /// Its kind.

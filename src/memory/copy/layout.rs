@@ -1,5 +1,7 @@
 //! Rows and planes of elements: their layout in memory, and which of them a copy transfers.
 
+#![allow(unsafe_code)] // Says that places may go to other threads.
+
 use cuda_driver_sys::CUarray;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -110,6 +112,12 @@ pub(in crate::memory) enum Place {
     /// An array, whose layout is the driver's.
     Array(CUarray),
 }
+
+// SAFETY: an address or a handle. What is at it is borrowed by the type that has the place, which says by the borrow whether it may go to
+// another thread; a CUarray may be used from every one.
+unsafe impl Send for Place {}
+// SAFETY: as above; nothing is written through a shared place.
+unsafe impl Sync for Place {}
 
 /// Whose memory one side is, and who notes its uses.
 #[derive(Clone, Copy, Debug)]

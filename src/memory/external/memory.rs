@@ -28,6 +28,11 @@ pub enum ExternalMemoryHandle {
     Windows(u32, *mut c_void),
 }
 
+// SAFETY: a handle of Windows belongs to the process, not to a thread, and nothing here follows it; the rest is Send and Sync.
+unsafe impl Send for ExternalMemoryHandle {}
+// SAFETY: as above; a shared handle is only read.
+unsafe impl Sync for ExternalMemoryHandle {}
+
 /// Memory of a graphics API, opened for CUDA.
 ///
 /// Handles are cheap to clone; the memory is released with the last handle and the last buffer.

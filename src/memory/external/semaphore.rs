@@ -28,6 +28,11 @@ pub enum ExternalSemaphoreHandle {
     Windows(u32, *mut c_void),
 }
 
+// SAFETY: a handle of Windows belongs to the process, not to a thread, and nothing here follows it; the rest is Send and Sync.
+unsafe impl Send for ExternalSemaphoreHandle {}
+// SAFETY: as above; a shared handle is only read.
+unsafe impl Sync for ExternalSemaphoreHandle {}
+
 /// A semaphore of a graphics API: streams wait for it and signal it.
 ///
 /// Handles are cheap to clone; the semaphore is released with the last one, which waits for the streams that wait for

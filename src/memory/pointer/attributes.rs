@@ -67,6 +67,11 @@ pub struct PointerAttributes {
     pub pool: CUmemoryPool,
 }
 
+// SAFETY: numbers and two handles, which may be used from every thread (driver API, "Context Management", "Stream Ordered Memory Allocator").
+unsafe impl Send for PointerAttributes {}
+// SAFETY: as above; they are only read.
+unsafe impl Sync for PointerAttributes {}
+
 impl PointerAttributes {
     /// Queries an address. `None` if it is unknown: never allocated, freed, or ordinary host memory.
     ///

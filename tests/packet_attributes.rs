@@ -182,12 +182,18 @@ fn a_refused_launch_is_told_with_its_attributes_and_the_next_one_is_checked() {
         "{text}"
     );
     assert!(launch(&f, &rig.stream, EIGHT, &[Attribute::cluster_dimension((3, 1, 1))]).is_err());
-    // Nothing is current on this thread, which the driver minds once.
+    // Nothing is current on this thread, or what is gone, which the driver minds once.
     let context = rig.stream.context();
-    context.bind().unwrap();
-    let _ = unsafe { context.driver().cuCtxSetCurrent(std::ptr::null_mut()) };
-    support::answer_unless_current(CUresult::CUDA_ERROR_INVALID_CONTEXT, context.raw().addr());
-    launch(&f, &rig.stream, EIGHT, &attributes).unwrap();
-    assert_eq!((counted().1, ids()), (2, vec![8, 4]));
-    support::answer(CUresult::SUCCESS);
+    use CUresult as R;
+    for code in
+        [R::CUDA_ERROR_INVALID_CONTEXT, R::CUDA_ERROR_INVALID_HANDLE, R::CUDA_ERROR_CONTEXT_IS_DESTROYED]
+    {
+        launch(&f, &rig.stream, EIGHT, &attributes).unwrap();
+        support::reset();
+        let _ = unsafe { context.driver().cuCtxSetCurrent(std::ptr::null_mut()) };
+        support::answer_unless_current(code, context.raw().addr());
+        launch(&f, &rig.stream, EIGHT, &attributes).unwrap();
+        assert_eq!((counted().1, ids()), (2, vec![8, 4]), "{code:?}");
+        support::answer(CUresult::SUCCESS);
+    }
 }

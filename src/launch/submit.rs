@@ -191,8 +191,13 @@ unsafe fn once_more(
     // than a list of suspects is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
     let launch = Submission::announced(request.stream, number);
-    // No context is current, or one of another driver or device. The memory is ready, so it is not needed again.
-    if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
+    // No context is current, or one of another driver or device, or one that is gone. The memory is ready, so it is not needed again.
+    if matches!(
+        code,
+        CUresult::CUDA_ERROR_INVALID_CONTEXT
+            | CUresult::CUDA_ERROR_INVALID_HANDLE
+            | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+    ) {
         launch.refused();
         host_call::refuse("cuLaunchKernelEx")?;
         request.kernel.context.bind()?;

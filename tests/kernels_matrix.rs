@@ -32,6 +32,6 @@ fn a_pipelined_product_of_halves() {
         .unwrap();
         let element = |at: usize| (0..n).map(|k| a[at / n * n + k] * b[k * n + at % n]).sum::<f32>();
         let wanted: Vec<f32> = (0..n * n).map(element).collect();
-        same(&gpu.get(&out), &wanted, &format!("a product of {n} by {n}"));
+        same(&gpu.get(&out), &wanted, format!("a product of {n} by {n}"));
     }
 }

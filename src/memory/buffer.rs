@@ -86,15 +86,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut address = 0;
         let mut allocate = || {
             let asked = || format!("{bytes} bytes for {len} elements");
-            match pooled {
+            if pooled {
                 // SAFETY: the stream says of which context, and is kept; `address` outlives the call.
-                true => stream.call(call, asked, |driver| unsafe {
+                stream.call(call, asked, |driver| unsafe {
                     driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
-                }),
+                })
+            } else {
                 // SAFETY: the context is current, `address` outlives the call.
-                false => {
-                    context.call(call, asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
-                }
+                context.call(call, asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
             }
         };
         match allocate() {

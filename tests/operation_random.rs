@@ -24,7 +24,7 @@ use cuda_launch::operation::{DeviceOperation, block_on, in_flight};
 use program::{Bad, End, Form, Item, Op, Place, programs, reference};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use rig::{Maker, Out, Rig};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -101,14 +101,14 @@ struct Lab {
     rig: Arc<Rig>,
     /// What there was before the first program.
     before: Cell<LiveHandles>,
-    /// Outputs of futures that were forgotten.
-    forgotten: Cell<usize>,
+    /// Outputs of earlier programs' futures that were forgotten. Some end late: they are counted each time.
+    forgotten: RefCell<Vec<Arc<rig::Alive>>>,
 }
 
 impl Lab {
     fn new() -> Self {
         let rig = Arc::new(Rig::new().unwrap());
-        let lab = Self { rig, before: Cell::default(), forgotten: Cell::new(0) };
+        let lab = Self { rig, before: Cell::default(), forgotten: RefCell::default() };
         // What driver and crate keep for themselves they have after this.
         for form in [Form::Macro, Form::Builder, Form::Address, Form::Owned] {
             let op = Op::Shared(Box::new(Op::Step(Box::new(Op::Filled(7)), form, 3, 5)));
@@ -158,8 +158,8 @@ impl Lab {
         loop {
             self.rig.ctx.synchronize().unwrap();
             // Of a future that was forgotten some may still end: what was in it and failed.
-            let new: usize = alive.iter().map(|(_, maker)| maker.outs.count()).sum();
-            let forgotten = self.forgotten.get() + new;
+            let new = alive.iter().map(|(_, maker)| &maker.outs);
+            let forgotten: usize = self.forgotten.borrow().iter().chain(new).map(|outs| outs.count()).sum();
             let (mut now, mut before) = (live_handles(), self.before.get());
             // Events wait for their next use; a forgotten buffer keeps its stream.
             (now.events, before.events) = (now.events.saturating_sub(2048), 0);
@@ -169,14 +169,15 @@ impl Lab {
                 streams.contains(&now.streams) && allocations == forgotten * usize::from(on_emulator());
             (now.streams, now.allocations) = (before.streams, before.allocations);
             if is_empty && now == before {
-                self.forgotten.set(forgotten);
+                let mut all = self.forgotten.borrow_mut();
+                all.extend(alive.iter().map(|(_, maker)| maker.outs.clone()).filter(|outs| outs.count() > 0));
                 return Ok(());
             }
             if start.elapsed() > Duration::from_secs(120) {
                 let why =
                     format!("{forgotten} forgotten, but {:?}\nwere {:?}", live_handles(), self.before.get());
                 // A smaller program that does the same is looked for from here.
-                self.forgotten.set(0);
+                self.forgotten.borrow_mut().clear();
                 self.before.set(live_handles());
                 return Err(TestCaseError::fail(why));
             }
@@ -215,7 +216,7 @@ fn random(cases: u32) {
     println!(
         "{cases} programs in {:.1} s, {} outputs forgotten",
         start.elapsed().as_secs_f64(),
-        lab.forgotten.get()
+        lab.forgotten.borrow().iter().map(|outs| outs.count()).sum::<usize>()
     );
     println!("left: {:?}", live_handles());
     if let Err(TestError::Fail(why, program)) = &result {

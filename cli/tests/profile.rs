@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
-use support::{json, run, run_in, scratch};
+use support::{finished, json, root, run, run_in, scratch, tool};
 
 const TRANSPOSE: &[&str] = &[
     "--arg",
@@ -94,4 +94,25 @@ fn what_cannot_be_is_refused_and_a_fault_is_told() {
     assert_eq!(code, 1);
     assert!(answer["fault"].as_str().unwrap().contains("illegal write"), "{answer:#}");
     assert!(answer["total"]["warps"].as_u64().unwrap() > 0);
+}
+
+/// A process without `profile`, as a test run is.
+#[test]
+fn the_coverage_of_a_program_is_written_when_it_ends() {
+    let folder = scratch("coverage");
+    let mut program = tool();
+    program.args(["run", "examples/kernels/transpose.ptx", "transpose"]).args(TRANSPOSE).current_dir(root());
+    program.env("CUDA_LAUNCH_EMULATOR_COVERAGE", &folder);
+    let done = finished(&program.output().unwrap());
+    assert_eq!(done.code, 0, "{}", done.err);
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let of =
+        |extension: &str| files.iter().find(|file| file.extension().is_some_and(|e| e == extension)).unwrap();
+    assert_eq!(files.len(), 2, "{files:?}");
+    let (report, ptx) = (fs::read_to_string(of("info")).unwrap(), of("ptx"));
+    // The text that was loaded lies beside the report, which names it.
+    assert_eq!(fs::read(ptx).unwrap(), fs::read(root().join("examples/kernels/transpose.ptx")).unwrap());
+    let named = fs::canonicalize(ptx).unwrap();
+    assert!(report.contains(&format!("SF:{}\n", named.display())), "{report}");
+    assert!(report.contains("FNDA:8,transpose\n") && report.contains("end_of_record\n"), "{report}");
 }

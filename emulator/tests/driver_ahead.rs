@@ -233,7 +233,7 @@ fn who_launches_more_than_a_stream_takes_waits() {
     let (given, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (seen, found) = (Arc::clone(&given), Arc::clone(&most));
     let look = move || {
-        while seen.load(Ordering::Relaxed) < 1024 {
+        while seen.load(Ordering::Relaxed) < 4096 {
             std::thread::yield_now();
         }
         // Who would not wait has given all by then.
@@ -249,7 +249,7 @@ fn who_launches_more_than_a_stream_takes_waits() {
         given.fetch_add(1, Ordering::Relaxed);
     }
     ok(unsafe { cuda.cuStreamSynchronize(own) });
-    assert_eq!(most.load(Ordering::Relaxed), 1024);
+    assert_eq!(most.load(Ordering::Relaxed), 4096);
 }
 
 #[test]

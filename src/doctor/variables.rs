@@ -33,6 +33,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),
+    ("CUDA_LAUNCH_EMULATOR_COVERAGE", "the folder for the coverage of device code"),
     ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "how many seconds a kernel may run on the emulator"),
     ("CUDA_LAUNCH_HARNESS_FAIL", "calls that the emulator's `libcuda.so.1` makes fail"),
     ("CUDA_LAUNCH_HARNESS_HIDE", "functions that the emulator's `libcuda.so.1` lacks"),

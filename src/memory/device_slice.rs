@@ -64,7 +64,7 @@ use crate::driver::CudaContext;
 ///
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
-/// let saxpy = ctx.load_module(include_str!("../../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+/// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
 /// let [x, mut y] = two(DeviceBuffer::zeroed(&stream, 8000)?, 1000).ok_or("too small").unwrap();
 /// cuda_launch::DeviceViewMut::of(&mut y).fill(&stream, 3.0)?;
 /// // SAFETY: 1 to 6: saxpy reads and writes 1000 floats.

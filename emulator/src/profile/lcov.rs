@@ -38,9 +38,8 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
                 let ways = ran.then_some([counts.taken, counts.not_taken]);
                 file.branches.entry(line).or_default().push(ways);
             }
-            let begun =
-                file.functions.entry(instruction.function.to_string()).or_insert((line, counts.warps));
-            begun.1 = begun.1.max(counts.warps);
+            // The first of its instructions is the first in the list.
+            file.functions.entry(instruction.function.to_string()).or_insert((line, counts.warps));
         }
     }
     let mut text = String::new();

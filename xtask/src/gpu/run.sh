@@ -108,7 +108,11 @@ examples() {
 }
 
 bench() {
-    one "bench launch_cost" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_cost time
+    # All but the two that take minutes.
+    local variants=(function kernel-module function-slices kernel-module-slices typed builder builder-slices two-readers prepared
+        prepared-set-4 name-at-run-time async async-macro function-attribute function-cluster alloc-drop event-drop stream-drop
+        event-record synchronize sync await module-ptx)
+    one "bench launch_cost" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_cost time "${variants[@]}"
     cat "$logs/bench-launch_cost.log"
     one "bench launch_plan" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_plan
     cat "$logs/bench-launch_plan.log"

@@ -42,8 +42,9 @@ pub(super) struct Tasks {
     pub(super) hurries: bool,
 }
 
-/// Pieces of work that wait in a queue. Who gives it more waits until there is room, as a driver's caller does.
-const MOST_WAITING: usize = 1024;
+/// Pieces of work that wait in a queue: launches, copies, marks. Who gives it more waits until there is room, as a driver's caller does
+/// after some thousand.
+const MOST_WAITING: usize = 4096;
 
 /// How long a queue's thread waits for more work before it ends.
 const LINGER: Duration = Duration::from_millis(50);

@@ -101,6 +101,9 @@ unsafe fn left<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], hal
 }
 
 /// Eight rows of C. Only with `Single` there is a second register.
+///
+/// # Safety
+/// 1. `matrix` has the operands of an instruction of the entered code, and those of C are words.
 #[inline(always)]
 pub(super) unsafe fn addend<A: Packed>(
     lanes: &Lanes<'_>,
@@ -108,17 +111,20 @@ pub(super) unsafe fn addend<A: Packed>(
     half: usize,
 ) -> Option<Tile<u32>> {
     let slots = matrix.c.get(half * A::REGISTERS..(half + 1) * A::REGISTERS)?;
-    // SAFETY: 1: C's registers are words; 2: what is made of them is a copy.
+    // SAFETY: 1: C's registers are words: the caller's duty 1; 2: what is made of them is a copy.
     let (first, last) = unsafe { (words(lanes, *slots.first()?), words(lanes, *slots.last()?)) };
     Some(A::unpack([first, last]))
 }
 
 /// All rows of the result: nothing that is read may be written before.
+///
+/// # Safety
+/// 1. `matrix` has the operands of an instruction of the entered code, and those of D are words that it writes.
 #[inline(always)]
 pub(super) unsafe fn store<A: Packed>(lanes: &Lanes<'_>, matrix: &Matrix<Slot>, halves: &[Tile<u32>; 2]) {
     for (slots, rows) in matrix.d.chunks_exact(A::REGISTERS).zip(halves) {
         for (slot, values) in slots.iter().zip(A::pack(rows)) {
-            // SAFETY: 1: D's registers are words that the instruction writes.
+            // SAFETY: 1: D's registers are words that the instruction writes: the caller's duty 1.
             unsafe { put_words(lanes, *slot, &values) };
         }
     }

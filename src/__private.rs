@@ -2,7 +2,7 @@
 
 pub use crate::foundation::*;
 pub use crate::launch::site::{
-    ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    by_value_borrowed, config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
+    ByValue, FunctionRef, KernelName, ModuleRef, MutArgument, Site, StreamRef, by_value, by_value_borrowed,
+    config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
 pub use crate::launch::typed;

@@ -10,13 +10,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::context::CudaContext;
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
-use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
+use crate::error::{CompilerLog, Error, ErrorKind, Parameter};
 
 /// What an image says of one kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signature {
     /// `None` where the image does not list them.
-    pub(super) parameters: Option<Vec<Wanted>>,
+    pub(super) parameters: Option<Vec<Parameter>>,
     pub(super) required_block: Option<(u32, u32, u32)>,
     /// `.maxntid`: the product of its dimensions.
     pub(super) max_threads: Option<u32>,
@@ -263,16 +263,16 @@ fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> Vec<(String, Signature)> {
     entries.map(|f| (f.name.to_string(), describe(f))).collect()
 }
 
-fn wanted(parameter: cuda_ptx::Parameter) -> Wanted {
+fn wanted(parameter: cuda_ptx::Parameter) -> Parameter {
     let elements = parameter.size / parameter.ty.size().max(1);
     let extent = if parameter.array { format!("[{elements}]") } else { String::new() };
     let ty = format!(".{}{extent}", parameter.ty.name().trim_start_matches('.'));
-    Wanted { size: parameter.size, ty: Some(ty), name: Some(parameter.name) }
+    Parameter { size: parameter.size, ty: Some(ty), name: Some(parameter.name) }
 }
 
 fn signature(kernel: &ImageKernel) -> (String, Signature) {
     let sizes = kernel.parameters.as_ref().map(|list| list.iter().map(|p| p.size as usize));
-    let parameters = sizes.map(|sizes| sizes.map(|size| Wanted { size, ty: None, name: None }).collect());
+    let parameters = sizes.map(|sizes| sizes.map(|size| Parameter { size, ty: None, name: None }).collect());
     let required_block = kernel.required_threads.map(dim3);
     (
         kernel.name.to_string(),

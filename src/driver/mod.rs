@@ -94,4 +94,4 @@ pub(crate) use shape::{Kind, Shape};
 pub use stream::info::StreamPriorities;
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
-pub(crate) use symbols::AnyHome;
+pub(crate) use symbols::AnyAllocation;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use super::stream::thread::StreamAccesses;
 
 /// The owner of a variable's memory, as `memory` knows it.
-pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
+pub(crate) type AnyAllocation = Arc<dyn Any + Send + Sync>;
 
 /// The variables that were asked for.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Symbol {
     /// A handle lives.
     taken: bool,
     /// The last owner: it lives on where a graph uses the variable.
-    home: Weak<dyn Any + Send + Sync>,
+    allocation: Weak<dyn Any + Send + Sync>,
     /// What the last owner left behind.
     accesses: Option<StreamAccesses>,
 }
@@ -33,26 +33,27 @@ impl Symbols {
     pub(crate) fn take(
         &self,
         address: u64,
-        make: impl FnOnce(Option<StreamAccesses>) -> AnyHome,
-    ) -> Option<AnyHome> {
+        make: impl FnOnce(Option<StreamAccesses>) -> AnyAllocation,
+    ) -> Option<AnyAllocation> {
         let mut symbols = self.symbols();
         let Some(symbol) = find(&mut symbols, address) else {
-            let home = make(None);
-            let symbol = Symbol { address, taken: true, home: Arc::downgrade(&home), accesses: None };
+            let allocation = make(None);
+            let symbol =
+                Symbol { address, taken: true, allocation: Arc::downgrade(&allocation), accesses: None };
             symbols.push(symbol);
-            return Some(home);
+            return Some(allocation);
         };
         if symbol.taken {
             return None;
         }
-        let home = match symbol.home.upgrade() {
-            Some(home) => home,
+        let allocation = match symbol.allocation.upgrade() {
+            Some(allocation) => allocation,
             // None: the last owner is about to leave them, on another thread.
             None => make(Some(symbol.accesses.take()?)),
         };
-        symbol.home = Arc::downgrade(&home);
+        symbol.allocation = Arc::downgrade(&allocation);
         symbol.taken = true;
-        Some(home)
+        Some(allocation)
     }
 
     /// The handle is gone.

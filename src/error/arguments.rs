@@ -5,7 +5,7 @@ use std::fmt;
 /// One argument as the caller passed it; a slice counts as two, its address and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Given {
+pub struct PassedArgument {
     /// The size in bytes.
     pub size: usize,
     /// The Rust type, `address of [f32]`, or `length of [f32]`.
@@ -15,7 +15,7 @@ pub struct Given {
 /// One parameter as the kernel declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wanted {
+pub struct Parameter {
     /// The size in bytes.
     pub size: usize,
     /// The PTX type (`.f32`, `.b8[40]`), if the image states it.
@@ -31,9 +31,9 @@ pub struct ArgumentMismatch {
     /// The kernel.
     pub kernel: String,
     /// The arguments, one entry per parameter (a slice takes two).
-    pub given: Vec<Given>,
+    pub given: Vec<PassedArgument>,
     /// The kernel's parameters.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<Parameter>,
     /// Index of the first difference.
     pub at: usize,
     /// The likely cause.
@@ -91,7 +91,7 @@ impl ArgumentMismatch {
         for i in 0..given.len().max(self.wanted.len()) {
             let mark = if i == self.at { '>' } else { ' ' };
             let left = given.get(i).map_or("-", String::as_str);
-            let right = self.wanted.get(i).map_or_else(|| "-".into(), Wanted::describe);
+            let right = self.wanted.get(i).map_or_else(|| "-".into(), Parameter::describe);
             write!(f, "\n  {mark} {i:3} {left:width$} | {right}")?;
         }
         Ok(())
@@ -100,7 +100,7 @@ impl ArgumentMismatch {
 
 impl std::error::Error for ArgumentMismatch {}
 
-impl Wanted {
+impl Parameter {
     /// In words, for one that is known to be either.
     fn kind(&self) -> &'static str {
         let is_float = self.ty.as_deref().is_some_and(|ty| ty.starts_with(".f") || ty.starts_with(".bf"));

@@ -28,7 +28,7 @@ mod typed;
 use kept::Kept;
 
 pub(crate) use arguments::count;
-pub use arguments::{ArgumentMismatch, Given, Wanted};
+pub use arguments::{ArgumentMismatch, Parameter, PassedArgument};
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
 pub use compile::{CompileError, Diagnostic, Refusal, Severity};

@@ -166,9 +166,9 @@ impl CopyNode {
     ) -> Result<Self, Error> {
         let to = to.parts_mut();
         let mut share = Share::object(from.share());
-        share.add_memory(to.home, true);
+        share.add_memory(to.allocation, true);
         let side = (Side::Host(from.address()), Side::Device(*to.address));
-        Self::new::<T>(to.home.context(), share, side, (from.len(), *to.len))
+        Self::new::<T>(to.allocation.context(), share, side, (from.len(), *to.len))
     }
 
     /// From device memory to host memory of the same length. No driver call.
@@ -197,9 +197,9 @@ impl CopyNode {
     ) -> Result<Self, Error> {
         let from = from.parts();
         let mut share = Share::object(to.share());
-        share.add_memory(from.home, false);
+        share.add_memory(from.allocation, false);
         let side = (Side::Device(*from.address), Side::Host(to.address()));
-        Self::new::<T>(from.home.context(), share, side, (*from.len, to.len()))
+        Self::new::<T>(from.allocation.context(), share, side, (*from.len, to.len()))
     }
 
     /// From device memory to other device memory of the same length and context. No driver call.
@@ -225,12 +225,12 @@ impl CopyNode {
         to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<Self, Error> {
         let (from, to) = (from.parts(), to.parts_mut());
-        to.home.context().same_context(from.home.context(), "the source", "the destination")?;
+        to.allocation.context().same_context(from.allocation.context(), "the source", "the destination")?;
         let mut share = Share::default();
-        share.add_memory(from.home, false);
-        share.add_memory(to.home, true);
+        share.add_memory(from.allocation, false);
+        share.add_memory(to.allocation, true);
         let side = (Side::Device(*from.address), Side::Device(*to.address));
-        Self::new::<T>(to.home.context(), share, side, (*from.len, *to.len))
+        Self::new::<T>(to.allocation.context(), share, side, (*from.len, *to.len))
     }
 
     fn new<T>(

@@ -17,7 +17,7 @@ impl KernelNode<'_> {
         let mut share = Share::object(Arc::new(self.function().clone()) as Keep);
         share.objects.extend(self.attributes().iter().filter_map(Attribute::share));
         share.kernels.push(self.function().kernel().number);
-        self.memory().iter().for_each(|(home, written)| share.add_memory(home, *written));
+        self.memory().iter().for_each(|(allocation, written)| share.add_memory(allocation, *written));
         share
     }
 }

@@ -47,7 +47,7 @@ impl MemsetNode {
             return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
         }
         let mut share = Share::default();
-        share.add_memory(parts.home, true);
+        share.add_memory(parts.allocation, true);
         let params = CUDA_MEMSET_NODE_PARAMS {
             dst: *parts.address,
             // Not looked at for one row.
@@ -57,7 +57,7 @@ impl MemsetNode {
             width: *parts.len,
             height: 1,
         };
-        Ok(Self { context: parts.home.context().clone(), share, params })
+        Ok(Self { context: parts.allocation.context().clone(), share, params })
     }
 }
 

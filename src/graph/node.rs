@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{Keep, Resource};
 use crate::error::{Error, ErrorKind, GraphError};
-use crate::memory::Home;
+use crate::memory::Allocation;
 use crate::ordering::Submission;
 
 /// A node of one graph: a number that is meaningful only to its own graph and to what was instantiated from it.
@@ -133,8 +133,8 @@ impl Share {
     }
 
     /// A share in one piece of memory.
-    pub(super) fn add_memory(&mut self, home: &Arc<Home>, written: bool) {
-        self.memory.push(Use { resource: home.clone(), written });
+    pub(super) fn add_memory(&mut self, allocation: &Arc<Allocation>, written: bool) {
+        self.memory.push(Use { resource: allocation.clone(), written });
     }
 
     /// All that `other` has, too; memory that both have is one entry.

@@ -235,7 +235,7 @@ impl LaunchPlan {
     }
 
     fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
-        self.exec.context().same_context(memory.home.context(), "the memory", "the plan")?;
+        self.exec.context().same_context(memory.allocation.context(), "the memory", "the plan")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
         for (launch, argument) in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
@@ -243,7 +243,7 @@ impl LaunchPlan {
             // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
             unsafe { named.put_memory(&mut planned.launch.arguments, memory) };
             let mut share = Share::default();
-            share.add_memory(memory.home, memory.word.is_written());
+            share.add_memory(memory.allocation, memory.word.is_written());
             planned.memory.insert(argument, share);
             let mut all = Share::default();
             planned.memory.values().for_each(|share| all.extend(share));

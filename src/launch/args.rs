@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
-use crate::memory::{DeviceCopy, Home, ObjectParts, RowParts, Shared, SliceParts};
+use crate::memory::{Allocation, DeviceCopy, ObjectParts, RowParts, Shared, SliceParts};
 use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
@@ -106,7 +106,7 @@ pub unsafe trait ArgumentList {
 /// Memory whose accesses are remembered, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Noted<'a, const WRITE: bool>(&'a Arc<Home>);
+pub struct Noted<'a, const WRITE: bool>(&'a Arc<Allocation>);
 
 /// An object whose users are remembered, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
@@ -271,7 +271,7 @@ macro_rules! pair_list {
 
             #[inline(always)]
             fn memory(&self) -> Self::Memory {
-                Cons(Noted(self.0.0.home), self.1.memory())
+                Cons(Noted(self.0.0.allocation), self.1.memory())
             }
 
             #[inline(always)]
@@ -301,7 +301,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
     #[inline(always)]
     fn memory(&self) -> Self::Memory {
-        Cons(Noted(self.0.0.home), self.1.memory())
+        Cons(Noted(self.0.0.allocation), self.1.memory())
     }
 
     #[inline(always)]

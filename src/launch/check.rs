@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering;
 use super::args::{ArgumentList, Memory, ParameterType, Role, Signature};
 use super::attributes::Attribute;
 use super::config::Dim3;
-use super::given::ParameterTypes;
 use super::guess::{guess, kind};
+use super::launch_arguments::ParameterTypes;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, Kind, LaunchBounds, biased, kind as parameter_kind};
 use crate::error::{
-    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError, Wanted,
-    call_hint, log,
+    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, LaunchError, Parameter,
+    PassedArgument, call_hint, log,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -67,12 +67,12 @@ pub(super) fn fits(kernel: &Kernel, types: ParameterTypes<'_>) -> bool {
 }
 
 /// One argument for one parameter.
-pub(super) fn fit(given: &ParameterType, wanted: &Wanted) -> bool {
+pub(super) fn fit(given: &ParameterType, wanted: &Parameter) -> bool {
     given.size == wanted.size && !clash(given, wanted)
 }
 
 /// Whether one is a float and the other an integer, where both are known.
-pub(super) fn clash(given: &ParameterType, wanted: &Wanted) -> bool {
+pub(super) fn clash(given: &ParameterType, wanted: &Parameter) -> bool {
     let of_kernel = parameter_kind(wanted);
     // Names are compared only where the answer matters.
     of_kernel != Kind::Other && kind(given).clashes(of_kernel)
@@ -93,7 +93,7 @@ fn mismatch(kernel: &Kernel, types: ParameterTypes<'_>) -> Error {
     .into()
 }
 
-fn describe(parameter: &ParameterType) -> Given {
+fn describe(parameter: &ParameterType) -> PassedArgument {
     let name = short_type_name((parameter.type_name)());
     let type_name = match parameter.role {
         Role::Value => name,
@@ -104,7 +104,7 @@ fn describe(parameter: &ParameterType) -> Given {
         Role::Rows => format!("address of rows of {name}"),
         Role::Pitch => "pitch of rows".into(),
     };
-    Given { size: parameter.size, type_name }
+    PassedArgument { size: parameter.size, type_name }
 }
 
 /// `std::any::type_name` without the paths of modules, which hide the name that matters.
@@ -156,7 +156,7 @@ pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
 }
 
 /// Whether launches of the kernel were found to have this attribute by right, and there is no more to check of it: the kernel has no
-/// cluster shape of its own, as [`Given::is_verified`](super::given::Given::is_verified) says.
+/// cluster shape of its own, as [`LaunchArguments::is_verified`](super::launch_arguments::LaunchArguments::is_verified) says.
 #[inline(always)]
 pub(super) fn attribute_verified(
     kernel: &Kernel,

@@ -5,7 +5,7 @@ use std::any::type_name;
 use super::args::{ParameterType, Role};
 use super::check::{self, short_type_name};
 use crate::driver::Kind;
-use crate::error::{Wanted, count};
+use crate::error::{Parameter, count};
 use crate::memory::{DevicePtr, DevicePtrMut};
 
 /// Whether an argument is a float or an integer, as far as its type's name tells. That of [`DeviceCopy::KIND`], for lists that are
@@ -44,7 +44,7 @@ fn is_address(given: &ParameterType) -> bool {
 }
 
 /// One sentence, or nothing where no guess is better than the others.
-pub(super) fn guess(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+pub(super) fn guess(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     if fits(given.iter().map(|g| g.size), wanted) {
         return wrong_kind(given, wanted, at);
     }
@@ -56,12 +56,12 @@ pub(super) fn guess(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Op
         .or_else(|| wrong_width(given.get(at)?, wanted.get(at)?))
 }
 
-fn fits(given: impl Iterator<Item = usize>, wanted: &[Wanted]) -> bool {
+fn fits(given: impl Iterator<Item = usize>, wanted: &[Parameter]) -> bool {
     given.eq(wanted.iter().map(|w| w.size))
 }
 
 /// `slice(x)` where the kernel takes a bare pointer.
-fn slices_for_pointers(given: &[ParameterType], wanted: &[Wanted]) -> Option<String> {
+fn slices_for_pointers(given: &[ParameterType], wanted: &[Parameter]) -> Option<String> {
     let slices = given.iter().filter(|g| g.role == Role::Length).count();
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
     (slices != 0 && fits(bare, wanted)).then(|| {
@@ -72,7 +72,7 @@ fn slices_for_pointers(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
 }
 
 /// A bare pointer where the kernel takes address and length.
-fn pointers_for_slices(given: &[ParameterType], wanted: &[Wanted]) -> Option<String> {
+fn pointers_for_slices(given: &[ParameterType], wanted: &[Parameter]) -> Option<String> {
     let pointers = given.iter().filter(|g| is_bare_pointer(g)).count();
     let paired =
         given.iter().flat_map(|g| std::iter::repeat_n(g.size, if is_bare_pointer(g) { 2 } else { 1 }));
@@ -85,7 +85,7 @@ fn is_bare_pointer(given: &ParameterType) -> bool {
     matches!(given.role, Role::Value | Role::Pointer) && is_address(given)
 }
 
-fn swapped(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+fn swapped(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let mut sizes: Vec<usize> = given.iter().map(|g| g.size).collect();
     if sizes.len() != wanted.len() {
         return None;
@@ -100,14 +100,14 @@ fn swapped(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<Stri
     None
 }
 
-fn missing(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+fn missing(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let lacking = wanted.len().checked_sub(given.len()).filter(|&n| n != 0)?;
     let rest = given.get(at..)?.iter().map(|g| g.size);
     let after = wanted.get(at + lacking..)?;
     fits(rest, after).then(|| format!("{} missing at position {at}", are(lacking, "argument")))
 }
 
-fn extra(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+fn extra(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let many = given.len().checked_sub(wanted.len()).filter(|&n| n != 0)?;
     let rest = given.get(at + many..)?.iter().map(|g| g.size);
     fits(rest, wanted.get(at..)?).then(|| format!("{} too many at position {at}", are(many, "argument")))
@@ -118,7 +118,7 @@ fn are(n: usize, what: &str) -> String {
 }
 
 /// The sizes are right: a float for an integer, or the other way round.
-fn wrong_kind(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+fn wrong_kind(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let mut swapped: Vec<&ParameterType> = given.iter().collect();
     for other in at + 1..given.len() {
         swapped.swap(at, other);
@@ -137,7 +137,7 @@ fn wrong_kind(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<S
     })
 }
 
-fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
+fn wrong_width(given: &ParameterType, wanted: &Parameter) -> Option<String> {
     let name = short_type_name((given.type_name)());
     if is_bare_pointer(given) {
         let cause = "The argument is a device address: did you mean the value itself, or another position?";
@@ -165,7 +165,7 @@ fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
 mod tests {
     use super::{guess, kind};
     use crate::driver::Kind;
-    use crate::error::Wanted;
+    use crate::error::Parameter;
     use crate::launch::args::{ParameterType, Role, parameter};
     use crate::launch::check;
     use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
@@ -200,7 +200,7 @@ mod tests {
     fn said(given: &[ParameterType], wanted: &[(usize, &str)]) -> String {
         let ty = |ty: &str| Some(ty.to_string()).filter(|ty| !ty.is_empty());
         let wanted: Vec<_> =
-            wanted.iter().map(|(size, of)| Wanted { size: *size, ty: ty(of), name: None }).collect();
+            wanted.iter().map(|(size, of)| Parameter { size: *size, ty: ty(of), name: None }).collect();
         let at = given.iter().zip(&wanted).take_while(|(g, w)| check::fit(g, w)).count();
         guess(given, &wanted, at).unwrap_or_default()
     }

@@ -96,7 +96,7 @@ macro_rules! cuda_launch {
 /// A list of arguments for `graph::KernelNode::new`, written as in [`cuda_launch!`].
 ///
 /// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
-/// for types of your own bring `cuda_launch::launch::SliceMutArgument` into scope.
+/// for types of your own bring `cuda_launch::launch::MutArgument` into scope.
 #[macro_export]
 macro_rules! kernel_args {
     ($($args:tt)*) => {
@@ -239,7 +239,7 @@ macro_rules! __cuda_launch_finish {
     ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [@async] [$config:expr] [[$($args:tt)*]]
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {{
         #[allow(unused_imports)]
-        use $crate::__private::SliceMutArgument as _;
+        use $crate::__private::MutArgument as _;
         $crate::operation::KernelLaunch::of(
             $crate::__cuda_launch_owned!([$(&$function)?] [$(&$module)?] $($kernel)*),
             $crate::__private::config($config),
@@ -266,7 +266,7 @@ macro_rules! __cuda_launch_finish {
                 match $crate::__cuda_launch_kernel!(owner, $($kernel)*) {
                     ::core::result::Result::Ok(kernel) => {
                         #[allow(unused_imports)]
-                        use $crate::__private::SliceMutArgument as _;
+                        use $crate::__private::MutArgument as _;
                         $crate::__private::submit(
                             &*kernel,
                             $crate::__private::StreamRef::stream_ref(stream),

@@ -50,9 +50,9 @@ mod cluster;
 mod config;
 mod device_node;
 pub(crate) mod foreign;
-mod given;
 mod guess;
 mod inline_vec;
+mod launch_arguments;
 mod macros;
 pub(crate) mod named;
 pub(crate) mod node;
@@ -79,8 +79,7 @@ pub use device_node::DeviceNode;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{
-    AttributeList, ByValue, SliceMutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut,
-    value,
+    AttributeList, ByValue, MutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value,
 };
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;

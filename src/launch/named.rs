@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::args::Role;
 use crate::driver::{MemoryWord, NamedArgument, PackedArguments};
 use crate::error::{Error, ErrorKind, PlanError};
-use crate::memory::{DeviceCopy, DevicePtr, Home, RowParts, SliceParts};
+use crate::memory::{Allocation, DeviceCopy, DevicePtr, RowParts, SliceParts};
 
 /// Memory as an argument is set to it.
 #[derive(Clone, Copy, Debug)]
@@ -18,14 +18,14 @@ pub(crate) struct PassedMemory<'a> {
     address: &'a u64,
     /// Its length or pitch.
     second: &'a usize,
-    pub(crate) home: &'a Arc<Home>,
+    pub(crate) allocation: &'a Arc<Allocation>,
     pub(crate) word: MemoryWord,
 }
 
 impl<'a> PassedMemory<'a> {
     pub(crate) fn slice<T: DeviceCopy>(parts: SliceParts<'a, T>, written: bool) -> Self {
-        let SliceParts { address, len: second, home, .. } = parts;
-        Self { address, second, home, word: MemoryWord::Slice(written) }
+        let SliceParts { address, len: second, allocation, .. } = parts;
+        Self { address, second, allocation, word: MemoryWord::Slice(written) }
     }
 
     pub(crate) fn pointer<T: DeviceCopy>(parts: SliceParts<'a, T>, written: bool) -> Self {
@@ -33,8 +33,8 @@ impl<'a> PassedMemory<'a> {
     }
 
     pub(crate) fn rows<T: DeviceCopy>(parts: RowParts<'a, T>, written: bool) -> Self {
-        let RowParts { address, pitch: second, home, .. } = parts;
-        Self { address, second, home, word: MemoryWord::Rows(written) }
+        let RowParts { address, pitch: second, allocation, .. } = parts;
+        Self { address, second, allocation, word: MemoryWord::Rows(written) }
     }
 }
 

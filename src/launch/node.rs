@@ -9,13 +9,13 @@ use super::args::{ArgumentList, Memory, ParameterType};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
-use super::given::Given;
+use super::launch_arguments::LaunchArguments;
 use super::packet::Listed;
 use super::record::{Report, node_params};
 use super::submit::Request;
 use crate::driver::{CudaFunction, NamedArgument, PackedArguments};
 use crate::error::Error;
-use crate::memory::Home;
+use crate::memory::Allocation;
 
 /// A kernel, its dimensions, attributes and arguments: what a kernel node of a graph does.
 ///
@@ -45,7 +45,7 @@ pub struct KernelNode<'event> {
     pub(super) types: Vec<&'static ParameterType>,
     pub(super) arguments: PackedArguments,
     /// The memory that the arguments pass, and whether it may be written.
-    pub(super) memory: Vec<(Arc<Home>, bool)>,
+    pub(super) memory: Vec<(Arc<Allocation>, bool)>,
     pub(super) named: Vec<NamedArgument>,
 }
 
@@ -67,7 +67,7 @@ impl<'event> KernelNode<'event> {
     }
 
     /// The same with arguments that somebody else has put together.
-    pub(super) fn checked<'l, G: Given<'l>>(
+    pub(super) fn checked<'l, G: LaunchArguments<'l>>(
         function: &CudaFunction,
         config: LaunchConfig,
         attributes: Vec<Attribute<'event>>,
@@ -84,7 +84,7 @@ impl<'event> KernelNode<'event> {
         memory.report(&mut report);
         let (memory, named) = report.into_parts();
         let mut packet = given.packet();
-        // SAFETY: 1: `Given` 1: the packet, which lives during the call, has a pointer for each of its types, to that many bytes.
+        // SAFETY: 1: `LaunchArguments` 1: the packet, which lives during the call, has a pointer for each of its types, to that many bytes.
         let arguments =
             unsafe { PackedArguments::copy(G::kernel_params(&mut packet), types.iter().map(|p| p.size)) };
         Ok(Self { function: function.clone(), config, attributes, types, arguments, memory, named })
@@ -108,7 +108,7 @@ impl<'event> KernelNode<'event> {
     }
 
     /// The memory that the arguments pass, and whether it may be written.
-    pub(crate) fn memory(&self) -> &[(Arc<Home>, bool)] {
+    pub(crate) fn memory(&self) -> &[(Arc<Allocation>, bool)] {
         &self.memory
     }
 }

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::args::{ArgumentList, Signature};
 use super::check;
-use super::given::Given;
+use super::launch_arguments::LaunchArguments;
 use crate::driver::Kernel;
 
 /// Pointers to the arguments of one launch. Building one is safe and does nothing; only submitting is unsafe.
@@ -62,7 +62,7 @@ impl<L> Clone for Listed<'_, L> {
 impl<L> Copy for Listed<'_, L> {}
 
 // SAFETY: 1: duty 1 of `ArgumentList`, whose signature the types are.
-unsafe impl<'a, L: ArgumentList> Given<'a> for Listed<'a, L> {
+unsafe impl<'a, L: ArgumentList> LaunchArguments<'a> for Listed<'a, L> {
     type Memory = L::Memory;
     type Packet = Packet<'a, L>;
     type Types = Option<&'static Signature>;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::args::{Memory, ParameterType};
 use super::check;
-use super::given::Given;
+use super::launch_arguments::LaunchArguments;
 use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
@@ -18,7 +18,7 @@ use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
 use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, PitchedBuffer};
+use crate::memory::{Allocation, DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
@@ -215,7 +215,7 @@ impl<'event> Launch<'event> {
     }
 
     fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
-        self.node.function.context().same_context(memory.home.context(), "the memory", "the launch")?;
+        self.node.function.context().same_context(memory.allocation.context(), "the memory", "the launch")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
         // As in `set_copy`.
         let mut all = self.node.named.iter().enumerate();
@@ -225,20 +225,20 @@ impl<'event> Launch<'event> {
         {
             // SAFETY: 1: it is one of the node's arguments, and was compared.
             unsafe { named.put_memory(&mut self.node.arguments, memory) };
-            self.keep(index, (memory.home.clone(), memory.word.is_written()));
+            self.keep(index, (memory.allocation.clone(), memory.word.is_written()));
             return Ok(());
         }
         for index in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(named) = self.node.named.get(index) else { continue };
             // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
             unsafe { named.put_memory(&mut self.node.arguments, memory) };
-            self.keep(index, (memory.home.clone(), memory.word.is_written()));
+            self.keep(index, (memory.allocation.clone(), memory.word.is_written()));
         }
         Ok(())
     }
 
     /// Keeps the memory that a named argument has now, in place of what was set before.
-    fn keep(&mut self, index: usize, memory: (Arc<Home>, bool)) {
+    fn keep(&mut self, index: usize, memory: (Arc<Allocation>, bool)) {
         let place = self.set.iter().find(|(set, _)| *set == index).map(|(_, place)| *place);
         match place.and_then(|place| self.node.memory.get_mut(place)) {
             Some(kept) => *kept = memory,
@@ -307,7 +307,7 @@ impl Prepared<'_, true> {
 struct Kept<'l>(&'l KernelNode<'l>);
 
 // SAFETY: 1: `KernelNode::checked` copied the bytes of each type, and `kernel_params` points at the copies, which the node keeps.
-unsafe impl<'l, const SPECIAL: bool> Given<'l> for Prepared<'l, SPECIAL> {
+unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIAL> {
     type Memory = Kept<'l>;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];
@@ -351,25 +351,25 @@ impl Memory for Kept<'_> {
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
         let key = key();
-        self.0.memory.iter().all(|(home, written)| home.accesses().word(*written) & key == key)
+        self.0.memory.iter().all(|(allocation, written)| allocation.accesses().word(*written) & key == key)
     }
 
     fn words(&self) -> u64 {
-        let words = self.0.memory.iter().map(|(home, written)| home.accesses().word(*written));
+        let words = self.0.memory.iter().map(|(allocation, written)| allocation.accesses().word(*written));
         words.fold(u64::MAX, |all, word| all & word)
     }
 
     fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
-        let mut contexts = self.0.memory.iter().map(|(home, _)| home.context());
+        let mut contexts = self.0.memory.iter().map(|(allocation, _)| allocation.context());
         contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
-        self.0.memory.iter().try_for_each(|(home, written)| home.note(launch, *written))
+        self.0.memory.iter().try_for_each(|(allocation, written)| allocation.note(launch, *written))
     }
 
     fn report(&self, report: &mut Report) {
-        self.0.memory.iter().for_each(|(home, written)| report.memory(home, *written));
+        self.0.memory.iter().for_each(|(allocation, written)| report.memory(allocation, *written));
         self.0.named.iter().for_each(|named| report.named(named.clone()));
     }
 }

@@ -16,7 +16,7 @@ use super::submit::Request;
 use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CudaStream, Keep, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
 use crate::error::Error;
-use crate::memory::{Home, Shared};
+use crate::memory::{Allocation, Shared};
 
 /// What the arguments of a recorded launch tell about themselves, in order.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Report {
     /// Parameters of the launch.
     count: usize,
     named: Vec<NamedArgument>,
-    memory: Vec<(Arc<Home>, bool)>,
+    memory: Vec<(Arc<Allocation>, bool)>,
     /// Handles of objects, which the recorded launch uses whenever it runs.
     objects: Vec<Keep>,
     /// The last name stands for memory that is not yet told, and this is what is passed of it.
@@ -56,11 +56,11 @@ impl Report {
     }
 
     /// The next argument that passes memory passes this, to be written or only read.
-    pub(super) fn memory(&mut self, home: &Arc<Home>, written: bool) {
+    pub(super) fn memory(&mut self, allocation: &Arc<Allocation>, written: bool) {
         if let (Some(role), Some(named)) = (self.expecting.take(), self.named.last_mut()) {
             named.memory = role.word(written);
         }
-        self.memory.push((home.clone(), written));
+        self.memory.push((allocation.clone(), written));
     }
 
     /// The next argument that passes memory passes an object. What is behind it was ordered, and so is kept.
@@ -69,7 +69,7 @@ impl Report {
     }
 
     /// The memory that the arguments pass, and whether it may be written; and the named arguments.
-    pub(super) fn into_parts(self) -> (Vec<(Arc<Home>, bool)>, Vec<NamedArgument>) {
+    pub(super) fn into_parts(self) -> (Vec<(Arc<Allocation>, bool)>, Vec<NamedArgument>) {
         (self.memory, self.named)
     }
 }

@@ -221,7 +221,7 @@ pub fn byval<T: ByValue>(value: &T) -> Bits<'_, T> {
 
 /// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
 #[doc(hidden)]
-pub trait SliceMutArgument: DeviceSliceMut {
+pub trait MutArgument: DeviceSliceMut {
     #[inline(always)]
     fn slice_mut_argument(&mut self) -> Slice<'_, Self::Element, true> {
         Slice(self.parts_mut())
@@ -233,7 +233,7 @@ pub trait SliceMutArgument: DeviceSliceMut {
     }
 }
 
-impl<T: DeviceSliceMut + ?Sized> SliceMutArgument for T {}
+impl<T: DeviceSliceMut + ?Sized> MutArgument for T {}
 
 /// The same where the trait cannot be brought into scope: in `kernel_args!`, which is an expression alone.
 macro_rules! slice_mut_method {

@@ -11,8 +11,8 @@ use super::args::{
 use super::attributes::Attribute;
 use super::builder::argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfMemoryMut, OfValue, USUAL};
 use super::config::LaunchConfig;
-use super::given::Given;
 use super::inline_vec::InlineVec;
+use super::launch_arguments::LaunchArguments;
 use super::record::Report;
 use super::site::{ByValue, ptr, ptr_mut};
 use super::submit::submit_given;
@@ -102,7 +102,7 @@ impl<'a> StoredArguments<'a> {
     /// Says which is the first memory that is not known yet.
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, memory: Slice<'a, T, WRITE>) {
-        self.list.fill(memory.0.address, memory.0.len, memory.0.home, WRITE);
+        self.list.fill(memory.0.address, memory.0.len, memory.0.allocation, WRITE);
     }
 
     /// Rows that are not known yet, as two parameters.
@@ -114,7 +114,7 @@ impl<'a> StoredArguments<'a> {
     /// Says which are the first.
     #[inline(always)]
     pub(crate) fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
-        self.list.fill(rows.0.address, rows.0.pitch, rows.0.home, WRITE);
+        self.list.fill(rows.0.address, rows.0.pitch, rows.0.allocation, WRITE);
     }
 
     /// A texture, surface or tensor map, as one parameter.
@@ -213,7 +213,7 @@ unsafe fn launch_with_objects(
 struct WithObjects<'l, 'a>(&'l Arguments<'a>);
 
 // SAFETY: 1: as the list inside.
-unsafe impl<'l> Given<'l> for WithObjects<'l, '_> {
+unsafe impl<'l> LaunchArguments<'l> for WithObjects<'l, '_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];

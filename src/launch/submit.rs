@@ -15,7 +15,7 @@ use super::args::{ArgumentList, Memory, Nil};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
-use super::given::{Given, ParameterTypes};
+use super::launch_arguments::{LaunchArguments, ParameterTypes};
 use super::packet::Listed;
 use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, Recording, host_call};
@@ -72,7 +72,7 @@ pub unsafe fn submit<L: ArgumentList>(
 /// # Safety
 /// 1. The duties of [`submit`].
 #[inline(always)]
-pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
+pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
     kernel: &Kernel,
     stream: &CudaStream,
     config: LaunchConfig,

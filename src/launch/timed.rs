@@ -4,7 +4,7 @@
 
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
-use super::given::Given;
+use super::launch_arguments::LaunchArguments;
 use super::submit::{Request, make_ready, submit_given};
 use crate::driver::{CudaStream, EventFlags, Kernel, TimingEvent};
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub type LaunchTimes = Option<(TimingEvent, TimingEvent)>;
 ///
 /// # Safety
 /// 1. The duties of [`submit`](super::submit).
-pub(super) unsafe fn submit_timed<'l, G: Given<'l>>(
+pub(super) unsafe fn submit_timed<'l, G: LaunchArguments<'l>>(
     timed: Option<EventFlags>,
     kernel: &Kernel,
     stream: &CudaStream,

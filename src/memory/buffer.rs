@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::aligned::{OF_DEVICE, aligned};
+use super::allocation::{Allocation, Origin};
 use super::device_copy::DeviceCopy;
 use super::device_slice::SliceParts;
-use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream, sweep};
@@ -43,8 +43,8 @@ use crate::ordering::Submission;
 pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
-    home: Arc<Home>,
-    /// Its address was given out: see [`Home::address_taken`].
+    allocation: Arc<Allocation>,
+    /// Its address was given out: see [`Allocation::address_taken`].
     taken: AtomicBool,
     of: PhantomData<T>,
 }
@@ -78,7 +78,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
         if bytes == 0 {
-            return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
+            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
         }
         let pooled = context.limits().memory_pools;
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
@@ -101,26 +101,26 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             answer => answer?,
         }
         let origin = if pooled { Origin::Pool(stream.clone(), None) } else { Origin::Plain };
-        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
+        let buffer = Self::from_allocation(len, address, Allocation::new(address, context, origin));
         // Other streams may use it once the allocation's turn has come.
-        Submission::on(stream).writes(&buffer.home)?;
+        Submission::on(stream).writes(&buffer.allocation)?;
         aligned::<T>(address, call, OF_DEVICE)?;
         Ok(buffer)
     }
 
-    /// The buffer of `len` elements at `address`, which `home` owns.
-    pub(crate) fn from_home(len: usize, address: u64, home: Arc<Home>) -> Self {
-        Self { address, len, home, taken: AtomicBool::new(false), of: PhantomData }
+    /// The buffer of `len` elements at `address`, which `allocation` owns.
+    pub(crate) fn from_allocation(len: usize, address: u64, allocation: Arc<Allocation>) -> Self {
+        Self { address, len, allocation, taken: AtomicBool::new(false), of: PhantomData }
     }
 
     /// The owner of the memory.
-    pub(crate) fn home(&self) -> &Arc<Home> {
-        &self.home
+    pub(crate) fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
     }
 
     /// The same, if nothing else keeps the memory: no capture and no graph.
-    pub(super) fn sole_home(&mut self) -> Option<&mut Home> {
-        Arc::get_mut(&mut self.home)
+    pub(super) fn sole_allocation(&mut self) -> Option<&mut Allocation> {
+        Arc::get_mut(&mut self.allocation)
     }
 
     /// Allocates `len` elements whose bytes are zero.
@@ -162,7 +162,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
         // All that was asked of it so far is done: whoever is next has nothing to wait for.
-        buffer.home.accesses().forget();
+        buffer.allocation.accesses().forget();
         Ok(buffer)
     }
 
@@ -260,7 +260,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, &self.home)
+        DeviceView::new(self.address, self.len, &self.allocation)
     }
 
     /// All elements, for writing.
@@ -275,7 +275,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, &self.home)
+        DeviceViewMut::new(self.address, self.len, &self.allocation)
     }
 
     /// The elements of `range`, for reading.
@@ -387,7 +387,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     #[inline(always)]
     pub(super) fn slice_parts(&self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.home)
+        SliceParts::new(&self.address, &self.len, &self.allocation)
     }
 
     /// The address for a kernel to read from; 0 for an empty buffer.
@@ -443,7 +443,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
-        self.home.escape();
+        self.allocation.escape();
         self.address
     }
 
@@ -501,7 +501,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     #[inline]
     pub fn context(&self) -> &CudaContext {
-        self.home.context()
+        self.allocation.context()
     }
 
     /// Frees the memory after all tracked work, and reports any error.
@@ -522,9 +522,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Any error returned by the driver; the buffer is released in any case.
     #[doc(alias = "cuMemFree", alias = "cuMemFreeAsync")]
     pub fn close(self) -> Result<(), Error> {
-        let home = self.home.clone();
+        let allocation = self.allocation.clone();
         drop(self);
-        Arc::into_inner(home).map_or(Ok(()), |mut home| home.release())
+        Arc::into_inner(allocation).map_or(Ok(()), |mut allocation| allocation.release())
     }
 
     /// Noted here first, because a launch may do so three times.
@@ -537,7 +537,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if *self.taken.get_mut() {
-            self.home.address_taken();
+            self.allocation.address_taken();
         }
     }
 }

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::allocation::Allocation;
 use super::device_copy::DeviceCopy;
-use super::home::Home;
 use crate::driver::CudaContext;
 
 /// Device memory that can be read: buffers, views, and references and smart pointers to them.
@@ -124,7 +124,7 @@ pub unsafe trait DeviceSlice {
     /// ```
     fn address(&self) -> u64 {
         let parts = self.parts();
-        parts.home.escape();
+        parts.allocation.escape();
         *parts.address
     }
 
@@ -167,7 +167,7 @@ pub unsafe trait DeviceSlice {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     fn context(&self) -> &CudaContext {
-        self.parts().home.context()
+        self.parts().allocation.context()
     }
 }
 
@@ -206,7 +206,7 @@ pub unsafe trait DeviceSliceMut: DeviceSlice {
 pub struct SliceParts<'a, T: DeviceCopy> {
     pub(crate) address: &'a u64,
     pub(crate) len: &'a usize,
-    pub(crate) home: &'a Arc<Home>,
+    pub(crate) allocation: &'a Arc<Allocation>,
     of: PhantomData<&'a [T]>,
 }
 
@@ -219,7 +219,7 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
     /// 1. The elements lie in the memory of `owner`, aligned as their type asks for; or `len` is 0.
     #[allow(unsafe_code)] // The duty is that of whoever implements `DeviceSlice`.
     pub unsafe fn part_of<S: DeviceSlice + ?Sized>(owner: &'a S, address: &'a u64, len: &'a usize) -> Self {
-        Self::new(address, len, owner.parts().home)
+        Self::new(address, len, owner.parts().allocation)
     }
 
     /// The address of the first element. Work that is given it as a number is not ordered.
@@ -233,10 +233,10 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
     }
 
     #[inline(always)]
-    pub(super) fn new(address: &'a u64, len: &'a usize, home: &'a Arc<Home>) -> Self {
+    pub(super) fn new(address: &'a u64, len: &'a usize, allocation: &'a Arc<Allocation>) -> Self {
         // A kernel takes the length as 8 bytes, and there is no CUDA for smaller machines.
         const { assert!(size_of::<usize>() == 8) };
-        Self { address, len, home, of: PhantomData }
+        Self { address, len, allocation, of: PhantomData }
     }
 }
 

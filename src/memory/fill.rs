@@ -179,7 +179,7 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.writes(self.home())?;
+        work.writes(self.allocation())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
         // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, which are freed after this write, as it is

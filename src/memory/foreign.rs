@@ -5,9 +5,9 @@
 use std::any::Any;
 
 use super::aligned::{OF_DEVICE, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 
@@ -41,7 +41,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
             origin = Origin::Plain;
         }
-        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
+        let buffer = Self::from_allocation(len, address, Allocation::new(address, context, origin));
         aligned::<T>(address, "cuMemAlloc", OF_DEVICE)?;
         Ok(buffer)
     }
@@ -86,7 +86,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             RawOwnership::Pool(stream) => Origin::Pool(stream, None),
             RawOwnership::Borrowed => Origin::Borrowed,
         };
-        Self::from_home(len, address, Home::new(address, context, origin))
+        Self::from_allocation(len, address, Allocation::new(address, context, origin))
     }
 
     /// `len` elements of device memory that `owner` keeps alive: it is dropped after the last work that uses them.
@@ -104,7 +104,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         len: usize,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Self::from_home(len, address, Home::new(address, context, Origin::Foreign(Box::new(owner))))
+        Self::from_allocation(
+            len,
+            address,
+            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
+        )
     }
 
     /// Releases ownership of the memory: returns its address and its length in elements, after waiting for the streams
@@ -120,9 +124,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The buffer, if a graph uses it or a wait fails.
     pub fn into_raw_parts(mut self) -> Result<(u64, usize), Self> {
         let parts = (self.view().base(), self.len());
-        let waited = self.home().accesses().wait().is_ok();
-        match self.sole_home() {
-            Some(home) if waited => home.disown(),
+        let waited = self.allocation().accesses().wait().is_ok();
+        match self.sole_allocation() {
+            Some(allocation) if waited => allocation.disown(),
             _ => return Err(self),
         }
         Ok(parts)

@@ -6,13 +6,13 @@ use std::any::type_name;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::allocation::{Allocation, Origin};
 use super::constant_view::ConstantViewMut;
 use super::device_copy::DeviceCopy;
 use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
-use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
-use crate::driver::{AnyHome, CudaModule, CudaStream};
+use crate::driver::{AnyAllocation, CudaModule, CudaStream};
 use crate::error::{Error, ErrorKind, GlobalError};
 
 /// A `__device__` variable of a module, as an array of `T`.
@@ -41,7 +41,7 @@ use crate::error::{Error, ErrorKind, GlobalError};
 pub struct ModuleGlobal<T: DeviceCopy> {
     address: u64,
     len: usize,
-    home: Arc<Home>,
+    allocation: Arc<Allocation>,
     name: Box<str>,
     module: CudaModule,
     of: PhantomData<T>,
@@ -98,14 +98,17 @@ impl CudaModule {
             return Err(ErrorKind::Global(error).into());
         }
         let origin = || Origin::Variable(self.clone());
-        let home = self.symbols().take(address, |accesses| match accesses {
-            Some(accesses) => Home::accessed(address, self.context(), origin(), accesses) as AnyHome,
-            None => Home::new(address, self.context(), origin()) as AnyHome,
+        let allocation = self.symbols().take(address, |accesses| match accesses {
+            Some(accesses) => {
+                Allocation::accessed(address, self.context(), origin(), accesses) as AnyAllocation
+            }
+            None => Allocation::new(address, self.context(), origin()) as AnyAllocation,
         });
-        let taken = home.is_some();
-        let home = home.and_then(|home| home.downcast::<Home>().ok());
+        let taken = allocation.is_some();
+        let allocation = allocation.and_then(|allocation| allocation.downcast::<Allocation>().ok());
         // A graph of another context may have what all contexts share.
-        let Some(home) = home.filter(|home| home.context().is_same(self.context())) else {
+        let Some(allocation) = allocation.filter(|allocation| allocation.context().is_same(self.context()))
+        else {
             if taken {
                 self.symbols().give_back(address);
             }
@@ -114,7 +117,7 @@ impl CudaModule {
         Ok(ModuleGlobal {
             address,
             len: bytes / size,
-            home,
+            allocation,
             name: name.into(),
             module: self.clone(),
             of: PhantomData,
@@ -170,14 +173,14 @@ macro_rules! shared_methods {
             /// The address for a kernel to read from.
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
                 let $variable = self;
-                $($global)*.home.address_taken();
+                $($global)*.allocation.address_taken();
                 DevicePtr::from_raw($($global)*.address)
             }
 
             /// All elements, for reading.
             pub fn view(&self) -> DeviceView<'_, T> {
                 let $variable = self;
-                DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.home)
+                DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.allocation)
             }
 
             /// Copies all elements to the host, after all work submitted to `stream` so far. Calls and errors as
@@ -234,7 +237,7 @@ macro_rules! shared_methods {
             #[inline(always)]
             fn parts(&self) -> SliceParts<'_, T> {
                 let $variable = self;
-                SliceParts::new(&$($global)*.address, &$($global)*.len, &$($global)*.home)
+                SliceParts::new(&$($global)*.address, &$($global)*.len, &$($global)*.allocation)
             }
         }
     };
@@ -246,12 +249,12 @@ shared_methods!(ModuleConstant, constant => constant.0);
 impl<T: DeviceCopy> ModuleGlobal<T> {
     /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, &self.home)
+        DeviceViewMut::new(self.address, self.len, &self.allocation)
     }
 
     /// The address for a kernel to write to.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.address_taken();
+        self.allocation.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 }

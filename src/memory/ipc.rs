@@ -5,9 +5,9 @@
 use cuda_driver_sys::{CUipcMem_flags, CUipcMemHandle};
 
 use super::aligned::{OF_DEVICE, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use crate::driver::CudaContext;
 use crate::error::Error;
 
@@ -82,10 +82,10 @@ impl IpcMemoryHandle {
         )?;
         let owner = Opened { address, context: context.clone() };
         aligned::<T>(address, "cuIpcOpenMemHandle", OF_DEVICE)?;
-        Ok(DeviceBuffer::from_home(
+        Ok(DeviceBuffer::from_allocation(
             len,
             address,
-            Home::new(address, context, Origin::Foreign(Box::new(owner))),
+            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
         ))
     }
 
@@ -108,7 +108,7 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: this value opened it, and is dropped by the `Home` that it is of, after all work that uses it.
+        // SAFETY: this value opened it, and is dropped by the `Allocation` that it belongs to, after all work that uses it.
         let _ = self.context.give_back("cuIpcCloseMemHandle", String::new, |driver| unsafe {
             driver.cuIpcCloseMemHandle(self.address)
         });

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::advice::{MemoryAdvice, RangeState};
 use super::aligned::{OF_HOST, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::byte_len;
 use super::device_copy::DeviceCopy;
 use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
-use super::home::{Home, Origin};
 use super::location::MemoryLocation;
 use super::pinned::free_of_graphs;
 use super::view::{DeviceView, DeviceViewMut, resolve};
@@ -71,7 +71,7 @@ pub struct ManagedBuffer<T: DeviceCopy> {
     len: usize,
     /// Whether the host may access it while kernels run.
     concurrent: bool,
-    home: Arc<Home>,
+    allocation: Arc<Allocation>,
     of: PhantomData<T>,
 }
 
@@ -96,9 +96,9 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
             concurrent = context.device_attribute(attribute).is_ok_and(|value| value != 0);
         }
-        let home = Home::new(address, context, origin);
+        let allocation = Allocation::new(address, context, origin);
         aligned::<T>(address, "cuMemAllocManaged", OF_HOST)?;
-        Ok(Self { address, len, concurrent, home, of: PhantomData })
+        Ok(Self { address, len, concurrent, allocation, of: PhantomData })
     }
 
     /// Allocates `len` elements whose bytes are zero; they are zeroed on `stream`.
@@ -167,7 +167,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
-        self.home.accesses().wait_for_writers()?;
+        self.allocation.accesses().wait_for_writers()?;
         // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing writes as
         // long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
@@ -192,7 +192,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// As for [`ManagedBuffer::as_slice`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
-        self.home.accesses().wait()?;
+        self.allocation.accesses().wait()?;
         // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing uses as long
         // as the result lives: noted work is done, no graph has the memory, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
@@ -202,7 +202,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         if !self.concurrent {
             return Err(ErrorKind::HostAccess(HostAccess::Managed).into());
         }
-        free_of_graphs(&self.home)
+        free_of_graphs(&self.allocation)
     }
 
     /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
@@ -225,7 +225,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, &self.home)
+        DeviceView::new(self.address, self.len, &self.allocation)
     }
 
     /// All elements, for writing.
@@ -241,7 +241,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, &self.home)
+        DeviceViewMut::new(self.address, self.len, &self.allocation)
     }
 
     /// Hints to the driver how the elements of `range` will be used.
@@ -283,7 +283,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.reads(&self.home)?;
+        work.reads(&self.allocation)?;
         let asked = || format!("{bytes} bytes to {to:?}");
         // SAFETY: the range is part of live managed memory, which stays until this use of it is done.
         work.call("cuMemPrefetchAsync", asked, |driver| unsafe {
@@ -315,7 +315,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.writes(&self.home)?;
+        work.writes(&self.allocation)?;
         // SAFETY: the address starts live managed memory; 0 stands for all of it.
         work.call(
             "cuStreamAttachMemAsync",
@@ -405,7 +405,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
 
     /// The context that it was allocated in.
     pub fn context(&self) -> &CudaContext {
-        self.home.context()
+        self.allocation.context()
     }
 
     /// Frees the memory now, after all work on the device, and reports any error. Driver call: `cuMemFree`.
@@ -422,18 +422,18 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// # Errors
     /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+        Arc::into_inner(self.allocation).map_or(Ok(()), |mut allocation| allocation.release())
     }
 }
 
-// SAFETY: 1: it owns them; 2: `home` keeps the memory, and this value the home; 3: neither is ever changed.
+// SAFETY: 1: it owns them; 2: `allocation` keeps the memory, and this value the allocation; 3: neither is ever changed.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for ManagedBuffer<T> {
     type Element = T;
 
     #[inline(always)]
     fn parts(&self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.home)
+        SliceParts::new(&self.address, &self.len, &self.allocation)
     }
 }
 
@@ -442,6 +442,6 @@ unsafe impl<T: DeviceCopy> DeviceSlice for ManagedBuffer<T> {
 unsafe impl<T: DeviceCopy> DeviceSliceMut for ManagedBuffer<T> {
     #[inline(always)]
     fn parts_mut(&mut self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.home)
+        SliceParts::new(&self.address, &self.len, &self.allocation)
     }
 }

@@ -4,6 +4,7 @@
 
 mod advice;
 mod aligned;
+mod allocation;
 mod buffer;
 pub(crate) mod constant_view;
 mod copy;
@@ -16,7 +17,6 @@ pub(crate) mod external;
 mod fill;
 pub(crate) mod foreign;
 pub(crate) mod global;
-mod home;
 #[cfg(feature = "interop")]
 pub(crate) mod ipc;
 pub(crate) mod location;
@@ -43,6 +43,7 @@ mod view;
 pub(crate) mod virtual_memory;
 
 pub use advice::{MemoryAdvice, RangeState};
+pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
 pub use copy::batch::CopyBatch;
 pub use copy::layout::{Extent, RowLayout};
@@ -52,7 +53,6 @@ pub use device_copy::{DeviceCopy, NoAddress};
 pub use device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 pub use fill::FillElement;
 pub(crate) use fill::Word;
-pub(crate) use home::Home;
 pub use location::{MemoryAccess, MemoryLocation};
 pub use managed::{ManagedAttach, ManagedBuffer};
 pub(crate) use object::{ObjectParts, Reach, Shared};

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::aligned::{OF_DEVICE, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::byte_len;
 use super::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
 use super::copy::region::{CopySource, CopyTarget};
 use super::device_copy::DeviceCopy;
 use super::fill::{FillElement, Rows, Word, fill_rows};
-use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
@@ -80,7 +80,7 @@ use crate::ordering::Submission;
 #[doc(alias = "cuMemAllocPitch")]
 pub struct PitchedBuffer<T: DeviceCopy> {
     address: u64,
-    home: Arc<Home>,
+    allocation: Arc<Allocation>,
     width: usize,
     height: usize,
     pitch: usize,
@@ -92,7 +92,7 @@ pub struct PitchedBuffer<T: DeviceCopy> {
 pub(crate) struct RowParts<'a, T: DeviceCopy> {
     pub(crate) address: &'a u64,
     pub(crate) pitch: &'a usize,
-    pub(crate) home: &'a Arc<Home>,
+    pub(crate) allocation: &'a Arc<Allocation>,
     of: PhantomData<&'a [T]>,
 }
 
@@ -139,13 +139,13 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
             })?;
             origin = Origin::Plain;
         }
-        let home = Home::new(address, context, origin);
+        let allocation = Allocation::new(address, context, origin);
         if address != 0 {
             aligned::<T>(address, "cuMemAllocPitch", OF_DEVICE)?;
             // The second row.
             aligned::<T>(address.wrapping_add(pitch as u64), "cuMemAllocPitch", OF_DEVICE)?;
         }
-        Ok(Self { address, home, width, height, pitch, of: PhantomData })
+        Ok(Self { address, allocation, width, height, pitch, of: PhantomData })
     }
 
     /// The widest access that a kernel makes to its elements, for which the driver aligns rows: 4, 8 or 16 bytes.
@@ -252,7 +252,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         stream.same_context(self.context(), "the buffer")?;
         let mut work = Submission::on(stream);
         if !self.is_empty() {
-            work.writes(&self.home)?;
+            work.writes(&self.allocation)?;
         }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
         // SAFETY: 1: the rows are this value's own, of the stream's context, as was compared, with `width` elements of the word's size in
@@ -274,7 +274,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn row(&self, y: usize) -> Option<DeviceView<'_, T>> {
-        (y < self.height).then(|| DeviceView::new(self.row_address(y), self.width, &self.home))
+        (y < self.height).then(|| DeviceView::new(self.row_address(y), self.width, &self.allocation))
     }
 
     /// The elements of row `y`, for writing; `None` if there is no such row.
@@ -291,7 +291,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn row_mut(&mut self, y: usize) -> Option<DeviceViewMut<'_, T>> {
-        (y < self.height).then(|| DeviceViewMut::new(self.row_address(y), self.width, &self.home))
+        (y < self.height).then(|| DeviceViewMut::new(self.row_address(y), self.width, &self.allocation))
     }
 
     fn row_address(&self, y: usize) -> u64 {
@@ -314,12 +314,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
-        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
+        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Allocation(&self.allocation))
     }
 
     /// What [`CudaStream::copy_region`] writes.
     pub fn as_target(&mut self) -> CopyTarget<'_, T> {
-        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
+        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Allocation(&self.allocation))
     }
 
     fn bounds(&self) -> Bounds {
@@ -373,30 +373,30 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
 
     /// The address for a kernel to read from; 0 if there are no elements.
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
-        self.home.address_taken();
+        self.allocation.address_taken();
         DevicePtr::from_raw(self.address)
     }
 
     /// The address for a kernel to write to; 0 if there are no elements.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.address_taken();
+        self.allocation.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 
     /// The raw address, as driver functions take it.
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
-        self.home.escape();
+        self.allocation.escape();
         self.address
     }
 
     /// The context.
     pub fn context(&self) -> &CudaContext {
-        self.home.context()
+        self.allocation.context()
     }
 
     #[inline(always)]
     pub(crate) fn row_parts(&self) -> RowParts<'_, T> {
-        RowParts { address: &self.address, pitch: &self.pitch, home: &self.home, of: PhantomData }
+        RowParts { address: &self.address, pitch: &self.pitch, allocation: &self.allocation, of: PhantomData }
     }
 
     /// All bytes, padding included.
@@ -405,8 +405,8 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     }
 
     /// What keeps the memory.
-    pub(super) fn share(&self) -> Arc<Home> {
-        self.home.clone()
+    pub(super) fn share(&self) -> Arc<Allocation> {
+        self.allocation.clone()
     }
 
     /// Frees the memory now, and reports any error; waits for all work on the device.
@@ -416,7 +416,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Errors
     /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+        Arc::into_inner(self.allocation).map_or(Ok(()), |mut allocation| allocation.release())
     }
 
     fn same_len(&self, call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::allocation::{Allocation, Origin};
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use super::pinned::PinnedBuffer;
 use super::pinned::view::PinnedViewMut;
 use crate::driver::{CudaContext, forbid_here};
@@ -64,7 +64,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Home` that it is of, after all work that uses the
+        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Allocation` that it belongs to, after all work that uses the
         // memory, or, of a loan, after all that could be waited for.
         let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
             driver.cuMemHostUnregister(self.start)
@@ -165,10 +165,10 @@ impl CudaContext {
         let origin = match bytes {
             0 => Origin::Empty,
             // SAFETY: 1: the loan below drops it before this function returns or unwinds, and the slice is borrowed until then. No graph
-            // keeps the home: the view refuses captures.
+            // keeps the allocation: the view refuses captures.
             _ => Origin::Foreign(Box::new(unsafe { Registration::new(self, start.cast(), bytes, flags)? })),
         };
-        let mut loan = Loan(Home::new(0, self, origin));
+        let mut loan = Loan(Allocation::new(0, self, origin));
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         let result = scope(PinnedViewMut::new(start, len, &loan.0, false));
         loan.end().and(result)
@@ -181,12 +181,12 @@ impl CudaContext {
 /// stream can be waited for, or else the context. That fails without a fault in two ways. A capture forbids it: one of another thread
 /// ends, and is waited for; one of this thread, begun by hand, would not. Or the driver refuses. Then to unregister the memory
 /// is what remains: pages that a driver has let go of are not reached by its device. Nobody can be asked after that.
-struct Loan(Arc<Home>);
+struct Loan(Arc<Allocation>);
 
 impl Loan {
     fn end(&mut self) -> Result<(), Error> {
         // Nobody else holds it: views borrow it for as long as the scope runs.
-        Arc::get_mut(&mut self.0).map_or(Ok(()), Home::end_loan)
+        Arc::get_mut(&mut self.0).map_or(Ok(()), Allocation::end_loan)
     }
 }
 

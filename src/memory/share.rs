@@ -6,9 +6,9 @@ use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresul
 use std::ffi::c_void;
 
 use super::aligned::{OF_DEVICE, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use super::os_handle::{OsHandle, OsHandleKinds};
 use super::pool::MemoryPool;
 use crate::driver::{CudaContext, CudaStream};
@@ -169,8 +169,9 @@ impl MemoryPool {
             // call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
-        let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
-        let buffer = DeviceBuffer::from_home(len, address, home);
+        let allocation =
+            Allocation::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
+        let buffer = DeviceBuffer::from_allocation(len, address, allocation);
         aligned::<T>(address, "cuMemPoolImportPointer", OF_DEVICE)?;
         Ok(buffer)
     }

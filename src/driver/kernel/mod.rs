@@ -15,7 +15,7 @@ use super::function::attribute::FunctionAttribute;
 use super::image::Signature;
 use super::park::Keep;
 use super::shape::{KernelShape, Kind};
-use crate::error::{Error, ErrorKind, Wanted};
+use crate::error::{Error, ErrorKind, Parameter};
 
 /// Where a kernel's parameter list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub enum ParameterSource {
 #[non_exhaustive]
 pub enum Parameters {
     /// The list in order, and its source.
-    Known(Vec<Wanted>, ParameterSource),
+    Known(Vec<Parameter>, ParameterSource),
     /// Launches are not checked, for this reason.
     Unknown(String),
 }
 
 impl Parameters {
     /// The list, if it is known.
-    pub fn list(&self) -> Option<&[Wanted]> {
+    pub fn list(&self) -> Option<&[Parameter]> {
         match self {
             Self::Known(list, _) => Some(list),
             Self::Unknown(_) => None,
@@ -53,7 +53,7 @@ impl Parameters {
 }
 
 /// Whether a parameter is a float or an integer, where the image says it.
-pub(crate) fn kind(wanted: &Wanted) -> Kind {
+pub(crate) fn kind(wanted: &Parameter) -> Kind {
     wanted.ty.as_deref().map_or(Kind::Other, Kind::of_ptx)
 }
 
@@ -337,8 +337,9 @@ fn parameters(
         });
     }
     let sizes = driver_sizes(context, raw, name, image.as_ref().map(Vec::len))?;
-    let agrees =
-        |list: &Vec<Wanted>| list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s);
+    let agrees = |list: &Vec<Parameter>| {
+        list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s)
+    };
     Ok(match image.filter(agrees) {
         // A driver that ends early has no other list: it says INVALID_VALUE also where it failed.
         Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
@@ -348,7 +349,7 @@ fn parameters(
              kernel without parameters and for a call that failed, and the image does not list them"
         )),
         None => {
-            let unnamed = |size| Wanted { size, ty: None, name: None };
+            let unnamed = |size| Parameter { size, ty: None, name: None };
             Parameters::Known(sizes.into_iter().map(unnamed).collect(), ParameterSource::Driver)
         }
     })

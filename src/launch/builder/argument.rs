@@ -1,6 +1,6 @@
 //! What `arg` of a builder takes, and the list that it makes of it.
 
-#![allow(unsafe_code)] // Implementing `Given`: the pointers are to what the builder borrows.
+#![allow(unsafe_code)] // Implementing `LaunchArguments`: the pointers are to what the builder borrows.
 
 use std::ffi::c_void;
 use std::ptr::from_ref;
@@ -10,11 +10,11 @@ use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
 use crate::error::Error;
 use crate::launch::args::{Bits, Memory, ParameterType, Pointer, Role, Rows, Slice, Value, parameter};
 use crate::launch::check;
-use crate::launch::given::Given;
 use crate::launch::inline_vec::InlineVec;
+use crate::launch::launch_arguments::LaunchArguments;
 use crate::launch::record::Report;
 use crate::launch::site::ByValue;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, RowParts, SliceParts};
+use crate::memory::{Allocation, DeviceCopy, DeviceSlice, DeviceSliceMut, RowParts, SliceParts};
 #[cfg(feature = "async")]
 use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
@@ -114,7 +114,7 @@ enum Label<'a> {
 /// Memory among the arguments.
 #[derive(Clone, Copy, Debug)]
 struct Passed<'a> {
-    home: &'a Arc<Home>,
+    allocation: &'a Arc<Allocation>,
     written: bool,
     /// Index of its first parameter.
     parameter: u32,
@@ -216,7 +216,7 @@ impl<'a> Arguments<'a> {
         &mut self,
         address: &'a u64,
         second: &'a usize,
-        home: &'a Arc<Home>,
+        allocation: &'a Arc<Allocation>,
         written: bool,
     ) {
         let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside()).enumerate();
@@ -226,7 +226,7 @@ impl<'a> Arguments<'a> {
             let values = std::iter::once(from_ref(address).cast::<c_void>()).chain(second);
             let places = self.pointers().iter_mut().skip(index);
             places.zip(values).for_each(|(place, at)| *place = at.cast_mut());
-            self.memory.push(Passed { home, written, parameter: index as u32 }, ());
+            self.memory.push(Passed { allocation, written, parameter: index as u32 }, ());
         }
     }
 
@@ -291,30 +291,30 @@ impl<'a> Arguments<'a> {
     #[inline(always)]
     fn pass_address(
         &mut self,
-        (address, home): (&'a u64, &'a Arc<Home>),
+        (address, allocation): (&'a u64, &'a Arc<Allocation>),
         written: bool,
         of: &'static ParameterType,
     ) {
-        self.memory.push(Passed { home, written, parameter: self.parameters.len() as u32 }, ());
+        self.memory.push(Passed { allocation, written, parameter: self.parameters.len() as u32 }, ());
         self.pass(address, of, Kind::Integer);
     }
 
     #[inline(always)]
     fn pass_pointer<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        let address = (parts.address, parts.home);
+        let address = (parts.address, parts.allocation);
         self.pass_address(address, written, const { &parameter::<T>(8, Role::Pointer) });
     }
 
     #[inline(always)]
     fn pass_slice<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        let address = (parts.address, parts.home);
+        let address = (parts.address, parts.allocation);
         self.pass_address(address, written, const { &parameter::<T>(8, Role::Address) });
         self.pass(parts.len, const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
     #[inline(always)]
     fn pass_rows<T: DeviceCopy>(&mut self, parts: RowParts<'a, T>, written: bool) {
-        let address = (parts.address, parts.home);
+        let address = (parts.address, parts.allocation);
         self.pass_address(address, written, const { &parameter::<T>(8, Role::Rows) });
         self.pass(parts.pitch, const { &parameter::<T>(8, Role::Pitch) }, Kind::Integer);
     }
@@ -405,7 +405,7 @@ impl<'a, T: ByValue> BuilderArgument<'a, OfForm> for Bits<'a, T> {
 // SAFETY: 1: `pass` pushes a pointer to a value that is borrowed for `'a` beside the type whose size is that value's, `address_later`
 // one to `UNKNOWN`, of 8 bytes, and `pass_later` a null, which its callers set before the list is used: `StoredArguments::launch` by
 // `point`, `OwnedKernelLaunch::typed` by its duty 2.
-unsafe impl<'l> Given<'l> for &'l Arguments<'_> {
+unsafe impl<'l> LaunchArguments<'l> for &'l Arguments<'_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];
@@ -440,21 +440,22 @@ unsafe impl<'l> Given<'l> for &'l Arguments<'_> {
 impl Memory for &Arguments<'_> {
     #[inline(always)]
     fn words(&self) -> u64 {
-        let words = self.memory.as_slice().iter().map(|passed| passed.home.accesses().word(passed.written));
+        let words =
+            self.memory.as_slice().iter().map(|passed| passed.allocation.accesses().word(passed.written));
         words.fold(u64::MAX, |all, word| all & word)
     }
 
     fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
-        let mut contexts = self.memory.as_slice().iter().map(|passed| passed.home.context());
+        let mut contexts = self.memory.as_slice().iter().map(|passed| passed.allocation.context());
         contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
-        self.memory.as_slice().iter().try_for_each(|passed| passed.home.note(launch, passed.written))
+        self.memory.as_slice().iter().try_for_each(|passed| passed.allocation.note(launch, passed.written))
     }
 
     fn report(&self, report: &mut Report) {
-        self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
+        self.memory.as_slice().iter().for_each(|passed| report.memory(passed.allocation, passed.written));
         for (label, at) in self.labels.as_slice().iter().zip(self.labels.beside()) {
             match label {
                 Label::Name(name) => self.name(name, *at).into_iter().for_each(|named| report.named(named)),

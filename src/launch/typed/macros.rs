@@ -91,7 +91,7 @@ macro_rules! __cuda_module_list {
     };
     (slice_mut $argument:ident $($rest:tt)*) => {
         $crate::__private::Cons(
-            $crate::__private::SliceMutArgument::slice_mut_argument($argument),
+            $crate::__private::MutArgument::slice_mut_argument($argument),
             $crate::__cuda_module_list!($($rest)*),
         )
     };
@@ -106,7 +106,7 @@ macro_rules! __cuda_module_list {
     };
     (ptr_mut $argument:ident $($rest:tt)*) => {
         $crate::__private::Cons(
-            $crate::__private::SliceMutArgument::ptr_mut_argument($argument),
+            $crate::__private::MutArgument::ptr_mut_argument($argument),
             $crate::__cuda_module_list!($($rest)*),
         )
     };

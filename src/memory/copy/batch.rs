@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::driver::{CudaStream, older};
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::memory::allocation::Allocation;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut};
-use crate::memory::home::Home;
 use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies that are submitted in one driver call, in no particular order among themselves.
@@ -47,8 +47,8 @@ struct Copy<'a> {
     target: CUdeviceptr,
     source: CUdeviceptr,
     bytes: usize,
-    to: Option<&'a Arc<Home>>,
-    from: Option<&'a Arc<Home>>,
+    to: Option<&'a Arc<Allocation>>,
+    from: Option<&'a Arc<Allocation>>,
 }
 
 impl<'a> CopyBatch<'a> {
@@ -86,8 +86,8 @@ impl<'a> CopyBatch<'a> {
             target: *to.address,
             source: *from.address,
             bytes: *to.len * size_of::<T>(),
-            to: Some(to.home),
-            from: Some(from.home),
+            to: Some(to.allocation),
+            from: Some(from.allocation),
         })
     }
 
@@ -120,7 +120,7 @@ impl<'a> CopyBatch<'a> {
             target: *to.address,
             source: source.as_ptr().expose_provenance() as u64,
             bytes: *to.len * size_of::<T>(),
-            to: Some(to.home),
+            to: Some(to.allocation),
             from: None,
         })
     }
@@ -155,7 +155,7 @@ impl<'a> CopyBatch<'a> {
             source: *from.address,
             bytes: *from.len * size_of::<T>(),
             to: None,
-            from: Some(from.home),
+            from: Some(from.allocation),
         })
     }
 
@@ -232,16 +232,16 @@ impl<'a> CopyBatch<'a> {
 
     /// Announces the copies, after what they must come after.
     fn order<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
-        for home in self.copies.iter().flat_map(|copy| [copy.to, copy.from]).flatten() {
-            stream.same_context(home.context(), "a buffer of the batch")?;
+        for allocation in self.copies.iter().flat_map(|copy| [copy.to, copy.from]).flatten() {
+            stream.same_context(allocation.context(), "a buffer of the batch")?;
         }
         if self.copies.iter().any(|copy| copy.to.is_none() || copy.from.is_none()) {
             stream.refuse_in_capture("cuMemcpyBatchAsync")?;
         }
         let mut work = Submission::on(stream);
         for copy in &self.copies {
-            copy.from.map_or(Ok(()), |home| work.reads(home))?;
-            copy.to.map_or(Ok(()), |home| work.writes(home))?;
+            copy.from.map_or(Ok(()), |allocation| work.reads(allocation))?;
+            copy.to.map_or(Ok(()), |allocation| work.writes(allocation))?;
         }
         Ok(work)
     }

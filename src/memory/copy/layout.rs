@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::driver::CudaContext;
 use crate::error::{Axis, Error, RegionError};
-use crate::memory::home::Home;
+use crate::memory::allocation::Allocation;
 #[cfg(feature = "texture")]
 use crate::memory::texture::array::ArrayInner;
 use crate::ordering::Submission;
@@ -125,7 +125,7 @@ pub(in crate::memory) enum Owner<'a> {
     /// The caller's, on the host.
     Host,
     /// A buffer's.
-    Home(&'a Arc<Home>),
+    Allocation(&'a Arc<Allocation>),
     /// An array's.
     #[cfg(feature = "texture")]
     Array(&'a Arc<ArrayInner>),
@@ -136,7 +136,7 @@ impl<'a> Owner<'a> {
     pub(in crate::memory) fn context(self) -> Option<&'a CudaContext> {
         match self {
             Self::Host => None,
-            Self::Home(home) => Some(home.context()),
+            Self::Allocation(allocation) => Some(allocation.context()),
             #[cfg(feature = "texture")]
             Self::Array(array) => Some(&array.context),
         }
@@ -146,7 +146,7 @@ impl<'a> Owner<'a> {
     pub(in crate::memory) fn note(self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         match self {
             Self::Host => Ok(()),
-            Self::Home(home) => home.note(work, written),
+            Self::Allocation(allocation) => allocation.note(work, written),
             #[cfg(feature = "texture")]
             Self::Array(array) => array.note(work, written),
         }

@@ -100,7 +100,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         let mut work = Submission::on(stream);
-        work.writes(self.home())?;
+        work.writes(self.allocation())?;
         submit_and_wait(stream, || {
             // SAFETY: both sides have `bytes` bytes; the source is borrowed until `submit_and_wait` has waited, whatever happens.
             work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -141,8 +141,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.reads(source.home)?;
-        work.writes(self.home())?;
+        work.reads(source.allocation)?;
+        work.writes(self.allocation())?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, which has
         // noted its accesses.
         work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -174,7 +174,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.writes(self.home())?;
+        work.writes(self.allocation())?;
         // SAFETY: the view has `bytes` bytes, which are freed after this write, as it is noted; and all-zero bytes are a `T`.
         work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
@@ -198,7 +198,7 @@ unsafe fn read_to<T: DeviceCopy>(
     }
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
     let mut work = Submission::on(stream);
-    work.reads(view.home())?;
+    work.reads(view.allocation())?;
     submit_and_wait(stream, || {
         // SAFETY: both sides have `bytes` bytes: of the host's that is the caller's duty 1, until `submit_and_wait` has waited, whatever
         // happens.

@@ -52,9 +52,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         let mut work = Submission::on(stream);
-        work.reads(source.home)?;
-        work.writes(self.home())?;
-        let (from, to) = (source.home.context(), self.context());
+        work.reads(source.allocation)?;
+        work.writes(self.allocation())?;
+        let (from, to) = (source.allocation.context(), self.context());
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
         // SAFETY: stream and contexts are of one driver, as was compared; both sides are device memory of the context named and
         // have `bytes` bytes; they are freed after the copy, which has noted its accesses.

@@ -33,7 +33,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         let mut work = Submission::on(stream);
-        work.writes(self.home())?;
+        work.writes(self.allocation())?;
         // SAFETY: both sides have `bytes` bytes; the device's is freed after the copy, which has noted its access; the host's is the
         // caller's duties 1 and 2.
         work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {

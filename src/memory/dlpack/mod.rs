@@ -11,9 +11,9 @@ use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{DlPackError, Error, ErrorKind};
 use crate::ordering::Submission;
@@ -100,26 +100,26 @@ struct Kept {
 
 /// The memory of tensors that this crate made and that were not released yet, by the tensor's address: a tensor tells
 /// neither its context nor who uses its memory, and what comes back is known again so.
-static OURS: Mutex<BTreeMap<usize, Arc<Home>>> = Mutex::new(BTreeMap::new());
+static OURS: Mutex<BTreeMap<usize, Arc<Allocation>>> = Mutex::new(BTreeMap::new());
 
 /// [`OURS`], locked. Memory that is taken out is dropped behind the lock: its end may run any code.
-fn ours() -> MutexGuard<'static, BTreeMap<usize, Arc<Home>>> {
+fn ours() -> MutexGuard<'static, BTreeMap<usize, Arc<Allocation>>> {
     // Nothing below the lock panics; a poisoned lock would still hold a whole list.
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Remembers the memory of a tensor that was just made, if it is this crate's.
-fn remember<T>(tensor: NonNull<T>, home: Option<Arc<Home>>) {
-    if let Some(home) = home {
-        let stale = ours().insert(tensor.addr().get(), home);
+fn remember<T>(tensor: NonNull<T>, allocation: Option<Arc<Allocation>>) {
+    if let Some(allocation) = allocation {
+        let stale = ours().insert(tensor.addr().get(), allocation);
         drop(stale);
     }
 }
 
 /// Forgets a tensor that is about to be freed.
 fn forget<T>(tensor: *mut T) {
-    let home = ours().remove(&tensor.addr());
-    drop(home);
+    let allocation = ours().remove(&tensor.addr());
+    drop(allocation);
 }
 
 impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
@@ -144,7 +144,7 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
         };
         stream.same_context(self.context(), "the buffer")?;
         stream.refuse_in_capture("into_dlpack")?;
-        Submission::on(stream).writes(self.home())?;
+        Submission::on(stream).writes(self.allocation())?;
         let device = DLDevice { device_type: DLDevice::CUDA, device_id: self.context().raw_device() };
         // The address is handed out: whoever has it uses it on streams that this crate does not know.
         let data = std::ptr::without_provenance_mut(self.cu_deviceptr() as usize);
@@ -155,20 +155,20 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
             // Of no elements there may be rows of any length: there the distances say nothing.
             step = step.saturating_mul((*len).max(1));
         }
-        let home = self.home().clone();
+        let allocation = self.allocation().clone();
         let kept = Kept { _memory: Box::new(self), shape: numbers, strides };
-        Ok(DlTensor::made(data, device, T::TYPE, kept, Some(home)))
+        Ok(DlTensor::made(data, device, T::TYPE, kept, Some(allocation)))
     }
 }
 
 impl DlTensor {
-    /// A tensor of what `kept` keeps; `home` is its memory, if it is this crate's.
+    /// A tensor of what `kept` keeps; `allocation` is its memory, if it is this crate's.
     fn made(
         data: *mut c_void,
         device: DLDevice,
         dtype: DLDataType,
         kept: Kept,
-        home: Option<Arc<Home>>,
+        allocation: Option<Arc<Allocation>>,
     ) -> Self {
         let ndim = kept.shape.len() as i32;
         let mut kept = Box::new(kept);
@@ -183,12 +183,12 @@ impl DlTensor {
             dl_tensor: DLTensor { data, device, ndim, dtype, shape, strides, byte_offset: 0 },
         });
         let raw = NonNull::from(Box::leak(tensor));
-        remember(raw, home);
+        remember(raw, allocation);
         Self { raw: Raw::Versioned(raw) }
     }
 
     /// The memory, if it belongs to this crate.
-    fn home(&self) -> Option<Arc<Home>> {
+    fn allocation(&self) -> Option<Arc<Allocation>> {
         let address = match self.raw {
             Raw::Versioned(raw) => raw.addr(),
             Raw::Legacy(raw) => raw.addr(),
@@ -233,10 +233,11 @@ impl DlTensor {
             // A new head over the older tensor, which keeps it.
             Raw::Legacy(_) => {
                 let tensor = *self.tensor();
-                let (shape, strides, home) = (self.shape().into(), self.strides().into(), self.home());
+                let (shape, strides, allocation) =
+                    (self.shape().into(), self.strides().into(), self.allocation());
                 let kept = Kept { _memory: Box::new(self), shape, strides };
                 let data = tensor.data.wrapping_byte_add(tensor.byte_offset as usize);
-                Self::made(data, tensor.device, tensor.dtype, kept, home)
+                Self::made(data, tensor.device, tensor.dtype, kept, allocation)
             }
         };
         wrapped.into_raw()
@@ -248,12 +249,12 @@ impl DlTensor {
             std::mem::forget(self);
             return raw;
         }
-        let (tensor, home) = (*self.tensor(), self.home());
+        let (tensor, allocation) = (*self.tensor(), self.allocation());
         let manager_ctx = Box::into_raw(Box::new(self)).cast();
         // Shape and strides stay where they are: the tensor that is kept owns them.
         let legacy = DLManagedTensor { dl_tensor: tensor, manager_ctx, deleter: Some(delete_legacy) };
         let raw = NonNull::from(Box::leak(Box::new(legacy)));
-        remember(raw, home);
+        remember(raw, allocation);
         raw
     }
 
@@ -267,9 +268,9 @@ impl DlTensor {
     /// layout, or read-only. [`Error::is_context_mismatch`]: this crate made the tensor from memory of another context.
     pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
         has_its_size::<T>()?;
-        let (tensor, home) = (*self.tensor(), self.home());
-        if let Some(home) = &home {
-            context.same_context(home.context(), "the memory of the tensor", "the context")?;
+        let (tensor, allocation) = (*self.tensor(), self.allocation());
+        if let Some(allocation) = &allocation {
+            context.same_context(allocation.context(), "the memory of the tensor", "the context")?;
         }
         if tensor.dtype != T::TYPE {
             return Err(mismatch("element type", format!("{:?}", T::TYPE), format!("{:?}", tensor.dtype)));
@@ -297,12 +298,12 @@ impl DlTensor {
             return Err(mismatch("alignment", format!("{} bytes", align_of::<T>()), format!("{address:#x}")));
         }
         byte_len::<T>(len)?;
-        let home = match home {
+        let allocation = match allocation {
             // The tensor and what it kept end here; the memory goes on.
-            Some(home) => home,
-            None => Home::new(address, context, Origin::Foreign(Box::new(self))),
+            Some(allocation) => allocation,
+            None => Allocation::new(address, context, Origin::Foreign(Box::new(self))),
         };
-        Ok(DeviceBuffer::from_home(len, address, home))
+        Ok(DeviceBuffer::from_allocation(len, address, allocation))
     }
 
     /// The lengths of the dimensions, in elements.

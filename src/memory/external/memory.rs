@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crate::driver::CudaContext;
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::home::{Home, Origin};
 
 /// A handle by which a graphics API shares memory (`CUexternalMemoryHandleType`).
 #[derive(Debug)]
@@ -161,10 +161,10 @@ impl ExternalMemory {
         })?;
         let owner = Mapped { address, memory: self.clone() };
         aligned::<T>(address, "cuExternalMemoryGetMappedBuffer", OF_DEVICE)?;
-        Ok(DeviceBuffer::from_home(
+        Ok(DeviceBuffer::from_allocation(
             len,
             address,
-            Home::new(address, context, Origin::Foreign(Box::new(owner))),
+            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
         ))
     }
 
@@ -196,7 +196,7 @@ struct Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Home` that it is of, after all work that
+        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all work that
         // uses it.
         let _ = self
             .memory

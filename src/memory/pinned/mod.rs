@@ -1,6 +1,6 @@
 //! Pinned host memory, which the device accesses directly.
 
-#![allow(unsafe_code)] // Memory that the driver gave or pinned, which `home` keeps until nothing uses it.
+#![allow(unsafe_code)] // Memory that the driver gave or pinned, which `allocation` keeps until nothing uses it.
 
 pub(in crate::memory) mod view;
 
@@ -12,9 +12,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::aligned::{OF_HOST, aligned};
+use super::allocation::{Allocation, Origin};
 use super::buffer::byte_len;
 use super::device_copy::DeviceCopy;
-use super::home::{Home, Origin};
 use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::CudaContext;
 use crate::error::{Error, HostAccess};
@@ -77,7 +77,7 @@ pub struct PinnedBuffer<T: DeviceCopy> {
     len: usize,
     /// Its address for kernels.
     device: u64,
-    home: Arc<Home>,
+    allocation: Arc<Allocation>,
     of: PhantomData<T>,
 }
 
@@ -99,7 +99,7 @@ unsafe impl Sync for HostAllocation {}
 
 impl Drop for HostAllocation {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and is dropped by the `Home` that it is of, after all work that uses it, or by `zeroed`, before any.
+        // SAFETY: this value owned it, and is dropped by the `Allocation` that it belongs to, after all work that uses it, or by `zeroed`, before any.
         let _ = self
             .context
             .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
@@ -166,8 +166,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
 
     /// No bytes.
     pub(super) fn empty(context: &CudaContext, len: usize) -> Self {
-        let home = Home::new(0, context, Origin::Empty);
-        Self { start: NonNull::dangling(), len, device: 0, home, of: PhantomData }
+        let allocation = Allocation::new(0, context, Origin::Empty);
+        Self { start: NonNull::dangling(), len, device: 0, allocation, of: PhantomData }
     }
 
     /// Pinned memory that `owner` keeps, and releases when dropped.
@@ -187,9 +187,9 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;
         aligned::<T>(device, "cuMemHostGetDevicePointer", OF_HOST)?;
-        let home = Home::new(device, context, Origin::Foreign(owner));
+        let allocation = Allocation::new(device, context, Origin::Foreign(owner));
         let start = NonNull::new(start.cast()).unwrap_or(NonNull::dangling());
-        Ok(Self { start, len, device, home, of: PhantomData })
+        Ok(Self { start, len, device, allocation, of: PhantomData })
     }
 
     /// The elements, for reading; waits for the stream that writes them.
@@ -211,8 +211,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Errors
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
-        free_of_graphs(&self.home)?;
-        self.home.accesses().wait_for_writers()?;
+        free_of_graphs(&self.allocation)?;
+        self.allocation.accesses().wait_for_writers()?;
         // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are a `T`, and which
         // nothing writes as long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs
         // `&mut self`.
@@ -239,8 +239,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Errors
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
-        free_of_graphs(&self.home)?;
-        self.home.accesses().wait()?;
+        free_of_graphs(&self.allocation)?;
+        self.allocation.accesses().wait()?;
         // SAFETY: as in `as_slice`, and nothing uses them as long as the result lives: all noted work is done, no graph has the memory, and
         // new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
@@ -260,7 +260,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view(&self) -> PinnedView<'_, T> {
-        PinnedView::new(self.start, self.len, &self.home, true)
+        PinnedView::new(self.start, self.len, &self.allocation, true)
     }
 
     /// All elements, for copies that write them.
@@ -277,7 +277,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
-        PinnedViewMut::new(self.start, self.len, &self.home, true)
+        PinnedViewMut::new(self.start, self.len, &self.allocation, true)
     }
 
     /// The elements of `range`, for copies; `None` if it is not inside the buffer.
@@ -326,12 +326,12 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn device_view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.device, self.len, &self.home)
+        DeviceView::new(self.device, self.len, &self.allocation)
     }
 
     /// The elements as kernels see them, for writing: each access goes over the bus.
     pub fn device_view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.device, self.len, &self.home)
+        DeviceViewMut::new(self.device, self.len, &self.allocation)
     }
 
     /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
@@ -373,7 +373,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn flags(&self) -> Result<PinnedFlags, Error> {
         let mut flags = 0;
         if self.len * size_of::<T>() != 0 {
-            // SAFETY: `home` keeps the memory, `flags` outlives the call.
+            // SAFETY: `allocation` keeps the memory, `flags` outlives the call.
             self.context().call("cuMemHostGetFlags", String::new, |driver| unsafe {
                 driver.cuMemHostGetFlags(&mut flags, self.start.as_ptr().cast())
             })?;
@@ -383,7 +383,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
 
     /// The context.
     pub fn context(&self) -> &CudaContext {
-        self.home.context()
+        self.allocation.context()
     }
 
     /// Frees the memory now, after waiting for the streams that use it, and reports whether they faulted.
@@ -399,14 +399,14 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Errors
     /// A fault of earlier work; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+        Arc::into_inner(self.allocation).map_or(Ok(()), |mut allocation| allocation.release())
     }
 }
 
 /// An error if a capture or a graph keeps the memory: it may run while the host looks.
-pub(super) fn free_of_graphs(home: &Arc<Home>) -> Result<(), Error> {
+pub(super) fn free_of_graphs(allocation: &Arc<Allocation>) -> Result<(), Error> {
     // Only captures and graphs hold further handles, and a graph notes its uses before it lets go.
-    if Arc::strong_count(home) > 1 {
+    if Arc::strong_count(allocation) > 1 {
         return Err(crate::error::ErrorKind::HostAccess(HostAccess::Graph).into());
     }
     std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::PinnedBuffer;
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::memory::allocation::Allocation;
 use crate::memory::copy::{asked, same_length};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::home::Home;
 use crate::memory::view::{DeviceView, DeviceViewMut, resolve};
 use crate::ordering::Submission;
 
@@ -33,8 +33,8 @@ use crate::ordering::Submission;
 pub struct PinnedView<'a, T: DeviceCopy> {
     start: NonNull<T>,
     len: usize,
-    home: &'a Arc<Home>,
-    /// Whether the memory lives as long as the home: a graph may keep it.
+    allocation: &'a Arc<Allocation>,
+    /// Whether the memory lives as long as the allocation: a graph may keep it.
     lasting: bool,
     of: PhantomData<&'a [T]>,
 }
@@ -44,8 +44,8 @@ pub struct PinnedView<'a, T: DeviceCopy> {
 pub struct PinnedViewMut<'a, T: DeviceCopy> {
     start: NonNull<T>,
     len: usize,
-    home: &'a Arc<Home>,
-    /// Whether the memory lives as long as the home: a graph may keep it.
+    allocation: &'a Arc<Allocation>,
+    /// Whether the memory lives as long as the allocation: a graph may keep it.
     lasting: bool,
     of: PhantomData<&'a mut [T]>,
 }
@@ -62,10 +62,10 @@ macro_rules! view_methods {
             pub(in crate::memory) fn new(
                 start: NonNull<T>,
                 len: usize,
-                home: &'a Arc<Home>,
+                allocation: &'a Arc<Allocation>,
                 lasting: bool,
             ) -> Self {
-                Self { start, len, home, lasting, of: PhantomData }
+                Self { start, len, allocation, lasting, of: PhantomData }
             }
 
             /// The elements of `range`; `None` if it is not inside the view.
@@ -83,7 +83,7 @@ macro_rules! view_methods {
                 let range = resolve(range, self.len)?;
                 // SAFETY: `resolve` found the range inside the `len` elements at `start`.
                 let start = unsafe { self.start.add(range.start) };
-                Some(Self::new(start, range.len(), self.home, self.lasting))
+                Some(Self::new(start, range.len(), self.allocation, self.lasting))
             }
 
             /// The number of elements.
@@ -128,12 +128,12 @@ view_methods!(PinnedViewMut);
 impl<'a, T: DeviceCopy> PinnedViewMut<'a, T> {
     /// The same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
-        PinnedViewMut::new(self.start, self.len, self.home, self.lasting)
+        PinnedViewMut::new(self.start, self.len, self.allocation, self.lasting)
     }
 
     /// The same elements, for copies that read them.
     pub fn as_view(&self) -> PinnedView<'_, T> {
-        PinnedView::new(self.start, self.len, self.home, self.lasting)
+        PinnedView::new(self.start, self.len, self.allocation, self.lasting)
     }
 }
 
@@ -179,7 +179,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let source = source.into();
         same_length("copy_from_pinned", source.len, self.len())?;
         stream.same_context(self.context(), "the buffer")?;
-        stream.same_context(source.home.context(), "the pinned memory")?;
+        stream.same_context(source.allocation.context(), "the pinned memory")?;
         let bytes = self.byte_len();
         if bytes == 0 {
             return Ok(());
@@ -188,8 +188,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         }
         let mut work = Submission::on(stream);
-        work.reads(source.home)?;
-        work.writes(self.home())?;
+        work.reads(source.allocation)?;
+        work.writes(self.allocation())?;
         // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
         // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -227,7 +227,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         let destination = destination.into();
         same_length("copy_to_pinned", self.len(), destination.len)?;
         stream.same_context(self.context(), "the buffer")?;
-        stream.same_context(destination.home.context(), "the pinned memory")?;
+        stream.same_context(destination.allocation.context(), "the pinned memory")?;
         let bytes = self.byte_len();
         if bytes == 0 {
             return Ok(());
@@ -236,8 +236,8 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
             stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
         }
         let mut work = Submission::on(stream);
-        work.reads(self.home())?;
-        work.writes(destination.home)?;
+        work.reads(self.allocation())?;
+        work.writes(destination.allocation)?;
         // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
         // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {

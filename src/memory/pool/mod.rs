@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::home::{Home, Origin};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::OsHandleKinds;
 use crate::options::options;
@@ -291,7 +291,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let context = stream.context();
         context.same_driver(pool.context(), "the pool", "the stream")?;
         if bytes == 0 {
-            return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
+            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
@@ -301,12 +301,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;
-        let buffer = Self::from_home(
+        let buffer = Self::from_allocation(
             len,
             address,
-            Home::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
+            Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
         );
-        Submission::on(stream).writes(buffer.home())?;
+        Submission::on(stream).writes(buffer.allocation())?;
         aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
     }

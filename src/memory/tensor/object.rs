@@ -43,10 +43,11 @@ impl TensorMapObject {
         encode: impl FnOnce(&CudaContext, u64, usize) -> Result<TensorMap, Error>,
     ) -> Result<Self, Error> {
         let parts = buffer.parts();
-        let (context, address, bytes) = (parts.home.context(), *parts.address, *parts.len * size_of::<T>());
+        let (context, address, bytes) =
+            (parts.allocation.context(), *parts.address, *parts.len * size_of::<T>());
         let map = *encode(context, address, bytes)?.raw();
         let used = Used::memory(
-            Arc::<crate::memory::Home>::clone(parts.home),
+            Arc::<crate::memory::Allocation>::clone(parts.allocation),
             context,
             address..address + bytes as u64,
         );

@@ -154,7 +154,7 @@ impl TextureObject {
         descriptor: &TextureDescriptor,
     ) -> Result<Self, Error> {
         let parts = memory.parts();
-        parts.home.escape();
+        parts.allocation.escape();
         let linear = CUDA_RESOURCE_DESC_res_linear {
             devPtr: *parts.address,
             format: T::FORMAT.raw(),
@@ -167,11 +167,11 @@ impl TextureObject {
             flags: 0,
         };
         let (context, addresses) =
-            (parts.home.context(), addresses(*parts.address, *parts.len * size_of::<T>()));
+            (parts.allocation.context(), addresses(*parts.address, *parts.len * size_of::<T>()));
         let known = PointerAttributes::of(context, *parts.address)?;
         let of_device =
             |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
-        let used = Used::memory(parts.home.clone(), context, addresses);
+        let used = Used::memory(parts.allocation.clone(), context, addresses);
         let used = used.seen_by_host(!known.is_some_and(of_device));
         // SAFETY: 1: the memory is live; 2: `used` keeps it.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }

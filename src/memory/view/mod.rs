@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
+use super::allocation::Allocation;
 use super::buffer::DeviceBuffer;
 use super::device_copy::DeviceCopy;
 use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
-use super::home::Home;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use crate::driver::CudaContext;
 
@@ -18,7 +18,7 @@ use crate::driver::CudaContext;
 pub struct DeviceView<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
-    home: &'a Arc<Home>,
+    allocation: &'a Arc<Allocation>,
     of: PhantomData<&'a [T]>,
 }
 
@@ -26,7 +26,7 @@ pub struct DeviceView<'a, T: DeviceCopy> {
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
-    home: &'a Arc<Home>,
+    allocation: &'a Arc<Allocation>,
     of: PhantomData<&'a mut [T]>,
 }
 
@@ -39,8 +39,8 @@ macro_rules! view_methods {
         }
 
         impl<'a, T: DeviceCopy> $name<'a, T> {
-            pub(super) fn new(address: u64, len: usize, home: &'a Arc<Home>) -> Self {
-                Self { address, len, home, of: PhantomData }
+            pub(super) fn new(address: u64, len: usize, allocation: &'a Arc<Allocation>) -> Self {
+                Self { address, len, allocation, of: PhantomData }
             }
 
             /// The elements of `range`.
@@ -104,13 +104,13 @@ macro_rules! view_methods {
                 let len = self.len;
                 assert!(mid <= len, "cannot split a view of {len} elements at {mid}");
                 // Two parts that do not overlap, of a view that is given up.
-                let left = Self::new(self.address, mid, self.home);
+                let left = Self::new(self.address, mid, self.allocation);
                 (left, self.part(mid..len))
             }
 
             fn part(self, range: Range<usize>) -> Self {
                 let address = self.address + (range.start * size_of::<T>()) as u64;
-                Self::new(address, range.len(), self.home)
+                Self::new(address, range.len(), self.allocation)
             }
 
             /// The raw address, as driver functions take it; see [`DeviceBuffer::cu_deviceptr`].
@@ -124,7 +124,7 @@ macro_rules! view_methods {
             /// # Ok::<(), cuda_launch::Error>(())
             /// ```
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
-                self.home.escape();
+                self.allocation.escape();
                 self.address
             }
 
@@ -139,7 +139,7 @@ macro_rules! view_methods {
             /// # Ok::<(), cuda_launch::Error>(())
             /// ```
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
-                self.home.address_taken();
+                self.allocation.address_taken();
                 DevicePtr::from_raw(self.address)
             }
 
@@ -169,12 +169,12 @@ macro_rules! view_methods {
 
             /// The context.
             pub fn context(&self) -> &'a CudaContext {
-                self.home.context()
+                self.allocation.context()
             }
 
             /// The owner of the memory.
-            pub(crate) fn home(&self) -> &'a Arc<Home> {
-                self.home
+            pub(crate) fn allocation(&self) -> &'a Arc<Allocation> {
+                self.allocation
             }
 
             /// The address, for work that is noted.
@@ -192,7 +192,7 @@ macro_rules! view_methods {
 
             #[inline(always)]
             fn parts(&self) -> SliceParts<'_, T> {
-                SliceParts::new(&self.address, &self.len, self.home)
+                SliceParts::new(&self.address, &self.len, self.allocation)
             }
         }
     };
@@ -216,7 +216,7 @@ impl<'a, T: DeviceCopy> DeviceView<'a, T> {
     /// ```
     pub fn of(memory: &'a (impl DeviceSlice<Element = T> + ?Sized)) -> Self {
         let parts = memory.parts();
-        Self::new(*parts.address, *parts.len, parts.home)
+        Self::new(*parts.address, *parts.len, parts.allocation)
     }
 }
 
@@ -237,7 +237,7 @@ impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
     /// ```
     pub fn of(memory: &'a mut (impl DeviceSliceMut<Element = T> + ?Sized)) -> Self {
         let parts = memory.parts_mut();
-        Self::new(*parts.address, *parts.len, parts.home)
+        Self::new(*parts.address, *parts.len, parts.allocation)
     }
 }
 
@@ -253,7 +253,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.address_taken();
+        self.allocation.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 
@@ -269,7 +269,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn as_view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, self.home)
+        DeviceView::new(self.address, self.len, self.allocation)
     }
 
     /// The same elements, with a shorter lifetime.
@@ -285,7 +285,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, self.home)
+        DeviceViewMut::new(self.address, self.len, self.allocation)
     }
 }
 
@@ -304,7 +304,7 @@ pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Rang
     (start <= end && end <= len).then_some(start..end)
 }
 
-// SAFETY: 1: the buffer owns them; 2: its home keeps the memory, and the borrow the buffer; 3: neither is ever changed.
+// SAFETY: 1: the buffer owns them; 2: its allocation keeps the memory, and the borrow the buffer; 3: neither is ever changed.
 #[allow(unsafe_code)]
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {

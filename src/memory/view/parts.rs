@@ -148,7 +148,7 @@ macro_rules! parts {
             /// misaligned, or one of the types is zero-sized.
             pub fn cast<U: DeviceCopy>(self) -> Result<$view<'a, U>, Error> {
                 let len = cast_len::<T, U>(self.base(), self.byte_len())?;
-                Ok($view::new(self.base(), len, self.home()))
+                Ok($view::new(self.base(), len, self.allocation()))
             }
         }
 

@@ -10,10 +10,10 @@ use super::physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use crate::driver::CudaContext;
 use crate::error::{BadMapping, Error, ErrorKind};
 use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::byte_len;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
-use crate::memory::home::{Home, Origin};
 use crate::memory::location::{MemoryAccess, MemoryLocation};
 use crate::memory::view::{DeviceView, DeviceViewMut};
 
@@ -43,7 +43,7 @@ pub struct GrowableBuffer<T: DeviceCopy> {
     granularity: usize,
     addresses: VirtualReservation,
     mappings: Arc<Mutex<Vec<Mapping>>>,
-    home: Arc<Home>,
+    allocation: Arc<Allocation>,
     of: PhantomData<T>,
 }
 
@@ -65,8 +65,8 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         let owner = Origin::Foreign(Box::new((mappings.clone(), addresses.clone())));
         let address = addresses.address();
         aligned::<T>(address, "cuMemAddressReserve", OF_DEVICE)?;
-        let home = Home::new(address, context, owner);
-        Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, home, of: PhantomData })
+        let allocation = Allocation::new(address, context, owner);
+        Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, allocation, of: PhantomData })
     }
 
     /// Grows it to at least `len` elements; new elements are uninitialised.
@@ -88,7 +88,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         }
         if wanted > self.mapped {
             let bytes = (wanted - self.mapped).next_multiple_of(self.granularity);
-            let context = self.home.context();
+            let context = self.allocation.context();
             let memory = PhysicalAllocation::new(context, bytes, PhysicalOptions::default())?;
             let mapping = Mapping::new(&self.addresses, self.mapped, &memory)?;
             mapping.set_access(MemoryLocation::from(context), MemoryAccess::ReadWrite)?;
@@ -116,16 +116,16 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
 
     /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, &self.home)
+        DeviceView::new(self.address, self.len, &self.allocation)
     }
 
     /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, &self.home)
+        DeviceViewMut::new(self.address, self.len, &self.allocation)
     }
 }
 
-// SAFETY: 1: `grow_to` maps memory for `len` elements before it counts them; 2: `home` keeps the mappings; 3: the address never changes,
+// SAFETY: 1: `grow_to` maps memory for `len` elements before it counts them; 2: `allocation` keeps the mappings; 3: the address never changes,
 // and the length under `&mut` alone.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
@@ -133,7 +133,7 @@ unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
 
     #[inline(always)]
     fn parts(&self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.home)
+        SliceParts::new(&self.address, &self.len, &self.allocation)
     }
 }
 
@@ -142,6 +142,6 @@ unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
 unsafe impl<T: DeviceCopy> DeviceSliceMut for GrowableBuffer<T> {
     #[inline(always)]
     fn parts_mut(&mut self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.home)
+        SliceParts::new(&self.address, &self.len, &self.allocation)
     }
 }

@@ -6,9 +6,9 @@ use super::physical::{Claim, PhysicalAllocation, VirtualReservation, multiples};
 use crate::driver::{CudaContext, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::home::{Home, Origin};
 use crate::memory::location::{MemoryAccess, MemoryLocation};
 
 /// Memory that is mapped at reserved addresses.
@@ -182,6 +182,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Err(ErrorKind::Length(mismatch).into());
         }
         let (address, context) = (mapping.address, mapping.context().clone());
-        Ok(Self::from_home(len, address, Home::new(address, &context, Origin::Foreign(Box::new(mapping)))))
+        Ok(Self::from_allocation(
+            len,
+            address,
+            Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))),
+        ))
     }
 }

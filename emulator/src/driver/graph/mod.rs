@@ -75,11 +75,11 @@ struct Node {
 }
 
 /// Where a node is.
-pub(super) struct Home(Weak<Graph>);
+pub(super) struct OwningGraph(Weak<Graph>);
 
 /// All graphs, and their nodes.
 pub(super) static GRAPHS: PerSlot<Handles<Graph>> = per_slot!(Handles::new(32));
-pub(super) static NODES: PerSlot<Handles<Home>> = per_slot!(Handles::new(33));
+pub(super) static NODES: PerSlot<Handles<OwningGraph>> = per_slot!(Handles::new(33));
 
 /// Forgets all graphs.
 pub(super) fn clear() {
@@ -106,7 +106,7 @@ impl Graph {
     /// Adds a node and tells its handle.
     fn add(self: &Arc<Self>, operation: Operation, after: Vec<Edge>) -> usize {
         let handle = NODES.reserve();
-        NODES.insert(handle, Arc::new(Home(Arc::downgrade(self))));
+        NODES.insert(handle, Arc::new(OwningGraph(Arc::downgrade(self))));
         self.contents().nodes.insert(handle, Node { operation, after, origin: None });
         handle
     }

@@ -16,7 +16,7 @@ use crate::driver::Kernel;
 /// 1. What `kernel_params` gives has one pointer for each of `types`, in order, to that many bytes that can be read as long as packet
 ///    and `self` live.
 #[allow(unsafe_code)] // declared here, relied on where a packet is copied
-pub(super) unsafe trait Given<'l>: Copy {
+pub(super) unsafe trait LaunchArguments<'l>: Copy {
     /// The device memory among them.
     type Memory: Memory;
 

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
-pub(crate) struct Home {
+pub(crate) struct Allocation {
     address: u64,
     context: CudaContext,
     accesses: StreamAccesses,
-    /// Work of this crate may use it that nobody noted here: see [`Home::address_taken`].
+    /// Work of this crate may use it that nobody noted here: see [`Allocation::address_taken`].
     taken: AtomicBool,
-    /// So may any work: see [`Home::escape`].
+    /// So may any work: see [`Allocation::escape`].
     escaped: AtomicBool,
     origin: Origin,
 }
@@ -41,7 +41,7 @@ pub(crate) enum Origin {
     Variable(CudaModule),
 }
 
-impl Home {
+impl Allocation {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
         Self::accessed(address, context, origin, StreamAccesses::new(context.owner()))
@@ -217,7 +217,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for Allocation {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
         if self.release().is_err() && self.is_owned() {
@@ -226,14 +226,14 @@ impl Drop for Home {
     }
 }
 
-impl Resource for Home {
+impl Resource for Allocation {
     fn accesses(&self) -> &StreamAccesses {
         &self.accesses
     }
 }
 
-impl std::fmt::Debug for Home {
+impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Home").field("device", &self.context.ordinal()).finish_non_exhaustive()
+        f.debug_struct("Allocation").field("device", &self.context.ordinal()).finish_non_exhaustive()
     }
 }

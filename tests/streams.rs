@@ -13,6 +13,7 @@ mod spies;
 use alone::{Alone, alone, hold};
 use cuda_harness::Fault;
 use cuda_launch::context::ContextOptions;
+use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::error::AttributeError;
 use cuda_launch::launch::{AccessPolicyWindow, AccessProperty, MemSyncDomain, SynchronizationPolicy};
 use cuda_launch::stream::StreamFlags;
@@ -513,5 +514,49 @@ fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
         assert_eq!(x.to_host_vec(&stream).unwrap(), [5; 16]);
         drop(end);
         thread.join().unwrap();
+    }
+}
+
+/// Kernels of a primary context and of a green one can be launched while the other is current, and a default stream is one of what is
+/// current: a second launch at a place, which asks for little, must not go there.
+#[test]
+fn a_default_stream_is_that_of_its_context_while_a_green_one_is_current() {
+    let (_alone, ctx) = context();
+    // One stream was there before the green context, one comes later.
+    let early = ctx.default_stream();
+    let (parts, _) = ctx.device().multiprocessors().unwrap().split(1, 16, SmSplitFlags::empty()).unwrap();
+    let green = GreenContext::new(&ctx, &parts).unwrap();
+    let (green, later) = (green.context(), CudaContext::new(0).unwrap().default_stream());
+    let own_of_thread = ctx.per_thread_stream();
+    let of_green = green.default_stream();
+    for (own, stream, other) in [
+        (&ctx, &early, green),
+        (&ctx, &later, green),
+        (&ctx, &own_of_thread, green),
+        (green, &of_green, &ctx),
+    ] {
+        let fill = own.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
+        let fill = fill.load_function("fill").unwrap();
+        let mut x = DeviceBuffer::<u32>::zeroed(stream, 16).unwrap();
+        let mut launch = |value: u32| {
+            // SAFETY: 1 to 6: fill writes 16 numbers.
+            unsafe {
+                cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
+                args: [ptr_mut(x), 16u32, value] }
+            }
+            .unwrap();
+        };
+        launch(1);
+        launch(2);
+        let held = hold(&if stream.raw() == own_of_thread.raw() {
+            other.per_thread_stream()
+        } else {
+            other.default_stream()
+        });
+        other.bind().unwrap();
+        launch(3);
+        assert_eq!(x.to_host_vec(stream).unwrap(), [3; 16], "{stream:?} waited for nothing");
+        drop(held);
+        other.synchronize().unwrap();
     }
 }

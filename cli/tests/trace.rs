@@ -252,13 +252,15 @@ impl Endless {
         let words = std::fs::File::create(folder.join("words")).unwrap();
         command.env("TMPDIR", &folder).process_group(0).stderr(words);
         let program = format!("echo $$ > process; exec {TOOL} run spin.ptx spin --arg u32:1");
-        // A shell starts what it leaves in the background with ^C ignored, and so would be what that starts.
+        // A shell starts background jobs with ^C ignored, `nohup` starts what it runs with SIGHUP ignored, and children inherit both.
         let heard = || {
-            // SAFETY: takes two numbers, and may be called between fork and exec.
-            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            for signal in [libc::SIGINT, libc::SIGHUP] {
+                // SAFETY: takes two numbers: a signal that can be set, and the default action. POSIX lists `signal` as safe after a fork.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
             Ok(())
         };
-        // SAFETY: the closure makes one call, of a function that is safe after a fork.
+        // SAFETY: the closure allocates nothing, takes no lock and calls only `signal`, which is safe between fork and exec.
         unsafe { command.pre_exec(heard) };
         let mut tool = command.args(["--", "sh", "-c", &program]).spawn().unwrap();
         // Until the kernel is launched.

@@ -85,9 +85,9 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
     let params = G::kernel_params(&mut packet);
     // What is looked at from here on holds until the launch is finished. Nothing unwinds before that, or before a `Submission` has it.
     let number = queue.announce(kernel.number);
-    // Memory that is ready is of the stream's context, and so is the kernel.
+    // Memory that is ready is of the stream's context, and so is the kernel where the stream is warm for it.
     let memory = given.memory();
-    let ready = memory.is_ready(|| queue.key()) & (queue.warm == kernel.context_identity);
+    let ready = memory.is_ready(|| queue.key()) & queue.is_warm_for(kernel.context_identity);
     let mut warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
     let mut copies = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; WARM_ATTRIBUTES];
     if ready

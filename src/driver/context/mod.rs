@@ -12,6 +12,7 @@ pub(in crate::driver) mod settings;
 pub(in crate::driver) mod work;
 
 use cuda_driver_sys::{CUcontext, CUdevice, Driver};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::open::ContextWait;
@@ -57,6 +58,8 @@ pub(super) struct ContextInner {
     process: u32,
     fault: FaultState,
     work: Work,
+    /// See [`CudaContext::is_green_beside`].
+    green_beside: AtomicBool,
     /// Events between two uses.
     #[cfg(feature = "async")]
     events: super::event::EventPool,
@@ -282,6 +285,28 @@ impl CudaContext {
         &self.inner.work
     }
 
+    /// Whether a green context of its device has been open beside it. Kernels of a primary context can be launched while a green one is
+    /// current, and the other way round, and the default streams are then those of the current context: so a launch on them has to
+    /// make its own context current.
+    pub(super) fn is_green_beside(&self) -> bool {
+        self.inner.green_beside.load(Ordering::SeqCst)
+    }
+
+    /// This context is green: see [`CudaContext::is_green_beside`].
+    pub(super) fn is_green(&self) {
+        // Contexts that are opened from here on find this one.
+        self.inner.green_beside.store(true, Ordering::SeqCst);
+        // Copies, as what is dropped below may be the last handle, and its end may ask for the lock.
+        let open: Vec<_> = Open::lock().of_device(&self.inner.device).cloned().collect();
+        for context in open {
+            context.green_beside.store(true, Ordering::SeqCst);
+            // Streams that are made from here on ask for the flag.
+            for stream in context.fault.streams() {
+                CudaStream::of(stream).needs_its_context();
+            }
+        }
+    }
+
     /// What is told of a fault.
     pub(super) fn fault(&self) -> &FaultState {
         &self.inner.fault
@@ -323,6 +348,7 @@ impl ContextInner {
             process: process::id(),
             fault: FaultState::default(),
             work: Work::default(),
+            green_beside: AtomicBool::new(false),
             #[cfg(feature = "async")]
             events: Default::default(),
         })

@@ -1,6 +1,7 @@
 //! The list of all contexts that are open: how a raw context finds its handle.
 
 use cuda_driver_sys::{CUcontext, Driver};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{ContextInner, CudaContext};
@@ -34,10 +35,20 @@ impl Open {
         driver: &Arc<Driver>,
         wanted: impl Fn(&ContextInner) -> bool,
     ) -> Option<Arc<ContextInner>> {
+        self.of_driver(driver).find(|context| wanted(context)).cloned()
+    }
+
+    /// The open contexts of a driver.
+    fn of_driver(&mut self, driver: &Arc<Driver>) -> impl Iterator<Item = &Arc<ContextInner>> {
         let driver = Arc::as_ptr(driver).addr();
         let of_driver = self.list.iter().filter(|(other, _)| *other == driver);
         self.seen.extend(of_driver.filter_map(|(_, context)| context.upgrade()));
-        self.seen.iter().find(|context| wanted(context)).cloned()
+        self.seen.iter()
+    }
+
+    /// Those of a device.
+    pub(super) fn of_device(&mut self, device: &CudaDevice) -> impl Iterator<Item = &Arc<ContextInner>> {
+        self.of_driver(device.driver()).filter(move |context| context.device == *device)
     }
 
     /// See [`CudaContext::adopt`]; an error comes with the hold, to be given up when the list is not locked.
@@ -54,6 +65,8 @@ impl Open {
         match ContextInner::new(device.clone(), raw) {
             Ok(mut inner) => {
                 inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
+                let green_beside = self.of_device(device).any(|c| c.green_beside.load(Ordering::SeqCst));
+                *inner.green_beside.get_mut() = green_beside;
                 let inner = Arc::new(inner);
                 self.list.push((Arc::as_ptr(device.driver()).addr(), Arc::downgrade(&inner)));
                 Ok(CudaContext { inner })

@@ -74,8 +74,8 @@ pub(super) struct StreamInner {
 #[derive(Debug)]
 pub(crate) struct StreamQueue {
     pub(crate) raw: CUstream,
-    /// The context's identity, or 0 while the stream captures: a capture keeps what its launches use, which takes longer.
-    pub(crate) warm: usize,
+    /// What [`StreamQueue::is_warm_for`] compares: the context's identity, or 0 where every launch takes the longer way.
+    warm: AtomicUsize,
     /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
     key: AtomicU64,
     /// How much it is given, and how much of that the driver has taken.
@@ -156,6 +156,7 @@ impl CudaStream {
         of: Option<CudaStream>,
     ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        // A capture keeps what its launches use, which takes longer.
         let warm = if capture.is_some() { 0 } else { context.identity() };
         let inner = Arc::new(StreamInner {
             context: context.clone(),
@@ -165,7 +166,7 @@ impl CudaStream {
             _of: of,
             queue: StreamQueue {
                 raw,
-                warm,
+                warm: AtomicUsize::new(warm),
                 key: AtomicU64::new(NO_KEY),
                 submissions: Submissions::default(),
                 launches: Launches::default(),
@@ -176,7 +177,12 @@ impl CudaStream {
             mark: OnceLock::new(),
         });
         inner.context.fault().watch(Arc::downgrade(&inner));
-        Self { inner }
+        let stream = Self { inner };
+        // After the line above: who marks the context then finds the stream there, or has marked it before.
+        if context.is_green_beside() {
+            stream.needs_its_context();
+        }
+        stream
     }
 
     /// Borrows a stream that other code created and will destroy.
@@ -334,6 +340,13 @@ impl CudaStream {
         !raw.is_null() && raw != sys::CU_STREAM_LEGACY && raw != sys::CU_STREAM_PER_THREAD
     }
 
+    /// From now on a launch on it makes its context current first, if that is what tells the driver which stream is meant.
+    pub(super) fn needs_its_context(&self) {
+        if !self.is_explicit() {
+            self.inner.queue.warm.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// A call that is told by this handle which context it is about.
     #[inline]
     pub(crate) fn call(
@@ -412,6 +425,15 @@ impl CudaStream {
 }
 
 impl StreamQueue {
+    /// Whether a kernel of the context with this identity may be launched on it whatever context is current.
+    ///
+    /// Relaxed: what takes it away happens where a green context is made, and only a thread that has been handed that context can
+    /// have it current.
+    #[inline(always)]
+    pub(crate) fn is_warm_for(&self, context_identity: usize) -> bool {
+        self.warm.load(Ordering::Relaxed) == context_identity
+    }
+
     /// Announces a submission that launches this kernel; its number. It is to be finished.
     #[inline(always)]
     pub(crate) fn announce(&self, kernel: u32) -> usize {

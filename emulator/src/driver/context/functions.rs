@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::atomic::Ordering;
 
 use super::current::{named, present};
-use super::{CONTEXTS, Context, checked_banks, checked_cache, checked_flags, current};
+use super::{CONTEXTS, Context, ContextKind, checked_banks, checked_cache, checked_flags, current};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::{Found, to_c};
@@ -59,7 +59,7 @@ fn create(
         }
     }
     let state = call.healthy()?;
-    let made = Context::create(state, CONTEXTS.reserve(), device, false, flags)?;
+    let made = Context::create(state, CONTEXTS.reserve(), device, ContextKind::Created, flags)?;
     current::push(made.handle);
     context.set(to_c(made.handle));
     Ok(())

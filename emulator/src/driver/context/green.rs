@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::Arc;
 
 use super::current::named;
-use super::{CONTEXTS, Context, primary};
+use super::{CONTEXTS, Context, ContextKind, primary};
 use crate::driver::device::{MULTIPROCESSORS, checked};
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
@@ -219,7 +219,7 @@ fn create(
         return Err(INVALID_VALUE);
     }
     primary::hold(state, device)?;
-    let context = Context::create(state, CONTEXTS.reserve(), device, false, 0)?;
+    let context = Context::create(state, CONTEXTS.reserve(), device, ContextKind::Green, 0)?;
     let handle = GREENS.reserve();
     GREENS.insert(handle, Arc::new(Green { part, context }));
     place.set(to_c(handle));

@@ -32,6 +32,8 @@ pub(super) struct Context {
     pub(super) peers: Mutex<Vec<u64>>,
     /// Whether it is the device's primary context.
     pub(super) primary: bool,
+    /// Whether it is a green context, which has a part of the primary one's multiprocessors.
+    green: bool,
     flags: AtomicU32,
     alive: AtomicBool,
     /// Whether the program has reset it: its kernels end as they stand.
@@ -39,6 +41,14 @@ pub(super) struct Context {
     /// The queues of its streams.
     pub(super) order: Arc<Order>,
     pub(super) settings: Mutex<Settings>,
+}
+
+/// How a context comes to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContextKind {
+    Primary,
+    Created,
+    Green,
 }
 
 /// All contexts.
@@ -71,11 +81,13 @@ impl Context {
         state: &State,
         handle: usize,
         device: CUdevice,
-        primary: bool,
+        kind: ContextKind,
         flags: u32,
     ) -> Outcome<Arc<Context>> {
         let memory = Arc::clone(state.memory_of(device)?);
-        let made = Context { handle, id: state.id(), device, memory, primary, ..Context::empty(flags) };
+        let (primary, green) = (kind == ContextKind::Primary, kind == ContextKind::Green);
+        let made =
+            Context { handle, id: state.id(), device, memory, primary, green, ..Context::empty(flags) };
         let context = Arc::new(made);
         CONTEXTS.insert(handle, Arc::clone(&context));
         Ok(context)
@@ -100,12 +112,19 @@ impl Context {
             memory: Arc::new(Memory::new(0)),
             peers: Mutex::default(),
             primary: false,
+            green: false,
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
             reset: AtomicBool::new(false),
             order: Arc::default(),
             settings: Mutex::new(settings),
         }
+    }
+
+    /// Whether kernels of one run on streams of the other: green contexts and the primary one of a device share their kernels.
+    pub(super) fn shares_kernels(&self, other: &Context) -> bool {
+        let of_primary = |context: &Context| context.primary || context.green;
+        self.id == other.id || (self.device == other.device && of_primary(self) && of_primary(other))
     }
 
     /// Whether it is not destroyed.

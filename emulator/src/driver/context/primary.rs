@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{CONTEXTS, Context, checked_flags};
+use super::{CONTEXTS, Context, ContextKind, checked_flags};
 use crate::driver::config::MOST_DEVICES;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
@@ -78,7 +78,8 @@ pub(super) fn hold(state: &State, device: CUdevice) -> Outcome<usize> {
     if primary.active.is_none() {
         // A process with a fault gets no new context; one that is still there can be retained.
         state.fault.check()?;
-        primary.active = Some(Context::create(state, primary.handle, device, true, primary.flags)?);
+        primary.active =
+            Some(Context::create(state, primary.handle, device, ContextKind::Primary, primary.flags)?);
     }
     primary.count += 1;
     Ok(primary.handle)

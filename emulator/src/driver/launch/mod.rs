@@ -106,11 +106,11 @@ fn launch(call: &Call, function: CUfunction, asked: Asked<'_>) -> Outcome {
     submit(call, &stream, &function, asked)
 }
 
-/// The stream and the function, of one context.
+/// The stream and the function, of one context or of contexts that share their kernels.
 fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<Stream>, Arc<Function>)> {
     let stream = call.stream(stream)?;
     let function = resolve(call, function, || Ok(Arc::clone(&stream.context)))?;
-    if function.context.id != stream.context.id {
+    if !function.context.shares_kernels(&stream.context) {
         return Err(INVALID_HANDLE);
     }
     Ok((stream, function))

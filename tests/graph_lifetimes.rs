@@ -149,6 +149,7 @@ fn a_graph_that_the_driver_destroyed_is_used_no_more() {
         // What was made of it before lives on.
         exec.launch(&ctx.new_stream().unwrap()).unwrap();
         ctx.synchronize().unwrap();
+        let destroyed = spy.count("cuGraphDestroy");
         if in_host {
             drop(exec);
             let stream = ctx.new_stream().unwrap();
@@ -159,6 +160,7 @@ fn a_graph_that_the_driver_destroyed_is_used_no_more() {
         } else {
             graph.close().unwrap();
         }
+        assert_eq!(spy.count("cuGraphDestroy"), destroyed);
         others.into_iter().for_each(|other| other.close().unwrap());
     }
     let ledger = spy.ledger();

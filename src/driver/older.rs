@@ -70,7 +70,8 @@ pub(crate) unsafe fn advise(
 ) -> CUresult {
     // SAFETY: the caller's duty 1, for the same arguments.
     let answer = unsafe { driver.cuMemAdvise_v2(address, bytes, advice, location) };
-    or_older(answer, || match device_of(location) {
+    // SAFETY: 1: the caller's duty 1, as the driver reads the place, too.
+    or_older(answer, || match unsafe { device_of(location) } {
         // SAFETY: the caller's duty 1: this takes the same arguments, with the device of the place, or the host's number, instead of the
         // place.
         Some(device) => unsafe { driver.cuMemAdvise_v1(address, bytes, advice, device) },
@@ -91,7 +92,8 @@ pub(crate) unsafe fn prefetch(
 ) -> CUresult {
     // SAFETY: the caller's duty 1, for the same arguments; 0 is the only value of the flags.
     let answer = unsafe { driver.cuMemPrefetchAsync_v2(address, bytes, location, 0, stream) };
-    or_older(answer, || match device_of(location) {
+    // SAFETY: 1: the caller's duty 1, as the driver reads the place, too.
+    or_older(answer, || match unsafe { device_of(location) } {
         // SAFETY: the caller's duty 1: this takes the same arguments, with the device of the place, or the host's number, instead of the
         // place.
         Some(device) => unsafe { driver.cuMemPrefetchAsync_v1(address, bytes, device, stream) },
@@ -100,9 +102,12 @@ pub(crate) unsafe fn prefetch(
 }
 
 /// A place as it was before CUDA 12.2; none for a NUMA node.
-fn device_of(location: CUmemLocation) -> Option<CUdevice> {
+///
+/// # Safety
+/// 1. If its type is a device, the member `id` was written.
+unsafe fn device_of(location: CUmemLocation) -> Option<CUdevice> {
     match location.type_ {
-        // SAFETY: all variants of the union are an `int` at its beginning, and every bit pattern is one; who made it wrote it whole.
+        // SAFETY: the member was written, by the caller's duty 1.
         CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Some(unsafe { location.__bindgen_anon_1.id }),
         CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST => Some(CU_DEVICE_CPU),
         _ => None,

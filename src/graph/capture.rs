@@ -244,7 +244,8 @@ impl CudaStream {
     ///    is instantiated from it.
     /// 2. Nothing relies on that work being done before the graph is launched.
     /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that
-    ///    memory is freed: that would wait for this stream, which only records.
+    ///    memory is freed: that would wait for this stream, which only records. Nor is another handle of this stream used
+    ///    while another thread uses the result.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
@@ -335,7 +336,8 @@ impl CudaStream {
         }
         let listed = if turn.is_some() && !nodes.is_null() { count } else { 0 };
         // SAFETY: the list is not null, so that the driver wrote it, with `count` nodes, of which `i` is one. It keeps the list until the
-        // stream is given work or the capture ends: each takes the turn, which this thread has.
+        // stream is given work or the capture ends: handles of the capture take the turn for that, which this thread has, and others are
+        // not used meanwhile, by duty 3 of `begin_capture` or `CudaStream::from_raw`.
         let dependencies = (0..listed).map(|i| unsafe { *nodes.add(i) }).collect();
         Ok(CaptureInfo { status, id, graph, dependencies })
     }

@@ -32,7 +32,8 @@ pub struct HostMemory<T: DeviceCopy> {
 /// The elements, as raw memory: the device writes them behind the compiler's back.
 struct Elements<T>(Box<[UnsafeCell<T>]>);
 
-// SAFETY: a `DeviceCopy` has no more to it than its bytes, as its contract says, so that it makes no difference which thread has them.
+// SAFETY: by duty 1 of `DeviceCopy` a `T` is no more than its bytes, of which every thread could make one, and by duty 3 none of them
+// points into the host's memory.
 unsafe impl<T: DeviceCopy> Send for Elements<T> {}
 // SAFETY: as above; through a shared reference elements are read by `to_vec` and written by `write` alone, which are unsafe, and whose
 // duties are that nobody writes, or uses, them meanwhile.

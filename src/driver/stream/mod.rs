@@ -200,9 +200,9 @@ impl CudaStream {
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
     ///    uses: these remember the stream.
-    /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
-    ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
-    ///    launched.
+    /// 3. If other code or another handle captures it, work submitted to it here in the meantime uses only what lives as
+    ///    long as the graph and whatever is instantiated from it, nothing relies on that work being done before the graph
+    ///    is launched, and no other thread uses the capture while one uses the result.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }

@@ -134,7 +134,7 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
     stream.context().call(
         "cuStreamGetCaptureInfo",
         || stream.label(),
-        // SAFETY: the handle keeps the stream.
+        // SAFETY: 1: the stream lives as long as its handle (`StreamInner`); the outputs, in `info`, outlive the call.
         |driver| unsafe { older::capture_info(driver, stream.raw(), &mut info) },
     )?;
     // SAFETY: the driver lists `count` nodes, of which the first is there unless the count is 0, and keeps the list until work is given to

@@ -218,12 +218,12 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);
-        // SAFETY: 1: it goes into the list of an operation.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
         $launch.fill_object(unsafe { $crate::__private::typed::object(object) });
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
         let object: &mut $($ty)* = $crate::__private::typed::HeldObjectMut::held_mut($argument);
-        // SAFETY: 1: it goes into the list of an operation.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
         $launch.fill_object(unsafe { $crate::__private::typed::object_mut(object) });
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with a link that this value owns, and inputs that were checked.
 
-use cuda_driver_sys::{CUjitInputType, CUlinkState, CUresult};
+use cuda_driver_sys::{CUjitInputType, CUlinkState, CUresult, Driver};
 use std::ffi::{CString, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -226,11 +226,7 @@ impl Linker {
     }
 
     /// The driver's answer, for a refusal is told with its logs.
-    fn ask(
-        &self,
-        name: &str,
-        call: impl FnOnce(&cuda_driver_sys::Driver) -> CUresult,
-    ) -> Result<CUresult, Error> {
+    fn ask(&self, name: &str, call: impl FnOnce(&Driver) -> CUresult) -> Result<CUresult, Error> {
         let mut code = CUresult::SUCCESS;
         self.context.call(
             "cuLinkAddData",
@@ -316,8 +312,8 @@ impl Linker {
         // Let go behind the link alone: one that stays has pointers into it.
         let slots = ManuallyDrop::new(std::mem::take(&mut self.slots));
         // SAFETY: this value owned the link, and destroys it once, as `raw` was replaced by null above; nobody else has it.
-        self.context
-            .give_back("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })?;
+        let destroy = |driver: &Driver| unsafe { driver.cuLinkDestroy(raw) };
+        self.context.give_back("cuLinkDestroy", String::new, destroy)?;
         drop(ManuallyDrop::into_inner(slots));
         Ok(())
     }

@@ -79,7 +79,8 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
-            // SAFETY: this handle keeps the pool; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); `bytes`, a local, has room for the largest kind of handle, 64
+            // bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
@@ -165,8 +166,8 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the borrowed handle keeps the pool, and `data` is of a buffer of it, by the caller's duty 1; both values outlive the
-            // call.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and `data` is of a buffer of it, by the caller's duty 1; both
+            // values are locals, which outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let allocation =

@@ -43,6 +43,7 @@ impl<T: ArrayElement> Clone for MipmappedArray<T> {
 
 #[derive(Debug)]
 pub(in crate::memory) struct MipmapInner {
+    /// Lives as long as this, which destroys it at its own end.
     pub(in crate::memory) raw: CUmipmappedArray,
     pub(in crate::memory) context: CudaContext,
     levels: u32,

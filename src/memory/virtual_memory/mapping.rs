@@ -64,8 +64,8 @@ impl Mapping {
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
-            // SAFETY: memory and addresses are kept by their handles, and of one driver, as was compared; `multiples` found the range inside
-            // the reservation.
+            // SAFETY: memory and addresses live as long as their handles, whose `Drop` alone releases them, and are of one driver, as
+            // `same_driver` compared; `multiples` found the range inside the reservation, and it is all of the memory.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
         Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })

@@ -104,7 +104,8 @@ impl MulticastObject {
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
         let device = context.raw_device();
-        // SAFETY: the object is kept by its handle, and of the context's driver, as was compared; the driver named the device.
+        // SAFETY: the object lives as long as its handle (`PhysicalAllocation`), and is of the context's driver, as `same_driver` compared;
+        // the driver named the device.
         context.call(
             "cuMulticastAddDevice",
             || format!("device {device}"),
@@ -140,8 +141,8 @@ impl MulticastObject {
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory are kept by their handles, and of one driver, as was compared; `multiples` found the range inside the
-            // object, and it is all of the memory.
+            // SAFETY: object and memory live as long as their handles (`PhysicalAllocation`), and are of one driver, as `same_driver` compared;
+            // `multiples` found the range inside the object, and it is all of the memory.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

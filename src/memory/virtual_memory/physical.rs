@@ -167,7 +167,8 @@ impl PhysicalAllocation {
         self.context().call(
             CALL,
             || format!("{kind:?}"),
-            // SAFETY: this handle keeps the memory; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
+            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; `bytes`, a local, has room for the
+            // largest kind of handle, 64 bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },

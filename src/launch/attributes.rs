@@ -369,8 +369,8 @@ impl<'event> Attribute<'event> {
     /// What the driver has made of the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
-            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over; any
-            // bits are a pointer.
+            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over;
+            // any bits are a pointer.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }

@@ -67,8 +67,8 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     #[inline(always)]
     pub(super) fn beside(&self) -> &[U] {
         if self.len <= N {
-            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` of both arrays and counted it: the first `len` places
-            // of `beside` are written, and borrowed as `self` is.
+            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` of both arrays and counted it: the first
+            // `len` places of `beside` are written, and borrowed as `self` is.
             unsafe { std::slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref().map_or(&[], |(_, beside)| beside)

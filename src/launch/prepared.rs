@@ -208,7 +208,8 @@ impl<'event> Launch<'event> {
     fn set_copies<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
         for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
             if let Some(named) = self.node.named.get(index) {
-                // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `places` gave only indices that `takes_value` said yes to.
+                // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `places` gave only indices that `takes_value` said yes
+                // to.
                 unsafe { named.put_value(&mut self.node.arguments, value) };
             }
         }

@@ -46,8 +46,9 @@ impl CudaStream {
             return Err(ErrorKind::from(AttributeError::LaunchOnly { attribute: name }).into());
         }
         let asked = || format!("attribute {name}");
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); the id says which member of the value is set, and the driver copies that. What an attribute
-        // of streams points to is not followed (a window), or outlives the work, by duty 1 of `Attribute::from_raw`.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); the id says which member of the value is set, and the driver
+        // copies that. What an attribute of streams points to is not followed (a window), or outlives the work, by duty 1 of
+        // `Attribute::from_raw`.
         self.context().call("cuStreamSetAttribute", asked, |driver| unsafe {
             driver.cuStreamSetAttribute(self.raw(), raw.id, &raw.value)
         })
@@ -138,8 +139,8 @@ impl CudaStream {
     pub fn raw_attribute(&self, id: Id) -> Result<CUlaunchAttributeValue, Error> {
         let mut value = CUlaunchAttributeValue::default();
         let asked = || format!("attribute {}", id.0);
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `value`, a local, outlives the call and has the size of the union of
-        // all attributes.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `value`, a local, outlives the call and has the size of the
+        // union of all attributes.
         self.context().call("cuStreamGetAttribute", asked, |driver| unsafe {
             driver.cuStreamGetAttribute(self.raw(), id, &mut value)
         })?;

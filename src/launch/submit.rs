@@ -99,9 +99,10 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
         if count != 0 {
             (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
         }
-        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream lives as long as its handle (`StreamInner`), and is of the kernel's
-        // context, as `ready` says; the packet has what the kernel's parameters need, as far as they are known; the dimensions are within the limits; the first
-        // `count` attributes are written, and `copies` outlives the call. What the kernel then does is the caller's duty 1.
+        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream lives as long as its handle (`StreamInner`), and is of the
+        // kernel's context, as `ready` says; the packet has what the kernel's parameters need, as far as they are known; the dimensions
+        // are within the limits; the first `count` attributes are written, and `copies` outlives the call. What the kernel then does is
+        // the caller's duty 1.
         let code = unsafe {
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
@@ -260,8 +261,8 @@ unsafe fn examined(
     let code = trace::launch(kernel, &raw, || {
         kernel.context.twice("cuLaunchKernelEx", || {
             // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were
-            // compared by `make_ready`; the stream lives as long as its handle (`StreamInner`); the first `count` attributes are written, and
-            // `list` outlives the call.
+            // compared by `make_ready`; the stream lives as long as its handle (`StreamInner`); the first `count` attributes are written,
+            // and `list` outlives the call.
             unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
         })
     });

@@ -331,9 +331,9 @@ impl CudaStream {
         let asked = || format!("{count} operations: {operations:?}");
         // The driver takes them as mutable: a copy.
         let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` has `count` operations and outlives the call, which copies
-        // them; each sets the members of its kind, by the constructor that made it or duty 1 of `StreamMemoryOp::from_raw`. The addresses are good by the
-        // caller's duty 1.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` has `count` operations and outlives the call, which
+        // copies them; each sets the members of its kind, by the constructor that made it or duty 1 of `StreamMemoryOp::from_raw`. The
+        // addresses are good by the caller's duty 1.
         let call =
             |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
         Submission::on(self).call("cuStreamBatchMemOp", asked, call).map_err(explain)

@@ -159,8 +159,8 @@ impl ExternalMemory {
             let code = CUresult::CUDA_ERROR_INVALID_VALUE;
             return Err(failed(code, "cuExternalMemoryGetMappedBuffer", asked()));
         }
-        // SAFETY: the memory lives as long as this handle (`Imported::raw`), and has so many bytes, by duty 2 of `import`: the range was found
-        // inside; description and `address` are locals, which outlive the call.
+        // SAFETY: the memory lives as long as this handle (`Imported::raw`), and has so many bytes, by duty 2 of `import`: the range was
+        // found inside; description and `address` are locals, which outlive the call.
         context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
             driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
         })?;
@@ -201,8 +201,8 @@ struct Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all work that
-        // uses it.
+        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all
+        // work that uses it.
         let _ = self
             .memory
             .inner

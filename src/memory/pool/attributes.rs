@@ -219,8 +219,8 @@ impl MemoryPool {
     }
 
     fn set<V>(&self, attribute: A, mut value: V) -> Result<(), Error> {
-        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the value, a local, is of the attribute's type: the callers pass
-        // 64 bits where it counts bytes, and an `int` where it is a switch.
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the value, a local, is of the attribute's type: the callers
+        // pass 64 bits where it counts bytes, and an `int` where it is a switch.
         self.context().call(
             "cuMemPoolSetAttribute",
             || format!("{attribute:?}"),

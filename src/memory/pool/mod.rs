@@ -117,7 +117,7 @@ impl MemoryPool {
         context.call(
             "cuMemPoolCreate",
             || format!("{options:?}"),
-            // SAFETY: the properties are whole, `raw` outlives the call.
+            // SAFETY: all members of the properties are set; they and `raw` are locals, which outlive the call.
             |driver| unsafe { driver.cuMemPoolCreate(&mut raw, &properties) },
         )?;
         Ok(Self::made(context, raw))
@@ -298,8 +298,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
         let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: the context is current, the handles keep stream and pool, of one driver, as was compared; `address` outlives the
-        // call.
+        // SAFETY: `call` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
+        // are of one driver, as was compared; `address`, a local, outlives the call.
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;

@@ -174,7 +174,7 @@ impl<T: ArrayElement> CudaArray<T> {
         let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
         some_elements(shape, "cuArray3DCreate", asked)?;
-        // SAFETY: the descriptor and `raw` outlive the call.
+        // SAFETY: `call` made the context current; the descriptor and `raw` outlive the call.
         context.call("cuArray3DCreate", asked, |driver| unsafe {
             driver.cuArray3DCreate(&mut raw, &descriptor.raw())
         })?;

@@ -65,7 +65,7 @@ impl MulticastObject {
         context.call(
             "cuMulticastGetGranularity",
             || format!("{devices} devices"),
-            // SAFETY: the properties are whole, `bytes` outlives the call.
+            // SAFETY: all members of the properties are set; they and `bytes` are locals, which outlive the call.
             |driver| unsafe { driver.cuMulticastGetGranularity(&mut bytes, &properties, option) },
         )?;
         Ok(bytes)
@@ -89,7 +89,7 @@ impl MulticastObject {
         context.call(
             "cuMulticastCreate",
             || format!("{bytes} bytes, {devices} devices"),
-            // SAFETY: the properties are whole, `handle` outlives the call.
+            // SAFETY: all members of the properties are set; they and `handle` are locals, which outlive the call.
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
         // SAFETY: 1: the driver has just made it, and gave it to nobody else.
@@ -141,8 +141,8 @@ impl MulticastObject {
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory live as long as their handles (`PhysicalAllocation`), and are of one driver, as `same_driver` compared;
-            // `multiples` found the range inside the object, and it is all of the memory.
+            // SAFETY: object and memory live as long as their handles (`PhysicalAllocation`), and are of one driver, as `same_driver`
+            // compared; `multiples` found the range inside the object, and it is all of the memory.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

@@ -21,32 +21,33 @@ use crate::error::{
 /// Whether a list of these types was found to fit the kernel before.
 #[inline(always)]
 pub(super) fn verified<L: ArgumentList>(kernel: &Kernel) -> bool {
-    L::SIGNATURE.is_some_and(|signature| is_verified(kernel, signature))
+    is_verified(kernel, L::SIGNATURE)
 }
 
 #[inline(always)]
-fn is_verified(kernel: &Kernel, signature: &'static Signature) -> bool {
+fn is_verified(kernel: &Kernel, signature: Option<&'static Signature>) -> bool {
     std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(signature))
 }
 
 /// Signatures are static: one address is one list of types (the same list may have several addresses).
 #[inline(always)]
-fn address(signature: &'static Signature) -> *mut () {
-    std::ptr::from_ref(signature).cast_mut().cast()
+fn address(signature: Option<&'static Signature>) -> *mut () {
+    /// Its address stands for the list without arguments.
+    static EMPTY: u8 = 0;
+    let address =
+        signature.map_or(std::ptr::from_ref(&EMPTY).cast(), |it| std::ptr::from_ref(it).cast::<()>());
+    address.cast_mut()
 }
 
 /// The list against the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    let signature = match types {
-        ParameterTypes::Fixed(signature) => signature,
-        ParameterTypes::Gathered(_) => None,
-    };
+    let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
     // Launches with attributes come here every time.
-    if signature.is_some_and(|signature| is_verified(kernel, signature)) {
+    if is_verified(kernel, signature) {
         return Ok(());
     }
     compare(kernel, types)?;
-    if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
+    if !kernel.has_special_rules() {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())

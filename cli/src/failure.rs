@@ -11,8 +11,8 @@ use std::path::Path;
 pub(crate) const CODES: &str = "\
 Exit codes:
   0  success
-  1  the answer is that something is wrong: a kernel's fault, a finding of
-     --check or, from `doctor`, that no driver works
+  1  something is wrong: a kernel faulted, --check found a mistake, or `doctor`
+     found no working driver
   2  the command line is wrong: an option, an argument, a kernel's name
   3  a file cannot be read or written, or is damaged
   4  no usable driver or compiler, or the driver refused";

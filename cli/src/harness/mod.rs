@@ -10,34 +10,35 @@ use crate::output::Outcome;
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-A fault is NAME, NAME:N or NAME:N:CODE: the N-th call of a driver function (3..
-is the third and all that follow, * any function, launch a kernel or a graph)
-answers CODE, a name or a number [default: every call; UNKNOWN]. With ! before
-the code a launch faults, and all later calls answer it:
+A fault is NAME, NAME:N or NAME:N:CODE: call N of a driver function returns
+CODE, a name or a number [default: every call; UNKNOWN]. 3.. as N is the third
+call and all later ones; * as NAME is any function, and launch is a launch of a
+kernel or a graph. With ! before the code a launch faults, and all later calls
+return that code:
   cuda-launch harness --fail cuMemAlloc:2:OUT_OF_MEMORY --leaks -- ./program
   cuda-launch harness --fail launch:2:!700 -- ./program
 
-The program must use the driver API and bring PTX: programs over the CUDA
+The program must use the driver API and contain PTX: programs that use the CUDA
 runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
-that of the program, or 128 and the number of the signal that ended it; 2 or 3
+that of the program, or 128 plus the number of the signal that ended it; 2 or 3
 if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// Have calls fail: NAME[:N[:CODE]]
+    /// Make calls fail: NAME[:N[:CODE]]
     #[arg(long, value_name = "FAULT")]
     fail: Vec<String>,
     /// Allocations beyond this many bytes (K, M, G) return OUT_OF_MEMORY
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// The driver of a CUDA version, such as 11.8: without what came later
+    /// Behave like the driver of a CUDA version, such as 11.8, without later functions
     #[arg(long, value_name = "VERSION")]
     as_of: Option<String>,
-    /// Functions that the driver lacks
+    /// Functions that the driver shall lack
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     hide: Vec<String>,
-    /// Report at the end what was not given back or used wrongly
+    /// Report leaks and misused handles at the end
     #[arg(long)]
     leaks: bool,
     #[command(flatten)]

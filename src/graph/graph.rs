@@ -213,7 +213,7 @@ impl CudaGraph {
         self.remove_shared(node)
     }
 
-    /// The same for whoever holds the graph alone, behind a shared reference.
+    /// The same for a caller that holds the graph alone, behind a shared reference.
     pub(super) fn remove_shared(&self, node: GraphNode) -> Result<(), Error> {
         let family = self.family.lock()?;
         let gone = self.remove_locked(node)?;

@@ -67,7 +67,7 @@ pub unsafe fn submit<L: ArgumentList>(
     unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
 }
 
-/// The same with arguments that somebody else has put together.
+/// The same with arguments that the caller has put together.
 ///
 /// # Safety
 /// 1. The duties of [`submit`].

@@ -51,7 +51,7 @@ pub struct ExecutionContext {
     rest: OnceCell<Box<Rest>>,
 }
 
-/// What whoever ends a chain has to see to.
+/// What has to be done when a chain ends.
 #[derive(Default)]
 struct Rest {
     kept: RefCell<Vec<Kept>>,

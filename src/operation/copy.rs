@@ -243,7 +243,7 @@ pub struct Memset<D: DeviceSlice> {
     value: D::Element,
 }
 
-/// Sets each element of a buffer or mutable view to `value`; gives it back.
+/// Sets each element of a buffer or mutable view to `value`; returns the buffer or view.
 ///
 /// Driver call: `cuMemsetD8Async`, `cuMemsetD16Async` or `cuMemsetD32Async`.
 ///

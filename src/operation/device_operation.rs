@@ -241,7 +241,7 @@ pub trait DeviceOperation: Send + Sized {
         <Self::Output as Unzip<Self>>::unzip(self)
     }
 
-    /// Runs it on a stream of this policy, whatever the chain around it runs on.
+    /// Runs it on a stream of this policy, independent of the stream of the chain around it.
     ///
     /// ```
     /// use cuda_launch::CudaContext;

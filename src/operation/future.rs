@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 /// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
 /// all futures would wait with it.
 ///
-/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]); it may be
+/// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
 ///
 /// # Dropping, forgetting, panics

@@ -21,7 +21,7 @@ use crate::memory::DeviceCopy;
 /// it shares. Up to 16 parameters and 256 bytes of values need no heap.
 ///
 /// Describing one is safe. What the kernel does cannot be checked, so [`execute`](Self::execute), for an operation of your
-/// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and gives it back.
+/// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and returns it.
 ///
 /// Arguments have the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
 /// [`value`](Self::value), [`byval`](Self::byval), [`named`](Self::named).
@@ -81,7 +81,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken, if
     ///    the work is on a stream of its context. Memory of another context or library must order its own end: an
     ///    [`OwnedKernelLaunch`] gives it on, and it may be dropped, when the work is submitted.
-    /// 2. Until then nobody else writes what the kernel reads, or uses what it writes, but work that is ordered against it: work
+    /// 2. Until then nothing else writes what the kernel reads, or uses what it writes, except work that is ordered against it: work
     ///    of the same chain, and of chains that wait for it.
     #[inline]
     pub unsafe fn push_device_ptr(&mut self, address: cuda_driver_sys::CUdeviceptr) -> &mut Self {
@@ -247,7 +247,7 @@ impl<'a> KernelLaunch<'a> {
     }
 }
 
-/// A launch that owns what it uses, and gives it back: it can be spawned and stored.
+/// A launch that owns what it uses, and returns it when done: it can be spawned and stored.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};

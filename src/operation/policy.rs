@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, OperationError};
 
 /// Chooses a stream for each chain of operations, and for each branch.
 ///
-/// Policies are shared by threads, and no lock is held while one is asked.
+/// Policies are shared by threads, and no lock is held while one is called.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, SchedulingPolicy, zeroed};

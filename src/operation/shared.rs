@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, OperationError};
 
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
-/// Whoever runs the first clone submits the work. Another one that runs meanwhile waits until it is submitted, and work behind
+/// Running the first clone submits the work. Another clone that runs meanwhile waits until it is submitted, and work behind
 /// it comes after it, whatever stream it is on. (Two shared operations that each run the other's clone in a closure, on two threads,
 /// wait for each other for ever.) After an error all others fail with [`OperationError::SharedFailed`].
 ///

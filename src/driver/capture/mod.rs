@@ -132,7 +132,7 @@ impl Capture {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
+    /// A thread that submits work to its streams holds this until what was recorded is known: another thread may use the same stream.
     pub(crate) fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
         self.turn.lock(call)
     }

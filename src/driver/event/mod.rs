@@ -292,7 +292,7 @@ impl AnyEvent {
         self.record_in_turn(stream)
     }
 
-    /// The same for whoever has the turn already.
+    /// The same, if the caller has the turn already.
     pub(in crate::driver) fn record_in_turn(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;

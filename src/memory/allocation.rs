@@ -35,7 +35,7 @@ pub(crate) enum Origin {
     Pool(CudaStream, Option<Keep>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
-    /// Other code's, who frees it.
+    /// Other code's, which frees it.
     Borrowed,
     /// A variable of this module, which frees it.
     Variable(CudaModule),

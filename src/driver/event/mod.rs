@@ -90,9 +90,9 @@ pub struct AnyEvent {
     context: CudaContext,
     /// Whether this value destroys it.
     owned: AtomicBool,
-    /// Its end, where a graph has a share in that: the last share destroys it.
+    /// Its handle, if graphs share it: the last owner destroys it.
     shared: OnceLock<Arc<AnyEvent>>,
-    /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
+    /// Whether this crate recorded it: the driver returns the same code for every problem with two events.
     recorded: AtomicBool,
     /// The capture that it was last recorded in.
     captured_by: CapturedBy,
@@ -279,7 +279,7 @@ impl AnyEvent {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// let event = ctx.new_event()?;
-    /// event.record(&stream)?; // stands for the work that `stream` was given so far
+    /// event.record(&stream)?; // marks the work submitted to `stream` so far
     /// event.synchronize()?;
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```

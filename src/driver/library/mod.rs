@@ -56,11 +56,11 @@ pub(super) struct LibraryInner {
     report: JitReport,
     /// Its module in each context that uses it, so that there is one handle of each.
     modules: OwnLock<Vec<InContext>>,
-    /// Outlives the handles of the modules: who used their variables, whose streams keep the contexts.
+    /// Outlives the handles of the modules: the accesses to their variables, by streams that keep the contexts alive.
     symbols: Arc<Symbols>,
-    /// The image, where the driver was told that it stays.
+    /// The image, if the driver was told that it stays in place.
     _preserved: Option<Arc<[u8]>>,
-    /// The compiler's options: drivers look at an image when it is first used, and nothing says that they copy the options before.
+    /// The compiler's options: drivers inspect an image when it is first used, and are not documented to copy the options before that.
     _slots: Slots,
 }
 

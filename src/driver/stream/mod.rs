@@ -53,14 +53,14 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
-    /// A number that no other stream has; 0 where it is other code's, who may have other handles.
+    /// A number that no other stream has; 0 for a stream of other code, which may have other handles.
     serial: u64,
-    /// The capture that this handle gives work to. Other handles of the same stream have their own.
+    /// The capture to which this handle submits work. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
-    /// The handle that this one was made of, where that has the stream: the stream is live as long as either is.
+    /// The handle from which this one was created, if that one owns the stream: the stream lives as long as either does.
     _of: Option<CudaStream>,
     queue: StreamQueue,
-    /// The host has seen the end of so many submissions, wherever they run.
+    /// The number of submissions that the host has seen finished.
     settled: AtomicUsize,
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
@@ -76,7 +76,7 @@ pub(crate) struct StreamQueue {
     pub(crate) raw: CUstream,
     /// The context's identity, or 0 while the stream captures: a capture keeps what its launches use, which takes longer.
     pub(crate) warm: usize,
-    /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
+    /// Its key in the memory of its context; [`NO_KEY`] before its first access.
     key: AtomicU64,
     /// How much it is given, and how much of that the driver has taken.
     pub(crate) submissions: Submissions,
@@ -197,7 +197,7 @@ impl CudaStream {
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
-    ///    uses: these remember the stream.
+    ///    uses: these keep track of the stream.
     /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
     ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
     ///    launched.
@@ -283,7 +283,7 @@ impl CudaStream {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// What stands for it in the memory of its context; takes a free bit, if there is one. None for a handle that means another
+    /// Its key in the memory of its context; takes a free bit, if there is one. None for a handle that means another
     /// stream on every thread, or a capture.
     pub(super) fn claim_key(&self) -> u64 {
         let key = &self.queue().key;
@@ -420,7 +420,7 @@ impl StreamQueue {
         number
     }
 
-    /// What stands for the stream in the memory of its context.
+    /// The key of the stream in the memory of its context.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
         // Acquire: what had this bit before is gone.

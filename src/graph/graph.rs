@@ -54,12 +54,12 @@ pub(super) struct Family {
 /// Who may use the graphs of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Whoever has the lock.
+    /// Any holder of the lock.
     #[default]
     Free,
     /// A capture, which records into one of them.
     Recording,
-    /// Nobody any more: the driver may have destroyed one, and given its address to another.
+    /// No one any more: the driver may have destroyed one, and reused its address for another.
     Lost,
 }
 

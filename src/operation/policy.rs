@@ -43,7 +43,7 @@ impl<P: SchedulingPolicy + ?Sized> SchedulingPolicy for Arc<P> {
     }
 }
 
-/// Everything on one stream: nothing runs side by side.
+/// Everything on one stream: nothing runs concurrently.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -85,7 +85,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// So many new streams of this context.
+    /// This many new streams of this context.
     ///
     /// Driver call: `cuStreamCreateWithPriority` for each.
     ///
@@ -118,7 +118,7 @@ impl RoundRobin {
         Self::of(streams)
     }
 
-    /// These streams, of whatever contexts.
+    /// These streams, of any contexts.
     ///
     /// # Errors
     /// There are none.

@@ -1,4 +1,4 @@
-//! The words for arguments, as methods of a launch that happens later: those of the builder, and of the same meaning.
+//! The words for arguments, as methods of a launch that happens later; the same as those of the builder.
 
 use super::launch::AsyncKernelLaunch;
 use crate::launch::{

@@ -1,4 +1,4 @@
-//! What a search for failures found.
+//! The findings of a search for failures.
 
 use crate::ledger::Ledger;
 use cuda_driver_sys::CUresult;

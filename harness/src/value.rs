@@ -22,7 +22,7 @@ impl ObjectName {
         ObjectName { offset, ..self }
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(self) -> Kind {
         self.kind
     }

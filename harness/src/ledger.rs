@@ -37,7 +37,7 @@ impl Ledger {
         self.live.is_empty() && self.problems.is_empty()
     }
 
-    /// What is live here and was not live in `before`.
+    /// What is live here and was not in the earlier ledger.
     pub fn since(&self, before: &Ledger) -> Ledger {
         let is_new = |entry: &&Entry| !before.live.iter().any(|old| old.name == entry.name);
         Ledger {

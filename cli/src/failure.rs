@@ -1,4 +1,4 @@
-//! What goes wrong, and the exit codes.
+//! Errors, and the exit codes.
 
 use cuda_launch::error::{CompileError, GlobalError};
 use cuda_launch::{Error, ErrorKind};
@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Driver = 4,
 }
 
-/// What the system was asked to do with a file.
+/// The operation on a file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tried {
     Read,
@@ -44,7 +44,7 @@ impl Tried {
         }
     }
 
-    /// What to do about the system's answer.
+    /// What to do about the system's error.
     fn help(self, path: &Path, error: &io::Error) -> String {
         match (error.kind(), self) {
             (io::ErrorKind::NotFound, Self::Start) => {

@@ -8,10 +8,10 @@
 //! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file |
 //! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
-//! | `model`, `scalar` | what is known of it |
+//! | `model`, `scalar` | the description of a kernel file |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
-//! | `failure` | what goes wrong, and the exit codes |
+//! | `failure` | errors and the exit codes |
 
 mod bind;
 mod check;

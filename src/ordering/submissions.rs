@@ -67,7 +67,7 @@ impl Submissions {
         if known { finished } else { 0 }
     }
 
-    /// Whether there was a moment at which all of them had finished, and how many there were.
+    /// Whether there was a moment at which this many had been announced, and all of them had finished.
     fn all_have(&self, finished: usize) -> bool {
         // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
         finished == self.announced()

@@ -89,7 +89,7 @@ fn text(reasons: &[Reason], is_asked: bool) -> String {
     text
 }
 
-/// Has the program find the stand-ins where it looks for its compilers.
+/// Makes the program find the stand-ins where it looks for its compilers.
 fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
     let [nvrtc, nvjitlink] = LIBRARIES;
     let (nvrtc, nvjitlink) = (emulated::beside(None, nvrtc)?, emulated::beside(None, nvjitlink)?);

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(emulated.run()?.outcome("cuda-launch.harness.1", "", Value::Null))
 }
 
-/// What the library reads, tried here first: it would leave the program without a driver.
+/// The settings as the library reads them, tried here first, because an invalid one would leave the program without a driver.
 fn variables(arguments: &Arguments) -> Result<BTreeMap<&'static str, String>, Failure> {
     let mut variables = BTreeMap::new();
     let faults: Option<Vec<String>> = arguments.fail.iter().map(|text| fault(text)).collect();
@@ -89,7 +89,7 @@ fn fault(text: &str) -> Option<String> {
     is_whole.then(|| format!("{name}{number}{code}"))
 }
 
-/// The option whose value cannot be understood.
+/// The option whose value is invalid.
 fn refused(error: Error) -> Failure {
     let Error::Variable { name, value, wanted } = &error else {
         return Failure::usage(error.to_string());

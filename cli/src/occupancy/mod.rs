@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 /// Everything that is shown.
 struct Answer {
     kernel: String,
-    /// Where the numbers are from.
+    /// The source of the numbers.
     origin: String,
     machine: Machine,
     resources: Resources,

@@ -37,9 +37,9 @@ pub(crate) struct Arguments {
     lcov: Option<PathBuf>,
 }
 
-/// What is told.
+/// The answer of the command.
 struct Answer {
-    /// What ran where.
+    /// Which kernel ran on which device.
     heading: String,
     /// Why the kernel was stopped, if it was.
     fault: Option<String>,

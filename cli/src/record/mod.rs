@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(answer(arguments, &std::fs::read_to_string(&lines).unwrap_or_default(), ended))
 }
 
-/// What became of it, from the recorder's lines.
+/// The outcome, from the recorder's lines.
 fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
     // A program that was killed may leave the last line cut.
     let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -94,7 +94,7 @@ fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
     Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) }
 }
 
-/// The answer of a launch that failed.
+/// The result of a launch that failed.
 fn fault(recorded: &Value) -> String {
     let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
     match cuda_launch::sys::CUresult(code) {
@@ -113,7 +113,7 @@ fn counted(lines: &[Value]) -> serde_json::Map<String, Value> {
     all
 }
 
-/// Names to choose from.
+/// The available names.
 fn launches(lines: &[Value]) -> String {
     const SHOWN: usize = 20;
     let counted = counted(lines);

@@ -369,7 +369,7 @@ where
         Run { findings, result, calls, is_lost: false }
     }
 
-    /// What the run left behind, and what it used wrongly.
+    /// What the run leaked or misused.
     fn left(&self, spy: &Spy, before: &crate::ledger::Ledger) -> Option<What> {
         let start = Instant::now();
         loop {

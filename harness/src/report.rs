@@ -102,7 +102,7 @@ impl Site {
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lasting = if self.is_lasting { ", and every later call too" } else { "" };
-        write!(f, "call {}, {}, answers {:?}{lasting}", self.number, self.function, self.code)
+        write!(f, "call {}, {}, returns {:?}{lasting}", self.number, self.function, self.code)
     }
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for What {
             What::Panics(message) => write!(f, "it panics: {message}"),
             What::Hangs(Some(call)) => write!(f, "it does not end; its last call is {call}"),
             What::Hangs(None) => f.write_str("it does not end; it made no call"),
-            What::Leaves(ledger) => write!(f, "not given back or used wrongly:\n{ledger}"),
+            What::Leaves(ledger) => write!(f, "it leaks or misuses objects:\n{ledger}"),
             What::CallsAfterFault(names) => write!(f, "it calls {names:?} after the fault"),
             What::FailsAnyway(error) => write!(f, "it ends with an error: {error}"),
             What::Objection(text) => f.write_str(text),

@@ -62,7 +62,7 @@ pub struct Contents(Vec<(u64, Vec<u8>)>);
 #[non_exhaustive]
 pub enum FormatError {
     /// It does not begin like one.
-    #[error("it is no recording of a launch: `cuda-launch record` makes one")]
+    #[error("it is not a recording of a launch: `cuda-launch record` makes one")]
     Other,
     /// It has a later version.
     #[error("it is of version {0}, and this program reads version {VERSION}: use a newer one")]

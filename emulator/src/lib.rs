@@ -74,12 +74,12 @@
 //! on a GPU, every call that touches a context returns the fault's code until the process ends.
 //!
 //! Two things are known before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the JIT log. A
-//! kernel with an instruction that the emulator does not have is refused when it is launched or becomes a node of a graph, with
-//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else goes on.
+//! kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
+//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working.
 //!
 //! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
 //! memory, data races, and barriers that only part of a warp reaches. They do not stop anything; [`take_findings`]
-//! returns a list with both threads, both lines and the bytes. If the variable asked for them, they are also printed on
+//! returns a list with both threads, both lines and the bytes. If the variable enabled the checks, they are also printed on
 //! standard error, once per place in the code. Kernels are decoded differently for these checks, so that they cost
 //! nothing when they are off.
 //!
@@ -99,7 +99,7 @@
 //! # What it counts
 //!
 //! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
-//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] makes a report of coverage of them.
+//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
 //!
 //! [`live_handles`] counts what the program has created and not released.
 //!
@@ -109,11 +109,11 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
+//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, shared by all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
-//! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); one that runs for longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads stood ([`set_time_limit`]) | no limit |
+//! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -151,6 +151,6 @@ pub use engine::{Fault, FaultKind};
 pub use profile::Profiler;
 pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
 
-/// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
-/// says how to have cargo do so in debug builds.
+/// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
+/// says how to make cargo do so in debug builds.
 pub const OPTIMISED: bool = !matches!(env!("OPT_LEVEL_OF_EMULATOR").as_bytes(), b"0");

@@ -1,4 +1,4 @@
-//! What is checked before the driver is called, and what its refusals mean.
+//! The checks before the driver is called, and explanations of its refusals.
 //!
 //! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
 
@@ -39,7 +39,7 @@ fn address(signature: Option<&'static Signature>) -> *mut () {
     address.cast_mut()
 }
 
-/// The list against the kernel's parameters; remembers one that fits.
+/// Compares the list with the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
     // Launches with attributes come here every time.
@@ -53,7 +53,7 @@ pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<()
     Ok(())
 }
 
-/// The same, and remembers nothing: where no launch follows, whose list may have another address.
+/// The same without remembering the list, for when no launch follows, or its list may have another address.
 pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     if fits(kernel, types) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
@@ -132,7 +132,7 @@ pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(),
     context.same_context(object, &format!("{}: {what}", kernel.name()), "the stream of the launch")
 }
 
-/// Grid, block and shared memory against the limits of kernel and device.
+/// Compares grid, block and shared memory with the limits of kernel and device.
 ///
 /// No short cuts between the dimensions, so that they are compared side by side.
 #[inline(always)]
@@ -149,7 +149,7 @@ pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
         && within_shared(kernel, c)
 }
 
-/// Shared memory against the limit of the kernel, which may change between launches.
+/// Compares shared memory with the limit of the kernel, which may change between launches.
 #[inline(always)]
 pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
     // Zero first: most launches know it when they are compiled, and then the limit is not read.
@@ -333,7 +333,7 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
 }
 
-/// Blocks a cluster that every device with clusters allows; and any device at all.
+/// Blocks per cluster that every device with clusters allows; and the maximum of any device.
 const PORTABLE: u64 = 8;
 const LARGEST: u64 = 16;
 
@@ -389,7 +389,7 @@ fn clusters(
     Ok(())
 }
 
-/// A launch that the driver refused, with what that most likely means for this launch.
+/// The error for a launch that the driver refused, with the most likely reason.
 #[cold]
 pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let (kernel, config) = (request.kernel, request.config);

@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
-/// What can be known and read before a driver is asked.
+/// Everything that can be checked and read before a driver is called.
 struct Prepared<'a> {
     file: File,
     inputs: Vec<data::Input<'a>>,
@@ -111,11 +111,11 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What was counted of a kernel.
+/// The counts of a kernel.
 pub(crate) struct Counted {
     /// The kernel file.
     pub(crate) file: PathBuf,
-    /// What ran where.
+    /// Which kernel ran on which device.
     pub(crate) heading: String,
     /// Why it was stopped, if it was.
     pub(crate) fault: Option<String>,

@@ -135,13 +135,15 @@ pub mod memory;
 pub mod numeric;
 mod profile;
 #[doc(hidden)]
+pub mod schedule;
+#[doc(hidden)]
 pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, set_profile, set_time_limit, symbol_address, take_findings, take_profiles,
-    unsupported_calls,
+    live_handles, set_checks, set_profile, set_schedules, set_time_limit, symbol_address, take_differences,
+    take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
@@ -150,6 +152,7 @@ pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
+pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
 /// says how to have cargo do so in debug builds.

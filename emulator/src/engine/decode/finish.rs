@@ -7,6 +7,8 @@ use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled};
+use super::super::schedule::{ORDER, Scheduled};
+use super::super::watch::What;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand};
 use super::registers::guard_bits;
@@ -21,10 +23,18 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
-    let mut profiled = Vec::new();
+    let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
+        let control = draft.control.clone();
         let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
+        if sites.scheduled.is_some() {
+            let (known, looks) = schedule(draft, &inst, control, sites.function);
+            scheduled.push(known);
+            if looks {
+                inst.exec = ORDER;
+            }
+        }
         if sites.profiled.is_some() {
             profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
             inst.exec = PROFILE;
@@ -33,6 +43,9 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
     if let Some(all) = &mut sites.profiled {
         all.push(profiled);
+    }
+    if let Some(all) = &mut sites.scheduled {
+        all.push(scheduled);
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -55,6 +68,22 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         local_bytes: body.local_bytes.next_multiple_of(16),
         reserved: body.reserved,
     }
+}
+
+/// What an order has to know of an instruction, and whether it takes part. Threads that come to a barrier, or end, have their stores seen.
+fn schedule(draft: &Draft, inst: &Inst, control: Option<Control>, function: usize) -> (Scheduled, bool) {
+    let meets = match &control {
+        Some(Control::Barrier(_) | Control::ClusterArrive | Control::Exit | Control::WarpSync(_)) => true,
+        // The end of a called function is nothing special.
+        Some(Control::Return) => function == 0,
+        _ => false,
+    };
+    let own = draft.note.is_some_and(|note| {
+        matches!(note.what, What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)
+    });
+    let parts = own && control.is_none();
+    let known = Scheduled { exec: inst.exec, note: draft.note, parts, line: draft.origin.line };
+    (known, meets || draft.note.is_some())
 }
 
 /// What instructions name by index.

@@ -46,6 +46,14 @@ impl Warp {
         Some(index)
     }
 
+    /// Of the splits that can run, the one that the number chooses goes first.
+    pub(in crate::engine) fn favour(&mut self, number: u64) {
+        let can_run = |split: &&Split| matches!(split.state, State::Ready | State::Opened(_));
+        let count = self.splits.iter().filter(can_run).count().max(1) as u64;
+        let chosen = self.splits.iter().filter(can_run).nth((number % count) as usize);
+        self.boost = chosen.map(|split| (split.id, BOOST));
+    }
+
     /// The program counter at which a split has to look for others: where the next one of its frame stands.
     fn horizon(&self, index: usize) -> u32 {
         if self.splits.len() == 1 {
@@ -115,6 +123,11 @@ impl Warp {
                 Step::Control => {
                     self.splits[index].pc = at;
                     return self.control(index, code, lanes, around);
+                }
+                Step::Preempt => {
+                    lanes.instructions -= u64::from(end - at - 1) * live;
+                    self.splits[index].pc = at + 1;
+                    return Event::Yield;
                 }
                 Step::Fault => return Event::Fault(at),
             }

@@ -19,6 +19,8 @@ pub(crate) enum Step {
     Control,
     /// The instruction has run, and others have to get their turn before the next one does.
     Preempt,
+    /// As [`Step::Diverge`], and others have to get their turn.
+    Part,
     /// The kernel stops; `Lanes::trouble` says why.
     Fault,
 }

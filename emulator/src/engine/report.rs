@@ -123,15 +123,19 @@ fn describe(
     let ([bx, by, bz], [x, y, z]) = (block.id, thread);
     let count = waiting.split.mask.count_ones();
     let others = if count == 1 { String::new() } else { format!(" and {} more of its warp", count - 1) };
+    let who = format!("block ({bx}, {by}, {bz}) thread ({x}, {y}, {z}){others}");
     let what = match waiting.split.state {
         State::Barrier(id) => format!("barrier {id}"),
         State::Cluster(_) => "the cluster's barrier".to_owned(),
         State::WarpSync(op, members) => format!("`{}` with members 0x{members:08x}", op.name()),
-        State::Ready | State::Opened(_) => looks.unwrap_or_else(|| "its turn".to_owned()),
+        State::Ready | State::Opened(_) => match looks {
+            Some(looks) => return format!("{who}: {looks}"),
+            None => "its turn".to_owned(),
+        },
     };
     let kind = control(waiting.code, waiting.split.pc);
     let line = origin.line;
-    format!("block ({bx}, {by}, {bz}) thread ({x}, {y}, {z}){others}: {what}{kind}, PTX line {line}")
+    format!("{who}: {what}{kind}, PTX line {line}")
 }
 
 /// What a waiting instruction asks for besides its number.

@@ -7,7 +7,7 @@ use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled};
-use super::super::schedule::{ORDER, Scheduled};
+use super::super::schedule::{ORDER, Role, Scheduled};
 use super::super::watch::What;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand};
@@ -26,14 +26,14 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
-        let control = draft.control.clone();
+        let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
         let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
         if sites.scheduled.is_some() {
-            let (known, looks) = schedule(draft, &inst, control, sites.function);
-            scheduled.push(known);
-            if looks {
+            let known = schedule(draft, &inst, control.as_ref(), sites.function);
+            if known.role != Role::None {
                 inst.exec = ORDER;
             }
+            scheduled.push(known);
         }
         if sites.profiled.is_some() {
             profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
@@ -70,20 +70,22 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
 }
 
-/// What an order has to know of an instruction, and whether it takes part. Threads that come to a barrier, or end, have their stores seen.
-fn schedule(draft: &Draft, inst: &Inst, control: Option<Control>, function: usize) -> (Scheduled, bool) {
-    let meets = match &control {
-        Some(Control::Barrier(_) | Control::ClusterArrive | Control::Exit | Control::WarpSync(_)) => true,
+/// What an order has to know of an instruction.
+fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usize) -> Scheduled {
+    let role = match (control, draft.note.map(|note| note.what)) {
+        (Some(Control::Exit), _) => Role::End,
         // The end of a called function is nothing special.
-        Some(Control::Return) => function == 0,
-        _ => false,
+        (Some(Control::Return), _) if function == 0 => Role::End,
+        (Some(Control::Barrier(_) | Control::ClusterArrive | Control::WarpSync(_)), None) => Role::Meet,
+        (_, Some(What::Fence | What::WarpSync)) => Role::Meet,
+        (None, Some(What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)) => {
+            Role::Access { parts: true }
+        }
+        (_, Some(_)) => Role::Access { parts: false },
+        (None, None) if draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_)) => Role::Branch,
+        _ => Role::None,
     };
-    let own = draft.note.is_some_and(|note| {
-        matches!(note.what, What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)
-    });
-    let parts = own && control.is_none();
-    let known = Scheduled { exec: inst.exec, note: draft.note, parts, line: draft.origin.line };
-    (known, meets || draft.note.is_some())
+    Scheduled { exec: inst.exec, note: draft.note, role, line: draft.origin.line }
 }
 
 /// What instructions name by index.

@@ -274,13 +274,13 @@ impl<'d, 'e> Driver<'d, 'e> {
         let order = self.lanes.order.as_ref();
         let warps = self.residents.iter().flat_map(|resident| resident.group.warps());
         report::hang(self.env, warps, what, &|block, warp| {
-            let Look { line, address, bytes } = *order?.looks.get(&(block.linear, warp))?;
-            let place = self.env.memory.describe(address, bytes);
-            let place =
-                if self.env.snapshot.find(address).is_some() { place } else { "shared memory".to_owned() };
-            Some(format!(
-                "loops, looking in line {line} at {bytes} bytes at 0x{address:x}, {place}; it stands in"
-            ))
+            let Look { line, address, place } = *order?.looks.get(&(block.linear, warp))?;
+            let (bytes, contents) = place.describe();
+            let place = match self.env.snapshot.find(address) {
+                Some(_) => self.env.memory.describe(address, bytes),
+                None => "in shared memory".to_owned(),
+            };
+            Some(format!("loops; PTX line {line} accesses {bytes} bytes at 0x{address:x}, {place}{contents}"))
         })
     }
 }

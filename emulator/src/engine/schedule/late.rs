@@ -32,6 +32,16 @@ impl Place {
         (self.region.host.addr() as u64).wrapping_add(self.offset)
     }
 
+    /// How many bytes, and what they hold, for people.
+    pub(super) fn describe(&self) -> (u64, String) {
+        let all = self.load();
+        let contents = match all.first_chunk::<8>() {
+            Some(bytes) if self.bytes <= 8 => format!(", which hold {}", u64::from_le_bytes(*bytes)),
+            _ => String::new(),
+        };
+        (self.bytes as u64, contents)
+    }
+
     fn meets(&self, other: &Place) -> bool {
         let (mine, other_start) = (self.host(), other.host());
         mine < other_start + other.bytes as u64 && other_start < mine + self.bytes as u64
@@ -76,6 +86,11 @@ impl Late {
     /// All that these threads of a warp stored becomes visible; whether that changed memory.
     pub(super) fn flush(&mut self, warp: WarpKey, lanes: u32) -> bool {
         self.land(warp, |store| lanes & 1 << store.lane != 0)
+    }
+
+    /// These threads end: what they stored in shared memory becomes visible.
+    pub(super) fn end(&mut self, warp: WarpKey, lanes: u32) -> bool {
+        self.land(warp, |store| lanes & 1 << store.lane != 0 && store.place.region.private)
     }
 
     /// What a thread stored at that place becomes visible: it is about to use it.

@@ -34,10 +34,28 @@ pub(crate) struct Scheduled {
     pub(crate) exec: Exec,
     /// What it does to memory, or to the order of accesses.
     pub(crate) note: Option<Note>,
-    /// Whether each thread does it for itself, so that some of a warp may do it later than the others.
-    pub(crate) parts: bool,
+    /// What there is for an order to do.
+    pub(crate) role: Role,
     /// Its line in the PTX text.
     pub(crate) line: u32,
+}
+
+/// What there is for an order to do at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing.
+    None,
+    /// It accesses memory.
+    Access {
+        /// Whether each thread does so for itself, and some of a warp may do it later than the others.
+        parts: bool,
+    },
+    /// Threads wait for others, or a fence: what they stored before is seen.
+    Meet,
+    /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
+    End,
+    /// A branch, where threads may part.
+    Branch,
 }
 
 /// Lets the order do its part, and runs the instruction.
@@ -58,7 +76,7 @@ pub(super) const ORDER: Exec = |lanes, inst| {
 pub(super) struct Look {
     line: u32,
     address: u64,
-    bytes: u64,
+    place: Place,
 }
 
 /// The order that a worker runs in.
@@ -157,16 +175,18 @@ impl Order {
         // SAFETY: 1: the instruction is of the entered code: the caller's duty 1.
         let on = all & unsafe { lanes.passing(inst.guard) };
         let warp = (lanes.block().linear, lanes.warp().index);
-        let note = scheduled.note.filter(|note| !matches!(note.what, What::Fence | What::WarpSync));
-        let Some(note) = note.filter(|_| on != 0) else {
-            if on != 0 {
-                self.changed |= self.late.flush(warp, on);
-            }
+        let accesses = matches!(scheduled.role, Role::Access { .. });
+        let Some(note) = scheduled.note.filter(|_| accesses && on != 0) else {
+            self.changed |= match scheduled.role {
+                Role::Meet => self.late.flush(warp, on),
+                Role::End => self.late.end(warp, on),
+                _ => false,
+            };
             // SAFETY: what the decoder chose for the instruction and this CPU: the caller's duties 1 and 2.
             let step = unsafe { (scheduled.exec)(lanes, inst) };
             return self.pause(step);
         };
-        let behind = if scheduled.parts { self.left_behind(on) } else { 0 };
+        let behind = if scheduled.role == (Role::Access { parts: true }) { self.left_behind(on) } else { 0 };
         let (mask, on) = (all & !behind, on & !behind);
         lanes.set_mask(on);
         // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
@@ -183,14 +203,18 @@ impl Order {
         self.after(inst, warp, &note, &touched.written, &old);
         if behind != 0 {
             (lanes.taken, lanes.target) = (behind, at);
-            return Step::Diverge;
+            return self.pause(Step::Diverge);
         }
         self.pause(step)
     }
 
     /// Others may go first, after an instruction that gave this step.
     fn pause(&mut self, step: Step) -> Step {
-        if step == Step::Next && self.draw(|style| style.preempts) { Step::Preempt } else { step }
+        match step {
+            Step::Next if self.draw(|style| style.preempts) => Step::Preempt,
+            Step::Diverge if self.draw(|style| style.preempts) => Step::Part,
+            step => step,
+        }
     }
 
     /// Lanes are about to access memory.
@@ -221,7 +245,7 @@ impl Order {
             if self.is_calm()
                 && let Some(touch) = all().next()
             {
-                self.looks.insert(warp, Look { line, address: touch.address, bytes: touch.bytes });
+                self.looks.insert(warp, Look { line, address: touch.address, place: Place::of(touch) });
             }
         }
         let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);

@@ -108,15 +108,8 @@ impl Warp {
                     }
                 }
                 Step::Diverge => {
-                    let split = self.splits[index];
-                    let (taken, target) = (lanes.taken, lanes.target);
-                    self.frames.hold(split.frame);
-                    self.add(split.frame, target, taken);
-                    let remaining = &mut self.splits[index];
-                    (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
-                    if target <= at {
-                        let rest = at + 1;
-                        return self.spend(index, rest, lanes, around).unwrap_or(Event::Switch);
+                    if self.part(index, at, lanes) {
+                        return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
                     }
                     return Event::Switch;
                 }
@@ -129,9 +122,24 @@ impl Warp {
                     self.splits[index].pc = at + 1;
                     return Event::Yield;
                 }
+                Step::Part => {
+                    self.part(index, at, lanes);
+                    return Event::Yield;
+                }
                 Step::Fault => return Event::Fault(at),
             }
         }
+    }
+
+    /// The lanes that take a branch become a split of their own; whether they go back.
+    fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let (taken, target) = (lanes.taken, lanes.target);
+        self.frames.hold(split.frame);
+        self.add(split.frame, target, taken);
+        let remaining = &mut self.splits[index];
+        (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
+        target <= at
     }
 
     /// At a place where other splits may stand: whether the running one has to let go.

@@ -32,13 +32,17 @@ pub(super) fn text(schedules: Schedules, found: &[ScheduleDifference]) -> String
     let differences = count(found.len(), "difference");
     let mut text = format!("{}\n", style::bad(&format!("schedules: {orders} ({seeds}), {differences}")));
     for difference in found {
-        let ScheduleDifference { seed, times, orders, kind, .. } = difference;
+        let ScheduleDifference { seed, times, orders, kind, late_lines, .. } = difference;
         text += &wrap(
             &format!("{}, in {times} of {orders} orders; --seed {seed} is the first:", name(kind)),
             "  ",
         );
         for line in lines(kind) {
             text += &wrap(&line, "    ");
+        }
+        if !late_lines.is_empty() {
+            let list: Vec<String> = late_lines.iter().map(u32::to_string).collect();
+            text += &wrap(&format!("stores that became visible late: PTX line {}", list.join(", ")), "    ");
         }
     }
     text
@@ -96,6 +100,7 @@ fn one(difference: &ScheduleDifference) -> Value {
         "seed": difference.seed,
         "times": difference.times,
         "orders": difference.orders,
+        "late_lines": difference.late_lines,
         "message": difference.to_string(),
     });
     match &difference.kind {

@@ -52,6 +52,9 @@ pub struct ScheduleDifference {
     pub orders: u64,
     /// What it is.
     pub kind: DifferenceKind,
+    /// Lines in the PTX text of stores that became visible late under this seed. Where memory differs, a fence or a barrier may be missing
+    /// behind one of them.
+    pub late_lines: Vec<u32>,
 }
 
 impl ScheduleDifference {
@@ -99,7 +102,7 @@ impl fmt::Display for DifferentBytes {
 
 impl fmt::Display for ScheduleDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ScheduleDifference { kernel, seed, times, orders, kind } = self;
+        let ScheduleDifference { kernel, seed, times, orders, kind, late_lines } = self;
         write!(
             f,
             "kernel `{kernel}` depends on the order of its threads: seed {seed} ({times} of {orders} orders): "
@@ -109,6 +112,20 @@ impl fmt::Display for ScheduleDifference {
             DifferenceKind::Hang(fault) => write!(f, "it hangs: {}", fault.message),
             DifferenceKind::Fault(fault) => write!(f, "it faults: {fault}"),
             DifferenceKind::Check(finding) => write!(f, "{finding}"),
+        }?;
+        match late_lines.as_slice() {
+            [] => Ok(()),
+            lines => write!(f, "; stores of PTX line {} became visible late", list(lines)),
         }
+    }
+}
+
+/// `3, 5 and 9`
+fn list(lines: &[u32]) -> String {
+    let words: Vec<String> = lines.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }

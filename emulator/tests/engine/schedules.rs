@@ -188,3 +188,34 @@ fn late_stores_can_be_left_out() {
         assert_eq!(!device.differences().is_empty(), found);
     }
 }
+
+#[test]
+fn warps_of_code_for_older_gpus_stay_together() {
+    let body = ".shared .b32 s[1];
+         setp.ne.u32 %p1, %t, 0; @%p1 bra READ;
+         st.volatile.shared.u32 [s], 77;
+         READ: ld.volatile.shared.u32 %r1, [s]; st.global.u32 [%at], %r1;";
+    for (target, found) in [("sm_90", true), ("sm_60", false)] {
+        let text = snippet(body).replace("sm_90", target);
+        let device = Device::scheduled(&text, Schedules::new(40), None);
+        let out = device.zeroed::<u32>(32);
+        device.launch("k", [1; 3], [32, 1, 1], &Args::new().add(out));
+        assert_eq!(!device.differences().is_empty(), found, "{target}");
+    }
+}
+
+#[test]
+fn lines_of_late_stores_are_told() {
+    let device = device(
+        "setp.eq.u32 %p1, %t, 0; @%p1 bra PRODUCE; setp.ne.u32 %p2, %t, 32; @%p2 exit;
+         WAIT: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
+         ld.volatile.global.u32 %r2, [%out+64]; st.volatile.global.u32 [%out+128], %r2; exit;
+         PRODUCE: st.global.u32 [%out+64], 42; st.volatile.global.u32 [%out], 1;",
+        Schedules::new(40),
+    );
+    let out = device.zeroed::<u32>(64);
+    device.launch("k", [1; 3], [64, 1, 1], &Args::new().add(out));
+    let found = device.differences();
+    assert_eq!(found[0].late_lines, [13]);
+    assert!(found[0].to_string().ends_with("; stores of PTX line 13 became visible late"), "{}", found[0]);
+}

@@ -67,7 +67,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         unwanted: &'d dyn Fn() -> bool,
     ) -> Option<Driver<'d, 'e>> {
         let mut random = Random::new(seed);
-        let style = Style::of(&mut random, late_stores);
+        let style = Style::of(&mut random, late_stores, env.kernel.target);
         let mut lanes = Lanes::new(env);
         lanes.order = Some(Order::seeded(env.undo.as_ref()?, Random::new(random.number()), style));
         let extents = env.launch.grid.iter().zip(&env.cluster);
@@ -82,8 +82,8 @@ impl<'d, 'e> Driver<'d, 'e> {
         Some(Driver { env, lanes, random, style, waiting, residents, idle: 0, probe, usual, unwanted })
     }
 
-    /// Runs until all is done.
-    pub(super) fn run(mut self) -> End {
+    /// Runs until all is done; how it ended, and the lines of stores that became visible late.
+    pub(super) fn run(mut self) -> (End, Vec<u32>) {
         let mut turns = 0;
         let end = loop {
             self.start();
@@ -106,13 +106,15 @@ impl<'d, 'e> Driver<'d, 'e> {
             }
         };
         // What is written late is written before the next order.
+        let mut late_lines = Vec::new();
         if let Some(mut order) = self.lanes.order.take() {
             order.set_calm(true);
+            late_lines.extend(order.late_lines);
         }
         if let Some(watch) = self.lanes.watch.take() {
             watch.finish(self.env);
         }
-        end
+        (end, late_lines)
     }
 
     /// Starts groups, as many as there may be at a time.
@@ -138,7 +140,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         if !self.style.ranked {
             let resident = self.random.below(self.residents.len());
             let ready: Vec<_> = self.residents[resident].group.ready().collect();
-            return (resident, ready[self.random.below(ready.len())]);
+            return (resident, ready.get(self.random.below(ready.len())).copied().unwrap_or_default());
         }
         let ranks = self.residents.iter().map(|resident| resident.rank).enumerate();
         let resident = ranks.max_by_key(|(_, rank)| *rank).map_or(0, |(index, _)| index);
@@ -152,7 +154,7 @@ impl<'d, 'e> Driver<'d, 'e> {
     fn turn(&mut self) -> Result<(), End> {
         let (resident, warp) = self.choose();
         let split = self.random.number();
-        let (_, changed) = self.step(resident, warp, Some(split))?;
+        let (_, changed) = self.step(resident, warp, Some(split).filter(|_| !self.style.lockstep))?;
         if let Some(order) = &mut self.lanes.order {
             order.end_turn();
         }

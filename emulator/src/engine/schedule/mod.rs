@@ -15,7 +15,7 @@ mod probe;
 mod random;
 mod undo;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) use orders::{run_others, undo_of};
@@ -85,6 +85,8 @@ pub(crate) struct Order {
     /// `None` in the ordinary order.
     chance: Option<Chance>,
     late: Late,
+    /// Lines of stores that became visible late.
+    late_lines: BTreeSet<u32>,
     /// Whether memory has changed since this was last asked.
     changed: bool,
     /// What warps look at, since nothing changes.
@@ -103,7 +105,8 @@ impl Order {
     /// The ordinary order.
     pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
         let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
-        Box::new(Order { undo, chance: None, late: Late::default(), changed: false, looks })
+        let (late, late_lines) = (Late::default(), BTreeSet::new());
+        Box::new(Order { undo, chance: None, late, late_lines, changed: false, looks })
     }
 
     /// That of a seed.
@@ -200,7 +203,7 @@ impl Order {
         if step != Step::Next {
             return step;
         }
-        self.after(inst, warp, &note, &touched.written, &old);
+        self.after(inst, warp, &note, scheduled.line, &touched.written, &old);
         if behind != 0 {
             (lanes.taken, lanes.target) = (behind, at);
             return self.pause(Step::Diverge);
@@ -212,7 +215,7 @@ impl Order {
     fn pause(&mut self, step: Step) -> Step {
         match step {
             Step::Next if self.draw(|style| style.preempts) => Step::Preempt,
-            Step::Diverge if self.draw(|style| style.preempts) => Step::Part,
+            Step::Diverge if self.draw(|style| if style.lockstep { 0 } else { style.preempts }) => Step::Part,
             step => step,
         }
     }
@@ -248,14 +251,24 @@ impl Order {
                 self.looks.insert(warp, Look { line, address: touch.address, place: Place::of(touch) });
             }
         }
-        let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
-        for touch in touched.written.iter().filter(|touch| !touch.region.private) {
-            undo.note(lanes.env, touch, line);
+        if !touched.written.is_empty() {
+            let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
+            for touch in touched.written.iter().filter(|touch| !touch.region.private) {
+                undo.note(lanes.env, touch, line);
+            }
         }
     }
 
     /// Lanes have written: whether that changed memory, or will be seen later.
-    fn after(&mut self, inst: &Inst, warp: WarpKey, note: &Note, written: &[Touch], old: &[[u8; LONGEST]]) {
+    fn after(
+        &mut self,
+        inst: &Inst,
+        warp: WarpKey,
+        note: &Note,
+        line: u32,
+        written: &[Touch],
+        old: &[[u8; LONGEST]],
+    ) {
         if self.chance.is_none() {
             return;
         }
@@ -278,6 +291,7 @@ impl Order {
             if delays {
                 place.store(old);
                 self.late.add(warp, touch.lane, place, new);
+                self.late_lines.insert(line);
             } else {
                 self.changed = true;
             }

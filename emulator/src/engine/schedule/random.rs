@@ -41,6 +41,9 @@ impl Random {
     }
 }
 
+/// Code for architectures before this one may rely on the threads of a warp to stay together.
+const VOLTA: u32 = 70;
+
 /// What an order is like: each seed has one of many kinds, because each kind of mistake shows in another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
@@ -52,6 +55,8 @@ pub(super) struct Style {
     pub(super) delays: u32,
     /// How often, after a turn of a warp, a late store becomes visible by itself, of 256.
     pub(super) lands: u32,
+    /// Whether the threads of a warp stay together as on GPUs before Volta.
+    pub(super) lockstep: bool,
     /// Blocks (or clusters) that there are at a time.
     pub(super) resident: usize,
     /// Whether blocks start in another order than that of their numbers.
@@ -61,11 +66,15 @@ pub(super) struct Style {
 }
 
 impl Style {
-    pub(super) fn of(random: &mut Random, late_stores: bool) -> Style {
+    /// The style of a seed; `target` is the architecture that the kernel was compiled for.
+    pub(super) fn of(random: &mut Random, late_stores: bool, target: u32) -> Style {
         let delays = random.one_of([0, 64, 256]);
+        let lockstep = target < VOLTA;
+        let parts = random.one_of([0, 0, 24, 96]);
         Style {
             preempts: random.one_of([256, 128, 64, 24, 8]),
-            parts: random.one_of([0, 0, 24, 96]),
+            parts: if lockstep { 0 } else { parts },
+            lockstep,
             delays: if late_stores { delays } else { 0 },
             lands: random.one_of([0, 4, 64]),
             resident: random.one_of([1, 2, 4, 16, 64]),

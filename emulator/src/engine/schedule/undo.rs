@@ -38,6 +38,23 @@ struct Cell {
 }
 
 impl Cell {
+    fn new(region: Region, offset: i64) -> Cell {
+        let (before, first) = ([0; CELL], [0; CELL]);
+        Cell { region, offset, written: 0, known: 0, before, first, lines: [0; 2] }
+    }
+
+    /// These bytes are about to be written for the first time.
+    fn add(&mut self, env: &Env<'_>, new: u16) {
+        self.written |= new;
+        let now = self.load();
+        for at in (0..CELL).filter(|at| new & 1 << at != 0) {
+            (self.before[at], self.first[at]) = (now[at], now[at]);
+            if is_written(env, self.address() + at as u64) {
+                self.known |= 1 << at;
+            }
+        }
+    }
+
     fn byte(&self, at: usize) -> *mut u8 {
         self.region.host.wrapping_offset(self.offset as isize + at as isize)
     }
@@ -68,31 +85,22 @@ impl Cell {
 impl Undo {
     /// A lane is about to write.
     pub(super) fn note(&mut self, env: &Env<'_>, touch: &Touch, line: u32) {
-        let start = touch.host();
         let side = usize::from(self.compares);
-        for host in start..start + touch.bytes {
-            let at = (host % CELL as u64) as usize;
-            let offset = (host - touch.region.host.addr() as u64) as i64 - at as i64;
-            let cell = self.cells.entry(host / CELL as u64).or_insert_with(|| Cell {
-                region: touch.region,
-                offset,
-                written: 0,
-                known: 0,
-                before: [0; CELL],
-                first: [0; CELL],
-                lines: [0; 2],
-            });
+        let (mut host, end) = (touch.host(), touch.host() + touch.bytes);
+        while host < end {
+            let first = host % CELL as u64;
+            let next = (host - first + CELL as u64).min(end);
+            // Behind the region's start by so much; the cell may begin before it.
+            let offset = (host - touch.region.host.addr() as u64) as i64 - first as i64;
+            let cell =
+                self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(touch.region, offset));
             cell.lines[side] = line;
-            if cell.written & 1 << at != 0 {
-                continue;
+            let bytes = ((1u32 << (next - host)) - 1) << first;
+            let new = bytes as u16 & !cell.written;
+            if new != 0 {
+                cell.add(env, new);
             }
-            cell.written |= 1 << at;
-            let now = cell.load()[at];
-            (cell.before[at], cell.first[at]) = (now, now);
-            let address = touch.address + (host - start);
-            if is_written(env, address) {
-                cell.known |= 1 << at;
-            }
+            host = next;
         }
     }
 

@@ -132,6 +132,7 @@ impl Warp {
     }
 
     /// The lanes that take a branch become a split of their own; whether they go back.
+    #[inline(always)]
     fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) -> bool {
         let split = self.splits[index];
         let (taken, target) = (lanes.taken, lanes.target);

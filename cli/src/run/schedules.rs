@@ -32,7 +32,7 @@ pub(super) fn text(schedules: Schedules, found: &[ScheduleDifference]) -> String
     let differences = count(found.len(), "difference");
     let mut text = format!("{}\n", style::bad(&format!("schedules: {orders} ({seeds}), {differences}")));
     for difference in found {
-        let ScheduleDifference { seed, times, orders, kind, late_lines, .. } = difference;
+        let ScheduleDifference { seed, times, orders, kind, unseen_stores, .. } = difference;
         text += &wrap(
             &format!("{}, in {times} of {orders} orders; --seed {seed} is the first:", name(kind)),
             "  ",
@@ -40,9 +40,8 @@ pub(super) fn text(schedules: Schedules, found: &[ScheduleDifference]) -> String
         for line in lines(kind) {
             text += &wrap(&line, "    ");
         }
-        if !late_lines.is_empty() {
-            let list: Vec<String> = late_lines.iter().map(u32::to_string).collect();
-            text += &wrap(&format!("stores that became visible late: PTX line {}", list.join(", ")), "    ");
+        for [store, load] in unseen_stores {
+            text += &wrap(&format!("PTX line {load} did not see what line {store} had stored"), "    ");
         }
     }
     text
@@ -100,7 +99,7 @@ fn one(difference: &ScheduleDifference) -> Value {
         "seed": difference.seed,
         "times": difference.times,
         "orders": difference.orders,
-        "late_lines": difference.late_lines,
+        "unseen_stores": difference.unseen_stores,
         "message": difference.to_string(),
     });
     match &difference.kind {

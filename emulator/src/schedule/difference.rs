@@ -5,6 +5,9 @@ use std::fmt;
 use crate::check::Finding;
 use crate::engine::Fault;
 
+/// Unseen stores that are printed.
+const MOST: usize = 4;
+
 /// How a launch under a seed differed from the same launch in the ordinary order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,9 +55,9 @@ pub struct ScheduleDifference {
     pub orders: u64,
     /// What it is.
     pub kind: DifferenceKind,
-    /// Lines in the PTX text of stores that became visible late under this seed. Where memory differs, a fence or a barrier may be missing
-    /// behind one of them.
-    pub late_lines: Vec<u32>,
+    /// Stores that were executed and that other threads did not see when they read there: the line of the store in the PTX text, and the
+    /// line that read. Where memory differs, a fence or a barrier may be missing between the two.
+    pub unseen_stores: Vec<[u32; 2]>,
 }
 
 impl ScheduleDifference {
@@ -102,7 +105,7 @@ impl fmt::Display for DifferentBytes {
 
 impl fmt::Display for ScheduleDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ScheduleDifference { kernel, seed, times, orders, kind, late_lines } = self;
+        let ScheduleDifference { kernel, seed, times, orders, kind, unseen_stores } = self;
         write!(
             f,
             "kernel `{kernel}` depends on the order of its threads: seed {seed} ({times} of {orders} orders): "
@@ -113,19 +116,9 @@ impl fmt::Display for ScheduleDifference {
             DifferenceKind::Fault(fault) => write!(f, "it faults: {fault}"),
             DifferenceKind::Check(finding) => write!(f, "{finding}"),
         }?;
-        match late_lines.as_slice() {
-            [] => Ok(()),
-            lines => write!(f, "; stores of PTX line {} became visible late", list(lines)),
+        for [store, load] in unseen_stores.iter().take(MOST) {
+            write!(f, "; PTX line {load} did not see what line {store} had stored")?;
         }
-    }
-}
-
-/// `3, 5 and 9`
-fn list(lines: &[u32]) -> String {
-    let words: Vec<String> = lines.iter().map(u32::to_string).collect();
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
+        Ok(())
     }
 }

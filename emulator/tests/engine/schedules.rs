@@ -205,7 +205,7 @@ fn warps_of_code_for_older_gpus_stay_together() {
 }
 
 #[test]
-fn lines_of_late_stores_are_told() {
+fn stores_that_others_do_not_see_are_told() {
     let device = device(
         "setp.eq.u32 %p1, %t, 0; @%p1 bra PRODUCE; setp.ne.u32 %p2, %t, 32; @%p2 exit;
          WAIT: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
@@ -216,6 +216,10 @@ fn lines_of_late_stores_are_told() {
     let out = device.zeroed::<u32>(64);
     device.launch("k", [1; 3], [64, 1, 1], &Args::new().add(out));
     let found = device.differences();
-    assert_eq!(found[0].late_lines, [13]);
-    assert!(found[0].to_string().ends_with("; stores of PTX line 13 became visible late"), "{}", found[0]);
+    assert_eq!(found[0].unseen_stores, [[13, 12]]);
+    assert!(
+        found[0].to_string().ends_with("; PTX line 12 did not see what line 13 had stored"),
+        "{}",
+        found[0]
+    );
 }

@@ -82,8 +82,8 @@ impl<'d, 'e> Driver<'d, 'e> {
         Some(Driver { env, lanes, random, style, waiting, residents, idle: 0, probe, usual, unwanted })
     }
 
-    /// Runs until all is done; how it ended, and the lines of stores that became visible late.
-    pub(super) fn run(mut self) -> (End, Vec<u32>) {
+    /// Runs until all is done; how it ended, and the lines of stores that others did not see.
+    pub(super) fn run(mut self) -> (End, Vec<[u32; 2]>) {
         let mut turns = 0;
         let end = loop {
             self.start();
@@ -106,15 +106,15 @@ impl<'d, 'e> Driver<'d, 'e> {
             }
         };
         // What is written late is written before the next order.
-        let mut late_lines = Vec::new();
+        let mut unseen = Vec::new();
         if let Some(mut order) = self.lanes.order.take() {
             order.set_calm(true);
-            late_lines.extend(order.late_lines);
+            unseen.extend(order.unseen);
         }
         if let Some(watch) = self.lanes.watch.take() {
             watch.finish(self.env);
         }
-        (end, late_lines)
+        (end, unseen)
     }
 
     /// Starts groups, as many as there may be at a time.

@@ -73,14 +73,28 @@ struct Store {
     bytes: [u8; LONGEST],
 }
 
-/// The stores of all warps that nobody sees yet, in the order of their execution.
+/// The stores of all warps that nobody sees yet.
 #[derive(Default)]
-pub(super) struct Late(BTreeMap<WarpKey, Vec<Store>>);
+pub(super) struct Late {
+    /// In the order of their execution.
+    stores: BTreeMap<WarpKey, Vec<Store>>,
+    /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
+    places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
+}
 
 impl Late {
-    /// A thread has stored that.
-    pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST]) {
-        self.0.entry(warp).or_default().push(Store { lane, place, bytes });
+    /// A thread has stored that, in that line.
+    pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST], line: u32) {
+        self.places.insert((place.host(), warp, lane), (place.bytes as u64, line));
+        self.stores.entry(warp).or_default().push(Store { lane, place, bytes });
+    }
+
+    /// The line of a store that whoever reads that place does not see.
+    pub(super) fn unseen(&self, place: &Place) -> Option<u32> {
+        let (start, end) = (place.host(), place.host() + place.bytes as u64);
+        let from = (start.saturating_sub(LONGEST as u64), (0, 0), 0);
+        let mut near = self.places.range(from..(end, (0, 0), 0));
+        near.find_map(|((host, ..), (bytes, line))| (host + bytes > start).then_some(*line))
     }
 
     /// All that these threads of a warp stored becomes visible; whether that changed memory.
@@ -100,15 +114,16 @@ impl Late {
 
     /// One that the number chooses becomes visible.
     pub(super) fn one(&mut self, random: &mut Random) -> bool {
-        let count = self.0.values().map(Vec::len).sum();
+        let count = self.places.len();
         if count == 0 {
             return false;
         }
+        // By warp, not by address: those of the host are others each time.
         let mut chosen = random.below(count);
-        for stores in self.0.values_mut() {
-            if chosen < stores.len() {
-                let store = stores.remove(chosen);
-                return store.place.store(&store.bytes);
+        for (warp, stores) in &self.stores {
+            if let Some(store) = stores.get(chosen) {
+                let (warp, lane, host) = (*warp, store.lane, store.place.host());
+                return self.land(warp, |store| store.lane == lane && store.place.host() == host);
             }
             chosen -= stores.len();
         }
@@ -118,24 +133,26 @@ impl Late {
     /// All become visible.
     pub(super) fn all(&mut self) -> bool {
         let mut changed = false;
-        for store in std::mem::take(&mut self.0).into_values().flatten() {
+        self.places.clear();
+        for store in std::mem::take(&mut self.stores).into_values().flatten() {
             changed |= store.place.store(&store.bytes);
         }
         changed
     }
 
     fn land(&mut self, warp: WarpKey, chosen: impl Fn(&Store) -> bool) -> bool {
-        let Some(stores) = self.0.get_mut(&warp) else { return false };
+        let Some(stores) = self.stores.get_mut(&warp) else { return false };
         let mut changed = false;
         stores.retain(|store| {
             let lands = chosen(store);
             if lands {
+                self.places.remove(&(store.place.host(), warp, store.lane));
                 changed |= store.place.store(&store.bytes);
             }
             !lands
         });
         if stores.is_empty() {
-            self.0.remove(&warp);
+            self.stores.remove(&warp);
         }
         changed
     }

@@ -85,8 +85,8 @@ pub(crate) struct Order {
     /// `None` in the ordinary order.
     chance: Option<Chance>,
     late: Late,
-    /// Lines of stores that became visible late.
-    late_lines: BTreeSet<u32>,
+    /// Lines of stores that others did not see, each with the line that read there.
+    unseen: BTreeSet<[u32; 2]>,
     /// Whether memory has changed since this was last asked.
     changed: bool,
     /// What warps look at, since nothing changes.
@@ -105,8 +105,8 @@ impl Order {
     /// The ordinary order.
     pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
         let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
-        let (late, late_lines) = (Late::default(), BTreeSet::new());
-        Box::new(Order { undo, chance: None, late, late_lines, changed: false, looks })
+        let (late, unseen) = (Late::default(), BTreeSet::new());
+        Box::new(Order { undo, chance: None, late, unseen, changed: false, looks })
     }
 
     /// That of a seed.
@@ -243,7 +243,13 @@ impl Order {
                 self.changed |= self.late.flush(warp, on);
             }
             for touch in all() {
-                self.changed |= self.late.meet(warp, touch.lane, &Place::of(touch));
+                let place = Place::of(touch);
+                self.changed |= self.late.meet(warp, touch.lane, &place);
+                if note.what.reads()
+                    && let Some(store) = self.late.unseen(&place)
+                {
+                    self.unseen.insert([store, line]);
+                }
             }
             if self.is_calm()
                 && let Some(touch) = all().next()
@@ -290,8 +296,7 @@ impl Order {
             }
             if delays {
                 place.store(old);
-                self.late.add(warp, touch.lane, place, new);
-                self.late_lines.insert(line);
+                self.late.add(warp, touch.lane, place, new, line);
             } else {
                 self.changed = true;
             }

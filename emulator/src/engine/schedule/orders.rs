@@ -37,22 +37,22 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
     let mut found = Found { env, scheduler, orders: 0, list: Vec::new(), checks: known_places(env) };
     for seed in scheduler.schedules().seeds() {
         let checker = env.memory.checker().map(|checker| Arc::new(Checker::new(checker.checks())));
-        let (end, late_lines) = run(env, checker.clone(), seed, stats.instructions, ends, &unwanted);
+        let (end, unseen) = run(env, checker.clone(), seed, stats.instructions, ends, &unwanted);
         let different = lock().rewind(env);
         match end {
             End::Unwanted => break,
-            End::Fault(fault) => found.add(seed, DifferenceKind::Fault(*fault), &late_lines),
-            End::Hang(fault) => found.add(seed, DifferenceKind::Hang(*fault), &late_lines),
+            End::Fault(fault) => found.add(seed, DifferenceKind::Fault(*fault), &unseen),
+            End::Hang(fault) => found.add(seed, DifferenceKind::Hang(*fault), &unseen),
             End::Done => {
                 if let Some(bytes) = different {
-                    found.add(seed, DifferenceKind::Memory(bytes), &late_lines);
+                    found.add(seed, DifferenceKind::Memory(bytes), &unseen);
                 }
             }
         }
         found.orders += 1;
         for finding in checker.map(|checker| checker.take().list).unwrap_or_default() {
             if !found.checks.contains(&place(&finding)) {
-                found.add(seed, DifferenceKind::Check(finding), &late_lines);
+                found.add(seed, DifferenceKind::Check(finding), &unseen);
             }
         }
     }
@@ -68,7 +68,7 @@ fn run(
     usual: u64,
     ends: Ends<'_>,
     unwanted: &dyn Fn() -> bool,
-) -> (End, Vec<u32>) {
+) -> (End, Vec<[u32; 2]>) {
     let late_stores = env.memory.scheduler().is_some_and(|scheduler| scheduler.schedules().has_late_stores());
     let memory = env.memory.apart(checker);
     // What it prints was printed.
@@ -113,7 +113,7 @@ struct Found<'f> {
 }
 
 impl Found<'_> {
-    fn add(&mut self, seed: u64, kind: DifferenceKind, late_lines: &[u32]) {
+    fn add(&mut self, seed: u64, kind: DifferenceKind, unseen: &[[u32; 2]]) {
         let same = |known: &&mut ScheduleDifference| match (&known.kind, &kind) {
             (DifferenceKind::Check(known), DifferenceKind::Check(new)) => place(known) == place(new),
             (known, new) => known.name() == new.name(),
@@ -122,8 +122,8 @@ impl Found<'_> {
             Some(known) => known.times += 1,
             None => {
                 let kernel = self.env.kernel.name.clone();
-                let late_lines = late_lines.to_vec();
-                self.list.push(ScheduleDifference { kernel, seed, times: 1, orders: 0, kind, late_lines });
+                let unseen_stores = unseen.to_vec();
+                self.list.push(ScheduleDifference { kernel, seed, times: 1, orders: 0, kind, unseen_stores });
             }
         }
     }

@@ -116,30 +116,31 @@ impl Undo {
     /// What differs from the ordinary order. Then everything is as it was before.
     pub(super) fn rewind(&mut self, env: &Env<'_>) -> Option<DifferentBytes> {
         let mut found: Option<DifferentBytes> = None;
+        let mut count = 0;
         for cell in self.cells.values_mut() {
             let now = cell.load();
-            for at in (0..CELL).filter(|at| cell.written & 1 << at != 0 && now[*at] != cell.first[*at]) {
-                let word = at & !3;
-                let read = |bytes: &[u8; CELL]| {
-                    bytes.get(word..).and_then(|rest| rest.first_chunk::<4>()).copied().unwrap_or_default()
-                };
-                let different = found.get_or_insert_with(|| {
-                    let address = cell.address() + word as u64;
-                    DifferentBytes {
+            let mut different = (0..CELL).filter(|at| now[*at] != cell.first[*at]);
+            if let Some(at) = different.next() {
+                count += 1 + different.count() as u64;
+                let address = cell.address() + (at & !3) as u64;
+                // The cells are in the order of the host's addresses, which are others each time.
+                if found.as_ref().is_none_or(|known| address < known.address) {
+                    found = Some(DifferentBytes {
                         count: 0,
                         address,
                         place: env.memory.describe(cell.address() + at as u64, 1),
-                        contents: [read(&cell.first), read(&now)],
+                        contents: [cell.first, now].map(|bytes| {
+                            bytes.get(at & !3..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+                        }),
                         ptx_lines: cell.lines,
-                    }
-                });
-                different.count += 1;
+                    });
+                }
             }
             cell.store(&cell.before);
             cell.lines[1] = 0;
             mark(env, cell, cell.known);
         }
-        found
+        found.map(|found| DifferentBytes { count, ..found })
     }
 
     /// Memory is as the ordinary order left it.

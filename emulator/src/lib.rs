@@ -94,12 +94,19 @@
 //! release accesses, `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that
 //! no correct protocol is reported, but some incorrect ones are missed. The same holds for part of a warp that
 //! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
-//! order, and only what shows in that order is found.
+//! order, and only what shows in that order is found; [`set_schedules`] has them run in others.
 //!
 //! # What it counts
 //!
 //! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
 //! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
+//!
+//! # What it tries
+//!
+//! With [`set_schedules`] each launch is run under several orders of its warps and blocks, each decided by a seed, from the same memory:
+//! warps let others go first between any two accesses, threads of a warp part, blocks start in any order and only a few at a time, and
+//! stores become visible late. [`take_differences`] returns the seeds under which memory, faults, ends or findings are others. What the
+//! program sees is what the ordinary order leaves.
 //!
 //! [`live_handles`] counts what the program has created and not released.
 //!
@@ -113,6 +120,8 @@
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | under how many orders of warps and blocks each launch is run; what differs is printed on standard error | one, the ordinary order |
+//! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; alone, that one order is run besides the ordinary one | `1` |
 //! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
@@ -135,13 +144,15 @@ pub mod memory;
 pub mod numeric;
 mod profile;
 #[doc(hidden)]
+pub mod schedule;
+#[doc(hidden)]
 pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, set_profile, set_time_limit, symbol_address, take_findings, take_profiles,
-    unsupported_calls,
+    live_handles, set_checks, set_profile, set_schedules, set_time_limit, symbol_address, take_differences,
+    take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
@@ -150,6 +161,7 @@ pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
+pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 
 /// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
 /// says how to make cargo do so in debug builds.

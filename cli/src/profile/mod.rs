@@ -22,7 +22,12 @@ use lines::{Line, Listing};
 #[group(id = "profile")]
 #[command(after_help = crate::failure::CODES)]
 // Options of `run` only: `run::counted` refuses them.
-#[command(mut_arg("check", |arg| arg.hide(true)), mut_arg("bench", |arg| arg.hide(true)))]
+#[command(
+    mut_arg("check", |arg| arg.hide(true)),
+    mut_arg("bench", |arg| arg.hide(true)),
+    mut_arg("schedules", |arg| arg.hide(true)),
+    mut_arg("seed", |arg| arg.hide(true)),
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     launch: run::Arguments,

@@ -65,6 +65,7 @@ pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
         "block": [bx, by, bz],
         "shared_bytes": shared,
         "fault": null,
+        "differences": null,
         "outputs": [],
         "globals": [],
     });

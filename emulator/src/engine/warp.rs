@@ -12,6 +12,7 @@ mod schedule;
 mod wait;
 
 use std::cell::UnsafeCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::barrier::Barriers;
 use super::cluster::Cluster;
@@ -215,6 +216,20 @@ impl Warp {
                 }
             }
         }
+    }
+
+    /// What its state comes to, in which threads stand where and their registers hold what.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let mut splits: Vec<&Split> = self.splits.iter().collect();
+        splits.sort_unstable_by_key(|split| split.mask);
+        for split in splits {
+            (split.mask, split.pc).hash(&mut hasher);
+            matches!(split.state, State::Ready | State::Opened(_)).hash(&mut hasher);
+            self.frames.hash(split.frame, &mut hasher);
+        }
+        self.state().local.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Points the lanes at a split's frame.

@@ -14,9 +14,12 @@ use super::door::{self, Lease};
 use super::live::LiveHandles;
 use super::slot::{self, Entered};
 use super::state::{self, lock};
-use super::{faults, forget_written, live_handles, lookup, take_findings, unsupported_calls};
+use super::{
+    faults, forget_written, live_handles, lookup, take_differences, take_findings, unsupported_calls,
+};
 use crate::check::Findings;
 use crate::engine::Fault;
+use crate::schedule::ScheduleDifference;
 pub use error::InstanceError;
 pub use options::InstanceOptions;
 
@@ -115,6 +118,11 @@ impl Instance {
     /// The findings in kernels since the last call, by the checks enabled with [`InstanceOptions::checks`].
     pub fn take_findings(&self) -> Findings {
         self.ask(take_findings)
+    }
+
+    /// What launches did differently in other orders since the last call, as far as [`InstanceOptions::schedules`] asked for it.
+    pub fn take_differences(&self) -> Vec<ScheduleDifference> {
+        self.ask(take_differences)
     }
 
     /// Marks bytes of device memory as uninitialised: [`forget_written`](crate::forget_written) of this instance.

@@ -8,6 +8,7 @@ use crate::check::Checks;
 use crate::driver::config::{Config, DRIVER_VERSION, MOST_DEVICES};
 use crate::driver::door::Lease;
 use crate::driver::slot::INSTANCES;
+use crate::schedule::Schedules;
 
 /// The oldest version that can be played: `cuGetProcAddress`, and the names of today, are of 11.3.
 const OLDEST_VERSION: u32 = 11_030;
@@ -41,6 +42,7 @@ pub struct InstanceOptions {
     workers: Option<usize>,
     checks: Option<Checks>,
     time_limit: Option<Duration>,
+    schedules: Option<Schedules>,
     version: u32,
     patience: Duration,
 }
@@ -53,6 +55,7 @@ impl Default for InstanceOptions {
             workers: None,
             checks: None,
             time_limit: None,
+            schedules: None,
             version: NEWEST_VERSION,
             patience: Duration::from_secs(60),
         }
@@ -92,6 +95,24 @@ impl InstanceOptions {
     /// How long a kernel may run. One that runs longer is stopped, and faults with `CUDA_ERROR_LAUNCH_TIMEOUT`.
     pub fn time_limit(mut self, limit: Duration) -> InstanceOptions {
         self.time_limit = Some(limit);
+        self
+    }
+
+    /// Each launch is run under these orders of its warps and blocks besides the ordinary one; [`Instance::take_differences`] has what
+    /// they do differently.
+    ///
+    /// ```
+    /// use cuda_emulator::{InstanceOptions, Schedules};
+    ///
+    /// let instance = InstanceOptions::new().schedules(Schedules::new(30)).start()?;
+    /// // .. launches, by `instance.driver()`; then:
+    /// for difference in instance.take_differences() {
+    ///     panic!("{difference}");
+    /// }
+    /// # Ok::<(), cuda_emulator::InstanceError>(())
+    /// ```
+    pub fn schedules(mut self, schedules: Schedules) -> InstanceOptions {
+        self.schedules = Some(schedules);
         self
     }
 
@@ -135,6 +156,8 @@ impl InstanceOptions {
             checks: self.checks.unwrap_or(environment.checks),
             prints: self.checks.is_none(),
             time_limit: self.time_limit.or(environment.time_limit),
+            schedules: self.schedules.or(environment.schedules),
+            prints_differences: self.schedules.is_none(),
             version: self.version as c_int,
             ..environment
         }

@@ -190,6 +190,7 @@ impl Warp {
                         row.0[lane] = printed;
                     }
                 }
+                Extern::SetConditional if lanes.order.as_ref().is_some_and(|order| !order.is_ordinary()) => {}
                 Extern::SetConditional => {
                     conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);
                 }

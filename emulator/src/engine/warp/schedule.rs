@@ -46,6 +46,14 @@ impl Warp {
         Some(index)
     }
 
+    /// Of the splits that can run, the one that the number chooses goes first.
+    pub(in crate::engine) fn favour(&mut self, number: u64) {
+        let can_run = |split: &&Split| matches!(split.state, State::Ready | State::Opened(_));
+        let count = self.splits.iter().filter(can_run).count().max(1) as u64;
+        let chosen = self.splits.iter().filter(can_run).nth((number % count) as usize);
+        self.boost = chosen.map(|split| (split.id, BOOST));
+    }
+
     /// The program counter at which a split has to look for others: where the next one of its frame stands.
     fn horizon(&self, index: usize) -> u32 {
         if self.splits.len() == 1 {
@@ -100,15 +108,8 @@ impl Warp {
                     }
                 }
                 Step::Diverge => {
-                    let split = self.splits[index];
-                    let (taken, target) = (lanes.taken, lanes.target);
-                    self.frames.hold(split.frame);
-                    self.add(split.frame, target, taken);
-                    let remaining = &mut self.splits[index];
-                    (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
-                    if target <= at {
-                        let rest = at + 1;
-                        return self.spend(index, rest, lanes, around).unwrap_or(Event::Switch);
+                    if self.part(index, at, lanes) {
+                        return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
                     }
                     return Event::Switch;
                 }
@@ -116,9 +117,30 @@ impl Warp {
                     self.splits[index].pc = at;
                     return self.control(index, code, lanes, around);
                 }
+                Step::Preempt => {
+                    lanes.instructions -= u64::from(end - at - 1) * live;
+                    self.splits[index].pc = at + 1;
+                    return Event::Yield;
+                }
+                Step::Part => {
+                    self.part(index, at, lanes);
+                    return Event::Yield;
+                }
                 Step::Fault => return Event::Fault(at),
             }
         }
+    }
+
+    /// The lanes that take a branch become a split of their own; whether they go back.
+    #[inline(always)]
+    fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let (taken, target) = (lanes.taken, lanes.target);
+        self.frames.hold(split.frame);
+        self.add(split.frame, target, taken);
+        let remaining = &mut self.splits[index];
+        (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
+        target <= at
     }
 
     /// At a place where other splits may stand: whether the running one has to let go.

@@ -97,6 +97,8 @@ pub(super) struct Warp {
     patience: u32,
     /// Arrivals at the cluster's barrier by lane.
     arrivals: [u64; 32],
+    /// Whether there were any.
+    arrived: bool,
 }
 
 /// What warps of a block act on.
@@ -132,6 +134,7 @@ impl Warp {
             boost: None,
             patience: PATIENCE,
             arrivals: [0; 32],
+            arrived: false,
         };
         warp.restart(kernel);
         warp
@@ -145,7 +148,9 @@ impl Warp {
         self.splits.clear();
         (self.boost, self.patience) = (None, PATIENCE);
         self.next_id = 0;
-        self.arrivals = [0; 32];
+        if std::mem::take(&mut self.arrived) {
+            self.arrivals = [0; 32];
+        }
         let frame = self.frames.start(kernel, &mut self.state.get_mut().local);
         self.add(frame, 0, present);
     }

@@ -93,7 +93,8 @@ impl Frames {
             self.frames.len() - 1
         });
         let frame = &mut self.frames[index];
-        frame.rows.clear();
+        frame.rows.truncate(function.rows as usize);
+        frame.rows.iter_mut().for_each(|row| *row = Row::ZERO);
         frame.rows.resize(function.rows as usize, Row::ZERO);
         frame.predicates.clear();
         frame.predicates.resize(function.predicates as usize, 0);

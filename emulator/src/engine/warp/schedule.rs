@@ -19,31 +19,39 @@ impl Warp {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
         }
-        let ready = |split: &&Split| split.state == State::Ready;
-        let boosted = self.boost.map(|(id, _)| id);
-        if !self.splits.iter().filter(ready).any(|split| Some(split.id) == boosted) {
-            self.boost = None;
+        let ready = |split: &Split| matches!(split.state, State::Ready);
+        let mut boosted = self.boost.map(|(id, _)| id);
+        if boosted.is_some() && !self.splits.iter().any(|split| ready(split) && Some(split.id) == boosted) {
+            (self.boost, boosted) = (None, None);
         }
-        let frames = &self.frames;
-        let best = self.splits.iter().filter(ready).min_by_key(|split| {
-            (Some(split.id) != boosted, u32::MAX - frames.depth(split.frame), split.pc)
-        })?;
-        let (best, count) = (*best, self.splits.len());
-        let mut joined = best.mask;
-        self.splits.retain(|split| {
-            let same = split.id != best.id
-                && split.frame == best.frame
-                && split.pc == best.pc
-                && split.state == State::Ready;
-            if same {
-                joined |= split.mask;
+        let mut best: Option<(u64, usize)> = None;
+        for (index, split) in self.splits.iter().enumerate().filter(|(_, split)| ready(split)) {
+            // The boosted one, else the deepest, else the one that is furthest behind. Depths have less than 31 bits.
+            let first = u64::from(boosted.is_some_and(|id| id != split.id)) << 63;
+            let rank = first
+                | u64::from(i32::MAX as u32 - self.frames.depth(split.frame)) << 32
+                | u64::from(split.pc);
+            if best.is_none_or(|(other, _)| rank < other) {
+                best = Some((rank, index));
             }
-            !same
-        });
-        self.frames.join(best.frame, count - self.splits.len());
-        let index = self.splits.iter().position(|split| split.id == best.id)?;
-        self.splits[index].mask = joined;
-        Some(index)
+        }
+        let (_, index) = best?;
+        let best = self.splits[index];
+        let (mut joined, mut before, mut count) = (best.mask, 0, 0);
+        let same = |split: &Split| {
+            split.id != best.id && split.frame == best.frame && split.pc == best.pc && ready(split)
+        };
+        for (other, split) in self.splits.iter().enumerate().filter(|(_, split)| same(split)) {
+            joined |= split.mask;
+            (before, count) = (before + usize::from(other < index), count + 1);
+        }
+        if count == 0 {
+            return Some(index);
+        }
+        self.splits.retain(|split| !same(split));
+        self.frames.join(best.frame, count);
+        self.splits[index - before].mask = joined;
+        Some(index - before)
     }
 
     /// Of the splits that can run, the one that the number chooses goes first.

@@ -447,6 +447,9 @@ fn a_stream_is_captured_by_hand() {
     let info = captured.capture_info().unwrap();
     assert_eq!((info.status, info.dependencies.len()), (CaptureStatus::Active, 1));
     assert!(info.id != 0 && !info.graph.is_null());
+    // Another handle cannot keep this one from giving the stream work, and then the driver's list is another one.
+    let info = stream.capture_info().unwrap();
+    assert_eq!((info.status, info.dependencies.len()), (CaptureStatus::Active, 0));
     // Begun as relaxed, it may be ended on any thread.
     let graph = std::thread::scope(|scope| scope.spawn(|| unsafe { captured.end_capture() }).join().unwrap());
     let graph = graph.unwrap();

@@ -116,7 +116,7 @@ fn a_graph_that_the_driver_destroyed_is_used_no_more() {
     let event = ctx.new_event().unwrap();
     let other = ctx.new_stream().unwrap();
     let (driver, success) = (ctx.driver(), CUresult::SUCCESS);
-    for unjoined in [false, true] {
+    for (unjoined, in_host) in [(false, false), (true, false), (true, true)] {
         let mut graph = CudaGraph::new(&ctx).unwrap();
         let first = graph.add_memset(&[], MemsetNode::new(&mut memory, 3).unwrap()).unwrap();
         let mut exec = exec(&graph);
@@ -149,7 +149,18 @@ fn a_graph_that_the_driver_destroyed_is_used_no_more() {
         // What was made of it before lives on.
         exec.launch(&ctx.new_stream().unwrap()).unwrap();
         ctx.synchronize().unwrap();
-        graph.close().unwrap();
+        let destroyed = spy.count("cuGraphDestroy");
+        if in_host {
+            drop(exec);
+            let stream = ctx.new_stream().unwrap();
+            stream.call_host(move || drop(graph)).unwrap();
+            stream.synchronize().unwrap();
+            // Another thread would destroy it now.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        } else {
+            graph.close().unwrap();
+        }
+        assert_eq!(spy.count("cuGraphDestroy"), destroyed);
         others.into_iter().for_each(|other| other.close().unwrap());
     }
     let ledger = spy.ledger();

@@ -17,9 +17,11 @@ use cuda_launch::{
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
+use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -143,6 +145,37 @@ fn a_capture_by_hand_is_not_ended_in_the_middle_of_its_work() {
     x.view_mut().fill(&capturing, 9).unwrap();
     acted();
     assert_eq!(unsafe { capturing.end_capture() }.unwrap().nodes().len(), 1);
+}
+
+/// It reads what the driver keeps as long as the capture lasts.
+#[test]
+fn a_capture_ends_after_another_thread_has_been_told_of_it() {
+    let _alone = alone();
+    let (ctx, _) = rig();
+    let ended = Arc::new(AtomicBool::new(false));
+    let (asking, waits) = channel();
+    let (mut thread, seen) = (None, ended.clone());
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
+        let stream = stream.clone();
+        thread = Some(thread::spawn(move || {
+            let early = Arc::new(AtomicBool::new(false));
+            let told = early.clone();
+            at("cuStreamGetCaptureInfo", move || {
+                asking.send(()).unwrap();
+                thread::sleep(Duration::from_millis(100));
+                told.store(seen.load(Ordering::SeqCst), Ordering::SeqCst);
+            });
+            let number = stream.capture_info().map(|info| info.id);
+            acted();
+            (number, early.load(Ordering::SeqCst))
+        }));
+        waits.recv().unwrap();
+        Ok(())
+    });
+    ended.store(true, Ordering::SeqCst);
+    let (number, early) = thread.unwrap().join().unwrap();
+    assert!(graph.unwrap().nodes().is_empty() && number.unwrap() != 0);
+    assert!(!early, "the capture ended while its list was read");
 }
 
 #[test]

@@ -3,7 +3,11 @@
 #![cfg(feature = "tracing")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/spies.rs"]
+mod spies;
+
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
+use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions, Linker};
 use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use std::cell::RefCell;
@@ -168,4 +172,28 @@ fn a_scope_is_over_when_its_work_is_also_where_it_unwinds() {
     assert!(result.is_err(), "{result:?}");
     assert_eq!(ended.load(Ordering::SeqCst), 2, "its work goes on");
     watch.join().unwrap();
+}
+
+/// Libraries and links have pointers to their options, which unwinding frees: they go before them.
+#[test]
+fn what_has_pointers_to_compiler_options_goes_before_them() {
+    subscribe();
+    let (spy, ctx) = spies::spied();
+    let unwinds = |make: &dyn Fn()| {
+        let (tell, told) = channel();
+        ARMED.with(|armed| *armed.borrow_mut() = Some(("module", tell)));
+        assert!(catch_unwind(AssertUnwindSafe(make)).is_err() && told.recv().is_ok());
+    };
+    unwinds(&|| drop(Linker::new(&ctx, &JitOptions::new())));
+    assert_eq!((spy.count("cuLinkCreate_v2"), spy.count("cuLinkDestroy")), (1, 1));
+    let fill = include_str!("../examples/kernels/fill.ptx");
+    for options in [LibraryOptions::new(), LibraryOptions::new().preserve(true)] {
+        unwinds(&|| drop(CudaLibrary::load_with(ctx.driver(), fill, &options)));
+    }
+    assert_eq!((spy.count("cuLibraryLoadData"), spy.count("cuLibraryUnload")), (2, 2));
+    // What the driver keeps, it keeps with its options: there is nothing to see but that nobody crashes.
+    let refused =
+        spies::fail_calls_of(&spy, "cuLibraryUnload", cuda_launch::sys::CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert!(CudaLibrary::load(ctx.driver(), fill).unwrap().close().is_err());
+    drop(refused);
 }

@@ -70,7 +70,8 @@ mod tests {
     use super::*;
 
     fn ask(callback: CUoccupancyB2DSize, threads: c_int) -> usize {
-        // SAFETY: `shared_of` may be called with any number, by the thread that runs `with_callback`, as this one does.
+        // SAFETY: the callback is `shared_of`, which takes any number; the thread that runs `with_callback` calls it, as its thread local
+        // demands.
         callback.map_or(0, |callback| unsafe { callback(threads) })
     }
 

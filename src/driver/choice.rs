@@ -119,7 +119,7 @@ pub(crate) fn emulator() -> Option<Arc<Driver>> {
 pub(crate) fn device_count(driver: &Driver) -> Result<i32, Error> {
     let mut count = 0;
     initialise(driver)?;
-    // SAFETY: `count` outlives the call.
+    // SAFETY: the driver was initialised above; `count` is a local, which outlives the call.
     #[allow(unsafe_code)]
     let code = unsafe { driver.cuDeviceGetCount(&mut count) };
     check(code, "cuDeviceGetCount", String::new)?;

@@ -47,7 +47,7 @@ impl CudaContext {
         self.call(
             "cuModuleGetLoadingMode",
             String::new,
-            // SAFETY: `mode` outlives the call.
+            // SAFETY: `call` made the context current; `mode` is a local, which outlives the call.
             |driver| unsafe { driver.cuModuleGetLoadingMode(&mut mode) },
         )?;
         Ok(match mode {
@@ -81,7 +81,8 @@ impl CudaModule {
         let counted = self.context().call(
             "cuModuleGetFunctionCount",
             || self.origin().to_string(),
-            // SAFETY: this handle keeps the module loaded, in the context that is current, `count` outlives the call.
+            // SAFETY: the module is loaded as long as this handle is there (`ModuleInner`), in the context that `call` made current;
+            // `count` is a local, which outlives the call.
             |driver| unsafe { driver.cuModuleGetFunctionCount(&mut count, self.raw()) },
         );
         match counted {
@@ -98,7 +99,8 @@ impl CudaModule {
             self.context().call(
                 "cuModuleEnumerateFunctions",
                 || format!("{count} functions of {}", self.origin()),
-                // SAFETY: this handle keeps the module loaded; `functions` has room for `count` elements, which the driver is told.
+                // SAFETY: the module is loaded as long as this handle is there (`ModuleInner`); `functions` has `count` places, which the
+                // driver is told, and outlives the call.
                 |driver| unsafe {
                     driver.cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, self.raw())
                 },
@@ -114,7 +116,8 @@ impl CudaModule {
         self.context().call(
             "cuFuncIsLoaded",
             || name.clone(),
-            // SAFETY: as above; `state` outlives the call.
+            // SAFETY: the function is one of the module, listed by the driver, which this handle keeps loaded; `state` is a local, which
+            // outlives the call.
             |driver| unsafe { driver.cuFuncIsLoaded(&mut state, raw) },
         )?;
         Ok(KernelEntry {
@@ -137,7 +140,8 @@ impl CudaModule {
             .call(
                 "cuModuleGetGlobal",
                 || format!("variable {name:?} of {}", self.origin()),
-                // SAFETY: this handle keeps the module loaded, in the context that is current; name and outputs outlive the call.
+                // SAFETY: the module is loaded as long as this handle is there (`ModuleInner`), in the context that `call` made current;
+                // the name ends with a NUL, and it and the outputs are locals, which outlive the call.
                 |driver| unsafe {
                     driver.cuModuleGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
                 },

@@ -208,11 +208,12 @@ impl Coredump {
         match &self.scope {
             Scope::Driver(driver) => {
                 super::choice::initialise(driver)?;
-                // SAFETY: `value` has room for `size` bytes; both outlive the call.
+                // SAFETY: `value` has room for `size` bytes, as `size` is no more than the slice's length; it and `size` outlive the
+                // call.
                 let code = unsafe { driver.cuCoredumpGetAttributeGlobal(setting, value, &mut size) };
                 check(code, "cuCoredumpGetAttributeGlobal", asked)
             }
-            // SAFETY: as above; the context is current.
+            // SAFETY: as above: room for `size` bytes, and both outlive the call; `call` made the context current.
             Scope::Context(context) => context.call("cuCoredumpGetAttribute", asked, |driver| unsafe {
                 driver.cuCoredumpGetAttribute(setting, value, &mut size)
             }),
@@ -227,11 +228,12 @@ impl Coredump {
         match &self.scope {
             Scope::Driver(driver) => {
                 super::choice::initialise(driver)?;
-                // SAFETY: `value` has `size` bytes; both outlive the call.
+                // SAFETY: `value` has `size` bytes, as `size` is no more than the slice's length, and the driver only reads them; it and
+                // `size` outlive the call.
                 let code = unsafe { driver.cuCoredumpSetAttributeGlobal(setting, value, &mut size) };
                 check(code, "cuCoredumpSetAttributeGlobal", asked)
             }
-            // SAFETY: as above; the context is current.
+            // SAFETY: as above: `size` bytes, only read, and both outlive the call; `call` made the context current.
             Scope::Context(context) => context.call("cuCoredumpSetAttribute", asked, |driver| unsafe {
                 driver.cuCoredumpSetAttribute(setting, value, &mut size)
             }),

@@ -33,12 +33,13 @@ use crate::error::{Error, check};
 #[doc(alias = "CUdevResource")]
 #[doc(alias = "CUdevSmResource")]
 pub struct SmResource {
+    /// Multiprocessors, as the driver filled it, in every constructor.
     raw: CUdevResource,
     device: CudaDevice,
 }
 
-// SAFETY: the driver's resource is plain data but for a pointer, which nobody here follows and the driver takes from any thread; the
-// device is Send.
+// SAFETY: the driver's resource is numbers and a pointer, which nothing here follows: only the driver does, which takes a resource from
+// any thread; the device is Send.
 unsafe impl Send for SmResource {}
 // SAFETY: as above; nothing is changed after construction, and the device is Sync.
 unsafe impl Sync for SmResource {}
@@ -72,7 +73,7 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
-        // SAFETY: the output outlives the call.
+        // SAFETY: the driver named the device (`CudaDevice::raw`); the output is a local, which outlives the call.
         self.call("cuDeviceGetDevResource", |driver| unsafe {
             driver.cuDeviceGetDevResource(self.raw(), &mut raw, kind)
         })?;
@@ -90,7 +91,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
-        // SAFETY: the context lives, the output outlives the call.
+        // SAFETY: the context lives as long as this handle (`ContextInner::raw`); the output is a local, which outlives the call.
         self.call("cuCtxGetDevResource", String::new, |driver| unsafe {
             driver.cuCtxGetDevResource(self.raw(), &mut raw, kind)
         })?;
@@ -101,8 +102,8 @@ impl CudaContext {
 impl SmResource {
     /// How many multiprocessors. No driver call.
     pub fn count(&self) -> u32 {
-        // SAFETY: in every constructor the driver filled it as multiprocessors; all of its bytes were zero before, and any bits are a
-        // count.
+        // SAFETY: every constructor asked the driver for multiprocessors, so that it filled `sm` of the union; all bytes were zero before
+        // (`default`), and any bits are a count.
         unsafe { self.raw.__bindgen_anon_1.sm.smCount }
     }
 
@@ -138,8 +139,8 @@ impl SmResource {
         let groups = groups.min(self.count().max(1));
         let mut parts = vec![CUdevResource::default(); groups as usize];
         let (mut made, mut rest) = (groups, CUdevResource::default());
-        // SAFETY: `parts` has as many places as `made` says, and the driver fills no more; `self.raw` is a resource that it filled; all
-        // outlive the call.
+        // SAFETY: `parts` has as many places as `made` says, and the driver fills no more; `self.raw` is a resource of multiprocessors
+        // that it filled (`SmResource::raw`); all outlive the call.
         self.device.call(call, |driver| unsafe {
             driver.cuDevSmResourceSplitByCount(
                 parts.as_mut_ptr(),
@@ -192,6 +193,7 @@ pub struct GreenContext {
 
 /// The green context itself: its `CudaContext` owns it.
 struct Green {
+    /// Made by `GreenContext::new`, and owned by this value: it lives until `destroy`, which leaves null here.
     raw: CUgreenCtx,
     /// The same as a context.
     context: CUcontext,
@@ -226,17 +228,19 @@ impl GreenContext {
         let mut resources: Vec<_> = multiprocessors.iter().map(|resource| resource.raw).collect();
         let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
         let mut description = null_mut();
-        // SAFETY: there are `count` resources of the driver; they and the output outlive the call.
+        // SAFETY: there are `count` resources, which the driver filled (`SmResource::raw`), all of this device; they and the output are
+        // locals, which outlive the call.
         primary.call("cuDevResourceGenerateDesc", asked, |driver| unsafe {
             driver.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), count)
         })?;
         let (mut raw, flags) = (null_mut(), CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0);
-        // SAFETY: the description was just made; the output outlives the call.
+        // SAFETY: the driver made the description above, for this device, which it named; the output is a local, which outlives the call.
         primary.call("cuGreenCtxCreate", asked, |driver| unsafe {
             driver.cuGreenCtxCreate(&mut raw, description, device.raw(), flags)
         })?;
         let mut green = Green { raw, context: null_mut(), primary: primary.clone() };
-        // SAFETY: the green context lives, the output outlives the call.
+        // SAFETY: `green` owns the green context, which was made above, until it is dropped; the output is its field, and outlives the
+        // call.
         primary.call("cuCtxFromGreenCtx", asked, |driver| unsafe {
             driver.cuCtxFromGreenCtx(&mut green.context, raw)
         })?;
@@ -261,11 +265,13 @@ impl GreenContext {
     pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
         let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
         let asked = || format!("priority {priority}");
-        // SAFETY: the green context lives, the output outlives the call. It takes streams that do not block only.
+        // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the output is a local, which outlives the
+        // call. The flags say that the stream does not block, as this call demands.
         self.context.call("cuGreenCtxStreamCreate", asked, |driver| unsafe {
             driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority)
         })?;
-        // SAFETY: 1: the stream was just made, of this context; 2, 3: nobody else has it.
+        // SAFETY: 1: the stream was just made, in the context of the green one, which `self.context` is; 2, 3: its number is in this
+        // function alone.
         Ok(unsafe { CudaStream::from_raw_owned(&self.context, raw) })
     }
 
@@ -278,7 +284,8 @@ impl GreenContext {
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
-        // SAFETY: the green context lives, the output outlives the call.
+        // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the output is a local, which outlives the
+        // call.
         self.context.call("cuGreenCtxGetDevResource", String::new, |driver| unsafe {
             driver.cuGreenCtxGetDevResource(self.inner.raw, &mut raw, kind)
         })?;
@@ -328,10 +335,11 @@ impl Green {
     /// Takes it off this thread: what a driver does on a thread whose green context is gone is not documented.
     fn leave(&self) {
         let (driver, mut current) = (self.primary.driver(), null_mut());
-        // SAFETY: the output outlives the call.
+        // SAFETY: the output is a local, which outlives the call.
         let code = unsafe { driver.cuCtxGetCurrent(&mut current) };
         if code == CUresult::SUCCESS && current == self.context {
-            // SAFETY: `primary` is a handle, which keeps its context. Where this fails, the destruction says the same.
+            // SAFETY: `primary` is a handle, which keeps its context (`ContextInner::raw`). Where this fails, the destruction says the
+            // same.
             let _ = unsafe { driver.cuCtxSetCurrent(self.primary.raw()) };
         }
     }
@@ -344,10 +352,10 @@ impl Green {
         }
         self.leave();
         let driver = self.primary.driver();
-        // SAFETY: this value owned it until the line above, and nothing made from it is left: its `CudaContext`, which each such thing keeps,
-        // holds this value, whose end this is. It is not current here, as `leave` saw to it. It may be on another thread, of which the
-        // driver's documents say nothing: calls in a context only compare it there and make their own current, but a warm launch leaves what
-        // is current to the driver.
+        // SAFETY: this value owned it until the line above, and nothing made from it is left: its `CudaContext`, which each such thing
+        // keeps, holds this value, whose end this is. It is not current here, as `leave` saw to it. Where it still is on another thread,
+        // this crate makes no call in it: each of its calls makes its own context current first or names a stream, an event or memory of
+        // its own context.
         check(unsafe { driver.cuGreenCtxDestroy(raw) }, "cuGreenCtxDestroy", String::new)
     }
 }

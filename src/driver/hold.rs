@@ -34,8 +34,8 @@ impl Hold {
         let asked = || format!("device {}", device.ordinal());
         match std::mem::replace(self, Self::Released) {
             Self::Retained => {
-                // SAFETY: the hold is the one retain of `with_driver`, and was replaced by `Released` just now: it is given back once. What
-                // was made from the context holds a handle, and so this hold.
+                // SAFETY: the hold is the one retain of `with_driver`, and was replaced by `Released` just now: it is given back once,
+                // for a device that the driver named. What was made from the context holds a handle, and so this hold.
                 let code = unsafe { device.driver().cuDevicePrimaryCtxRelease(device.raw()) };
                 check(code, "cuDevicePrimaryCtxRelease", asked)
             }

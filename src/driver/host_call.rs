@@ -133,7 +133,8 @@ impl CudaStream {
     pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let stream = self.raw();
         self.give("cuLaunchHostFunc", Box::new(function), |driver, number| {
-            // SAFETY: the handle keeps the stream; `run` may be called with any number, on any thread, at any time.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); `run` is a function of the program, which stays, and looks
+            // its number up, so that it may be called with any, on any thread, at any time.
             unsafe { driver.cuLaunchHostFunc(stream, Some(run), without_provenance_mut(number)) }
         })
     }
@@ -152,7 +153,8 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let stream = self.raw();
         self.give("cuLaunchHostFunc_v2", Box::new(function), |driver, number| {
-            // SAFETY: as in `call_host`.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); `run` stays, and may be called with any number, on any
+            // thread, at any time; `wait` is one of the two values that the driver knows.
             unsafe {
                 driver.cuLaunchHostFunc_v2(stream, Some(run), without_provenance_mut(number), wait as u32)
             }

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)] // Calls of the driver with a link that this value owns, and inputs that were checked.
 
-use cuda_driver_sys::{CUjitInputType, CUlinkState, CUresult};
+use cuda_driver_sys::{CUjitInputType, CUlinkState, CUresult, Driver};
 use std::ffi::{CString, c_void};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use super::context::CudaContext;
@@ -66,6 +67,7 @@ impl LinkInput {
 #[derive(Debug)]
 #[doc(alias = "CUlinkState")]
 pub struct Linker {
+    /// Null before the link is made, and once it has been destroyed: it lives as long as this value has it.
     raw: CUlinkState,
     context: CudaContext,
     /// The driver writes into them until the link is destroyed.
@@ -98,17 +100,24 @@ impl Linker {
     /// [`Error::is_unsupported`] for an option that is newer than the driver, or any error returned by the driver.
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &CudaContext, options: &JitOptions) -> Result<Self, Error> {
-        let mut slots = Slots::new(options, context.driver_version())?;
-        let (count, ids, values) = slots.parts();
-        let mut raw = std::ptr::null_mut();
-        context.call(
+        let slots = Slots::new(options, context.driver_version())?;
+        // Before the call, so that the link goes before the options also where a subscriber of `tracing` unwinds out of it.
+        let mut link =
+            Self { raw: std::ptr::null_mut(), context: context.clone(), slots, inputs: Vec::new() };
+        let (count, ids, values) = link.slots.parts();
+        let raw = &mut link.raw;
+        let made = context.call(
             "cuLinkCreate",
             || format!("{options:?}"),
-            // SAFETY: the context is current; options and values are as many as said, and what they point to lives as long as the link: in
-            // `slots`, which go with it.
-            |driver| unsafe { driver.cuLinkCreate(count, ids, values, &mut raw) },
-        )?;
-        Ok(Self { raw, context: context.clone(), slots, inputs: Vec::new() })
+            // SAFETY: `call` made the context current; options and values are as many as said, and what they point to lives as long as the
+            // link: in `slots`, which `destroy` lets go behind it; the output outlives the call.
+            |driver| unsafe { driver.cuLinkCreate(count, ids, values, raw) },
+        );
+        if made.is_err() {
+            // Whatever was written there, it is no link.
+            link.raw = std::ptr::null_mut();
+        }
+        made.map(|()| link)
     }
 
     /// Adds PTX text, a cubin or a fatbin, detecting which it is; `name` is its name in logs. Compile cubins and
@@ -122,7 +131,8 @@ impl Linker {
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, image: impl AsRef<[u8]>, name: &str) -> Result<(), Error> {
         let image = Image::new(image.as_ref(), name)?;
-        // SAFETY: 1: pointer and length are the image's own, which was found to be whole and of this kind, with a NUL behind PTX.
+        // SAFETY: 1: pointer and length are the image's own, which `Image::new` found to be whole and of this kind; PTX it has as a
+        // `CString`, whose NUL `len` counts.
         unsafe { self.add_data(image.link_input(), image.as_ptr(), image.len(), name, Some(&image)) }
     }
 
@@ -150,7 +160,7 @@ impl Linker {
     /// 1. The bytes are a complete input of this kind; PTX ends in NUL. Drivers read past the end of truncated ones.
     #[doc(alias = "cuLinkAddData")]
     pub unsafe fn add_unchecked(&mut self, kind: LinkInput, bytes: &[u8], name: &str) -> Result<(), Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the slice has so many bytes; that they are a whole input of this kind is the caller's duty 1.
         unsafe { self.add_data(kind, bytes.as_ptr().cast(), bytes.len(), name, None) }
     }
 
@@ -176,7 +186,8 @@ impl Linker {
         })?;
         let (raw, none) = (self.raw, std::ptr::null_mut);
         let code = self.ask(&name, |driver| {
-            // SAFETY: the caller's duty 1; this value keeps the link, the path ends in NUL, there are no options.
+            // SAFETY: the file is a whole input of this kind, by the caller's duty 1; this value has the link (`Linker::raw`), and `&mut
+            // self` is the only use of it; the path is a `CString`, which ends in NUL and outlives the call; there are no options.
             unsafe { driver.cuLinkAddFile(raw, kind.raw(), c_path.as_ptr(), 0, none(), std::ptr::null_mut()) }
         })?;
         self.added(code, "cuLinkAddFile", &name, None)
@@ -195,8 +206,9 @@ impl Linker {
         let c_name = kernel_name(name)?;
         let raw = self.raw;
         let code = self.ask(name, |driver| {
-            // SAFETY: the caller's duty 1; this value keeps the link, the name ends in NUL, there are no options. The driver does not
-            // write to its input.
+            // SAFETY: the input is whole and has `len` bytes, by the caller's duty 1; the driver neither writes to it nor keeps it. This
+            // value has the link (`Linker::raw`), and `&mut self` is the only use of it; the name is a `CString`, which ends in NUL and
+            // outlives the call; there are no options.
             unsafe {
                 driver.cuLinkAddData(
                     raw,
@@ -214,11 +226,7 @@ impl Linker {
     }
 
     /// The driver's answer, for a refusal is told with its logs.
-    fn ask(
-        &self,
-        name: &str,
-        call: impl FnOnce(&cuda_driver_sys::Driver) -> CUresult,
-    ) -> Result<CUresult, Error> {
+    fn ask(&self, name: &str, call: impl FnOnce(&Driver) -> CUresult) -> Result<CUresult, Error> {
         let mut code = CUresult::SUCCESS;
         self.context.call(
             "cuLinkAddData",
@@ -260,7 +268,8 @@ impl Linker {
         let (mut data, mut len) = (std::ptr::null_mut(), 0);
         let origin = format!("link of {}", self.inputs.join(", "));
         let code = self.ask(&origin, |driver| {
-            // SAFETY: this value keeps the link, both outputs outlive the call.
+            // SAFETY: this value has the link (`Linker::raw`), and nobody else, as `complete` takes it; both outputs are locals, which
+            // outlive the call.
             unsafe { driver.cuLinkComplete(self.raw, &mut data, &mut len) }
         })?;
         let report = self.slots.report();
@@ -270,7 +279,8 @@ impl Linker {
         let bytes = if data.is_null() {
             Vec::new()
         } else {
-            // SAFETY: the driver's image has that many bytes, until the link is destroyed, which is below.
+            // SAFETY: not null, and so the driver's image with that many bytes, which lives until the link is destroyed: `close` does so
+            // below, after the copy.
             unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec()
         };
         let inputs = std::mem::take(&mut self.inputs);
@@ -299,8 +309,13 @@ impl Linker {
         if raw.is_null() {
             return Ok(());
         }
-        // SAFETY: this value owned the link, and destroys it once.
-        self.context.give_back("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
+        // Let go behind the link alone: one that stays has pointers into it.
+        let slots = ManuallyDrop::new(std::mem::take(&mut self.slots));
+        // SAFETY: this value owned the link, and destroys it once, as `raw` was replaced by null above; nobody else has it.
+        let destroy = |driver: &Driver| unsafe { driver.cuLinkDestroy(raw) };
+        self.context.give_back("cuLinkDestroy", String::new, destroy)?;
+        drop(ManuallyDrop::into_inner(slots));
+        Ok(())
     }
 }
 

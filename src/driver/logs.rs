@@ -58,9 +58,10 @@ pub struct LogListener {
     number: usize,
 }
 
-// SAFETY: the handle is only given back to the driver, which takes it from any thread.
+// SAFETY: the handle is a number of the driver's, which this value only gives back to it, from any thread; the driver and the number are
+// Send.
 unsafe impl Send for LogListener {}
-// SAFETY: as above; a shared listener can do nothing.
+// SAFETY: as above; through a shared reference only `fmt` reads, and that the number alone.
 unsafe impl Sync for LogListener {}
 
 impl LogListener {
@@ -81,7 +82,8 @@ impl LogListener {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         listeners().insert(number, Arc::new(Mutex::new(listener)));
         let mut raw = null_mut();
-        // SAFETY: `line` looks its number up, so that it may be called with any, on any thread, at any time; `raw` outlives the call.
+        // SAFETY: `line` is given a number and looks it up, so that it may be called with any, on any thread, at any time; it is a
+        // function of the program, which stays; `raw` is a local, which outlives the call.
         let code =
             unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
         // From here on the number is taken off by `Drop`, also after an error: then there is no handle.
@@ -108,7 +110,7 @@ impl LogListener {
             return Ok(());
         }
         let raw = std::mem::replace(&mut self.raw, null_mut());
-        // SAFETY: the driver gave the handle, and this is the one call that gives it back.
+        // SAFETY: not null, so the driver gave the handle in `new`; `raw` was replaced by null, so that it is given back once.
         let code = unsafe { self.driver.cuLogsUnregisterCallback(raw) };
         check(code, "cuLogsUnregisterCallback", String::new)
     }
@@ -139,7 +141,8 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
     let bytes = if message.is_null() {
         &[]
     } else {
-        // SAFETY: the driver passes a message of that length, which lives during the call.
+        // SAFETY: not null, and so a message of `length` bytes, which the driver keeps for as long as it calls this function, and `bytes`
+        // does not leave.
         unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) }
     };
     let text = String::from_utf8_lossy(bytes);
@@ -208,7 +211,7 @@ impl DriverLog {
     pub fn now(driver: &Arc<Driver>) -> Result<Self, Error> {
         initialise(driver)?;
         let mut from = 0;
-        // SAFETY: the output outlives the call; no flags exist.
+        // SAFETY: the driver was initialised above; the output is a local, which outlives the call; 0 is the only value of the flags.
         check(unsafe { driver.cuLogsCurrent(&mut from, 0) }, "cuLogsCurrent", String::new)?;
         Ok(Self { driver: driver.clone(), from: Some(from) })
     }
@@ -229,7 +232,8 @@ impl DriverLog {
         initialise(&self.driver)?;
         let (mut text, mut size, mut from) = (vec![0_u8; LONGEST], LONGEST, self.from);
         let place = from.as_mut().map_or(null_mut(), |from| from);
-        // SAFETY: the buffer has `size` bytes; it, the place and the size outlive the call; no flags exist.
+        // SAFETY: the buffer has `size` bytes; it, the place, which is null or a local, and the size outlive the call; 0 is the only
+        // value of the flags.
         let code = unsafe { self.driver.cuLogsDumpToMemory(place, text.as_mut_ptr().cast(), &mut size, 0) };
         check(code, "cuLogsDumpToMemory", String::new)?;
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -250,7 +254,8 @@ impl DriverLog {
         let text = CString::new(text).map_err(|_| name("it contains a NUL byte"))?;
         let mut from = self.from;
         let place = from.as_mut().map_or(null_mut(), |from| from);
-        // SAFETY: the path ends with a NUL; it and the place outlive the call; no flags exist.
+        // SAFETY: the path is a `CString`, which ends with a NUL; it and the place, which is null or a local, outlive the call; 0 is the
+        // only value of the flags.
         let code = unsafe { self.driver.cuLogsDumpToFile(place, text.as_ptr(), 0) };
         check(code, "cuLogsDumpToFile", || path.display().to_string())
     }

@@ -38,6 +38,8 @@ pub struct CudaModule {
     inner: Arc<ModuleInner>,
 }
 
+/// What all handles of a module share. The module is loaded as long as this: this unloads it, at its own end; or its library does, which
+/// `owner` keeps; or who gave it to `from_raw` promised so, by duty 2 there.
 struct ModuleInner {
     raw: CUmodule,
     /// Never given twice in a process, so that call sites can tell modules apart.
@@ -193,7 +195,7 @@ impl CudaModule {
     /// use cuda_launch::{CudaContext, CudaModule};
     /// let ctx = CudaContext::new(0)?;
     /// let owner = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
-    /// // SAFETY: 1, 2: `owner` is of `ctx` and outlives the handle; 3: it has no variables.
+    /// // SAFETY: 1: `owner` is of `ctx`; 2: it outlives the handle, and nothing is launched; 3: it has no variables.
     /// let module = unsafe { CudaModule::from_raw(&ctx, owner.raw()) };
     /// assert_eq!(module.load_function("fill")?.name(), "fill");
     /// # Ok::<(), cuda_launch::Error>(())
@@ -394,7 +396,9 @@ impl CudaModule {
     fn look_up(&self, name: &str) -> Result<(&Arc<Kernel>, u32), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
-            let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));
+            // SAFETY: 1: the module is of this context, and loaded as long as its handles are (`ModuleInner`); the kernel is given to those alone.
+            let kernel =
+                unsafe { Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name)) };
             kernel
                 .map(|kernel| self.owns(kernel))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })

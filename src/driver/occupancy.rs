@@ -87,7 +87,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             || format!("{}: {block_threads} threads, {dynamic_shared} bytes", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, `blocks` outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `blocks` is a local, which outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                     &mut blocks,
@@ -118,7 +119,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
             || format!("{}: {block_threads} threads, {dynamic_shared} bytes, {flags:?}", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, what is written outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `blocks` is a local, which outlives the call; the driver checks the flags.
             |driver| unsafe {
                 driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                     &mut blocks,
@@ -154,8 +156,9 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxPotentialBlockSize",
             || format!("{}: {dynamic_shared} bytes", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, both outputs outlive the call; no callback
-            // means the same shared memory for every block size, 0 means no upper limit.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; both outputs are locals, which outlive the call; no callback means the same shared memory for every block size, 0
+            // means no upper limit.
             |driver| unsafe {
                 driver.cuOccupancyMaxPotentialBlockSize(
                     &mut grid,
@@ -189,8 +192,9 @@ impl CudaFunction {
             self.context().call(
                 "cuOccupancyMaxPotentialBlockSizeWithFlags",
                 || format!("{}: {query:?}", self.name()),
-                // SAFETY: this handle keeps the function's module loaded; its context is current, both outputs outlive the call; the
-                // callback answers on this thread while `with_callback` runs.
+                // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call`
+                // made current; both outputs are locals, which outlive the call; the callback takes any number, and finds its closure as
+                // long as `with_callback` runs, which this call is inside of.
                 |driver| unsafe {
                     driver.cuOccupancyMaxPotentialBlockSizeWithFlags(
                         &mut grid,
@@ -229,7 +233,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyAvailableDynamicSMemPerBlock",
             || format!("{}: {blocks} blocks of {block_threads} threads", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, what is written outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `bytes` is a local, which outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyAvailableDynamicSMemPerBlock(
                     &mut bytes,

@@ -27,11 +27,11 @@ pub(super) unsafe fn create_context(
     flags: u32,
     device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1, for the same arguments.
     let answer = unsafe { driver.cuCtxCreate_v4(context, parameters, flags, device) };
     let CUctxCreateParams { execAffinityParams, numExecAffinityParams, cigParams } = *parameters;
     or_older(answer, || match cigParams.is_null() {
-        // SAFETY: the caller's duty 1; the list is the same.
+        // SAFETY: the caller's duty 1: this takes the list that `parameters` have, by its length, and all else as the newer one does.
         true => unsafe {
             driver.cuCtxCreate_v3(context, execAffinityParams, numExecAffinityParams, flags, device)
         },
@@ -51,9 +51,9 @@ pub(super) unsafe fn get_proc_address(
     version: i32,
 ) -> CUresult {
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-    // SAFETY: the caller's duty 1; the status outlives the call.
+    // SAFETY: the caller's duty 1, with a name that ends in NUL, as a `CStr` does; the status is a local, which outlives the call.
     let answer = unsafe { driver.cuGetProcAddress_v2(name.as_ptr(), found, version, 0, &mut status) };
-    // SAFETY: as above.
+    // SAFETY: as above; this takes the same arguments, without the status.
     or_older(answer, || unsafe { driver.cuGetProcAddress_v1(name.as_ptr(), found, version, 0) })
 }
 
@@ -68,10 +68,12 @@ pub(crate) unsafe fn advise(
     advice: CUmem_advise,
     location: CUmemLocation,
 ) -> CUresult {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1, for the same arguments.
     let answer = unsafe { driver.cuMemAdvise_v2(address, bytes, advice, location) };
-    or_older(answer, || match device_of(location) {
-        // SAFETY: the caller's duty 1; the device is the place.
+    // SAFETY: 1: the caller's duty 1, as the driver reads the place, too.
+    or_older(answer, || match unsafe { device_of(location) } {
+        // SAFETY: the caller's duty 1: this takes the same arguments, with the device of the place, or the host's number, instead of the
+        // place.
         Some(device) => unsafe { driver.cuMemAdvise_v1(address, bytes, advice, device) },
         None => answer,
     })
@@ -88,19 +90,24 @@ pub(crate) unsafe fn prefetch(
     location: CUmemLocation,
     stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1, for the same arguments; 0 is the only value of the flags.
     let answer = unsafe { driver.cuMemPrefetchAsync_v2(address, bytes, location, 0, stream) };
-    or_older(answer, || match device_of(location) {
-        // SAFETY: the caller's duty 1; the device is the place.
+    // SAFETY: 1: the caller's duty 1, as the driver reads the place, too.
+    or_older(answer, || match unsafe { device_of(location) } {
+        // SAFETY: the caller's duty 1: this takes the same arguments, with the device of the place, or the host's number, instead of the
+        // place.
         Some(device) => unsafe { driver.cuMemPrefetchAsync_v1(address, bytes, device, stream) },
         None => answer,
     })
 }
 
 /// A place as it was before CUDA 12.2; none for a NUMA node.
-fn device_of(location: CUmemLocation) -> Option<CUdevice> {
+///
+/// # Safety
+/// 1. If its type is a device, the member `id` was written.
+unsafe fn device_of(location: CUmemLocation) -> Option<CUdevice> {
     match location.type_ {
-        // SAFETY: a number in every variant of the union.
+        // SAFETY: the member was written, by the caller's duty 1.
         CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Some(unsafe { location.__bindgen_anon_1.id }),
         CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST => Some(CU_DEVICE_CPU),
         _ => None,
@@ -124,12 +131,12 @@ pub(crate) unsafe fn copy_batch(
     let (count, runs) = (targets.len(), starts.len());
     let (targets, sources, sizes) = (targets.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr());
     let (attributes, starts) = (attributes.as_mut_ptr(), starts.as_mut_ptr());
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1, for the lists, whose lengths are passed with them.
     let answer = unsafe {
         driver.cuMemcpyBatchAsync_v2(targets, sources, sizes, count, attributes, starts, runs, stream)
     };
     let mut failed = 0;
-    // SAFETY: as above; the index outlives the call.
+    // SAFETY: as above, for the same lists; the index of what failed is a local, which outlives the call.
     or_older(answer, || unsafe {
         driver.cuMemcpyBatchAsync_v1(
             targets,
@@ -155,10 +162,10 @@ pub(crate) unsafe fn copy_regions(
     stream: CUstream,
 ) -> CUresult {
     let (count, operations) = (operations.len(), operations.as_mut_ptr());
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1, for the list, whose length is passed with it; 0 is the only value of the flags.
     let answer = unsafe { driver.cuMemcpy3DBatchAsync_v2(count, operations, 0, stream) };
     let mut failed = 0;
-    // SAFETY: as above; the index outlives the call.
+    // SAFETY: as above, for the same list; the index of what failed is a local, which outlives the call.
     or_older(answer, || unsafe { driver.cuMemcpy3DBatchAsync_v1(count, operations, &mut failed, 0, stream) })
 }
 
@@ -186,10 +193,10 @@ impl Default for RawCaptureInfo {
 pub(crate) unsafe fn capture_info(driver: &Driver, stream: CUstream, info: &mut RawCaptureInfo) -> CUresult {
     let RawCaptureInfo { status, id, graph, nodes, count } = info;
     let mut data = std::ptr::null();
-    // SAFETY: the caller's duty 1; all outputs outlive the call.
+    // SAFETY: the caller's duty 1, for the stream; the outputs are `data`, a local, and the members of `info`, which outlive the call.
     let answer =
         unsafe { driver.cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, &mut data, count) };
-    // SAFETY: as above.
+    // SAFETY: as above, for the same stream and outputs but `data`, which this does not have.
     or_older(answer, || unsafe { driver.cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count) })
 }
 
@@ -214,10 +221,11 @@ mod graph {
         count: usize,
         parameters: &CUDA_KERNEL_NODE_PARAMS,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphAddKernelNode_v2(node, graph, after, count, parameters) };
         or_older(answer, || match first_members(parameters) {
-            // SAFETY: the caller's duty 1; the members say the same.
+            // SAFETY: the caller's duty 1: this asks the same of the same arguments, and of those members of the parameters that there
+            // were; `older` outlives the call.
             Some(older) => unsafe { driver.cuGraphAddKernelNode_v1(node, graph, after, count, &older) },
             None => answer,
         })
@@ -233,10 +241,11 @@ mod graph {
         node: CUgraphNode,
         parameters: &CUDA_KERNEL_NODE_PARAMS,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphExecKernelNodeSetParams_v2(exec, node, parameters) };
         or_older(answer, || match first_members(parameters) {
-            // SAFETY: the caller's duty 1; the members say the same.
+            // SAFETY: the caller's duty 1: this asks the same of the same arguments, and of those members of the parameters that there
+            // were; `older` outlives the call.
             Some(older) => unsafe { driver.cuGraphExecKernelNodeSetParams_v1(exec, node, &older) },
             None => answer,
         })
@@ -268,9 +277,9 @@ mod graph {
         graph: CUgraph,
         info: &mut CUgraphExecUpdateResultInfo,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphExecUpdate_v2(exec, graph, info) };
-        // SAFETY: as above; both outputs outlive the call.
+        // SAFETY: as above, for the same graphs; both outputs are members of `info`, which outlive the call.
         or_older(answer, || unsafe {
             driver.cuGraphExecUpdate_v1(exec, graph, &mut info.errorNode, &mut info.result)
         })
@@ -287,10 +296,10 @@ mod graph {
         to: &CUgraphNode,
         edge: &CUgraphEdgeData,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for one edge: each of the three references is to one element, as the count says.
         let answer = unsafe { driver.cuGraphAddDependencies_v2(graph, from, to, edge, 1) };
         or_older(answer, || match is_ordinary(edge) {
-            // SAFETY: the caller's duty 1.
+            // SAFETY: the caller's duty 1, for the same nodes; what is ordinary needs no data.
             true => unsafe { driver.cuGraphAddDependencies_v1(graph, from, to, 1) },
             false => answer,
         })
@@ -307,10 +316,10 @@ mod graph {
         to: &CUgraphNode,
         edge: &CUgraphEdgeData,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for one edge: each of the three references is to one element, as the count says.
         let answer = unsafe { driver.cuGraphRemoveDependencies_v2(graph, from, to, edge, 1) };
         or_older(answer, || match is_ordinary(edge) {
-            // SAFETY: the caller's duty 1.
+            // SAFETY: the caller's duty 1, for the same nodes; what is ordinary needs no data.
             true => unsafe { driver.cuGraphRemoveDependencies_v1(graph, from, to, 1) },
             false => answer,
         })
@@ -332,9 +341,9 @@ mod graph {
         data: *mut CUgraphEdgeData,
         count: &mut usize,
     ) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphGetEdges_v2(graph, from, to, data, count) };
-        // SAFETY: as above.
+        // SAFETY: as above, for the same lists but `data`, which this does not have and leaves ordinary.
         or_older(answer, || unsafe { driver.cuGraphGetEdges_v1(graph, from, to, count) })
     }
 }

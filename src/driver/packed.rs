@@ -21,9 +21,9 @@ pub(crate) struct PackedArguments {
 #[repr(transparent)]
 struct Pointer(*mut c_void);
 
-// SAFETY: the pointers are to bytes that the same value owns, which goes to another thread with them.
+// SAFETY: the pointer is to bytes of the `PackedArguments` that has it, which goes to another thread with it, and alone reads it.
 unsafe impl Send for Pointer {}
-// SAFETY: as above; through a shared reference nobody gets at them.
+// SAFETY: as above; the pointers are read through `&mut PackedArguments` alone.
 unsafe impl Sync for Pointer {}
 
 impl PackedArguments {
@@ -42,7 +42,8 @@ impl PackedArguments {
             .collect();
         let mut packed = Self::new(vec![MaybeUninit::uninit(); units], places);
         for index in 0..packed.places.len() {
-            // SAFETY: 1: the pointer is there, to so many bytes as `places` has from `sizes`, by the caller's duty 1.
+            // SAFETY: 1: `index` is below the number of `sizes`, so that `params` has a pointer there, to as many bytes as `places` took
+            // from `sizes`: the caller's duty 1.
             unsafe { packed.set(index, (*params.add(index)).cast()) };
         }
         packed
@@ -62,7 +63,7 @@ impl PackedArguments {
     /// 1. `from` is valid for reads of the argument's size.
     pub(crate) unsafe fn set(&mut self, index: usize, from: *const u8) {
         let Some(&(_, size)) = self.places.get(index) else { return };
-        // SAFETY: 1: the caller's duty 1; 2: it is the argument's size.
+        // SAFETY: 1: the caller's duty 1, as `size` is the argument's; 2: `places` says so.
         unsafe { self.set_bytes(index, from, size) }
     }
 
@@ -74,8 +75,9 @@ impl PackedArguments {
     #[inline(always)]
     pub(crate) unsafe fn set_bytes(&mut self, index: usize, from: *const u8, size: usize) {
         let Some(&(start, _)) = self.places.get(index) else { return };
-        // SAFETY: the caller's duty 1; `copy` made the store so large that the argument's size, which is `size` by the caller's duty 2, is
-        // inside from `start` on, and nobody else's.
+        // SAFETY: `from` has `size` bytes to read, by the caller's duty 1. `copy` made the store so large that the argument's size, which
+        // is `size` by the caller's duty 2, is inside from `start` on. The two do not overlap: what points into the store was valid until
+        // this use of `self`.
         unsafe {
             let to = self.store.as_mut_ptr().add(start).cast::<MaybeUninit<u8>>();
             std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to, size);
@@ -104,19 +106,20 @@ mod tests {
     fn arguments_are_copied_and_overwritten_by_index() {
         let (mut small, mut large) = (7u8, [1u64, 2, 3]);
         let mut params: [*mut c_void; 2] = [(&raw mut small).cast(), (&raw mut large).cast()];
-        // SAFETY: 1: both pointers are to values of these sizes.
+        // SAFETY: 1: there is a pointer for each of the two sizes, to a local of that size.
         let mut packed = unsafe { PackedArguments::copy(params.as_mut_ptr(), [1, 24].into_iter()) };
         small = 0;
         let copies = packed.kernel_params();
-        // SAFETY: two pointers, to copies of the values.
+        // SAFETY: there are two pointers, each to a copy of the value, at an offset that is a multiple of 16, and so aligned for both
+        // types.
         unsafe {
             assert_eq!(*(*copies).cast::<u8>(), 7);
             assert_eq!(*(*copies.add(1)).cast::<[u64; 3]>(), [1, 2, 3]);
         }
-        // SAFETY: 1: 24 bytes.
+        // SAFETY: 1: the array, a temporary that outlives the call, has 24 bytes, as argument 1.
         unsafe { packed.set(1, [4u64, 5, 6].as_ptr().cast()) };
         let copies = packed.kernel_params();
-        // SAFETY: as above.
+        // SAFETY: the second pointer is to the bytes that `set` has just written, aligned to 16.
         unsafe { assert_eq!(*(*copies.add(1)).cast::<[u64; 3]>(), [4, 5, 6]) };
         assert_eq!(small, 0);
     }
@@ -124,16 +127,16 @@ mod tests {
     #[test]
     fn a_copy_has_its_own_bytes_wherever_it_is_moved() {
         let mut value = 7u32;
-        // SAFETY: 1: the pointer is to a value of that size.
+        // SAFETY: 1: there is one pointer, for the one size, to a local of 4 bytes.
         let first = unsafe { PackedArguments::copy([(&raw mut value).cast()].as_mut_ptr(), [4].into_iter()) };
         let mut all = vec![first.clone(), first];
-        // SAFETY: 1: 4 bytes; 2: of an argument of so many.
+        // SAFETY: 1: `value` has 4 bytes; 2: argument 0 has so many.
         unsafe { all[0].set_bytes(0, (&raw const value).cast(), 4) };
         value = 9;
-        // SAFETY: 1: 4 bytes.
+        // SAFETY: 1: `value` has 4 bytes, as argument 0.
         unsafe { all[0].set(0, (&raw const value).cast()) };
         all.reserve(1000);
-        // SAFETY: each has one pointer, to its own `u32`.
+        // SAFETY: each has one pointer, to 4 bytes of its own that were copied from a `u32`, aligned to 16.
         let read = |packed: &mut PackedArguments| unsafe { *(*packed.kernel_params()).cast::<u32>() };
         assert_eq!(all.iter_mut().map(read).collect::<Vec<_>>(), [9, 7]);
         drop(all.remove(1));

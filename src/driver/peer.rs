@@ -54,7 +54,8 @@ impl CudaDevice {
             return Ok(false);
         }
         let mut can = 0;
-        // SAFETY: both are devices of this driver; `can` outlives the call.
+        // SAFETY: the driver named both devices (`CudaDevice::raw`), and is one, as was compared; `can` is a local, which outlives the
+        // call.
         let code = unsafe { self.driver().cuDeviceCanAccessPeer(&mut can, self.raw(), peer.raw()) };
         check(code, "cuDeviceCanAccessPeer", || self.pair(peer))?;
         Ok(can != 0)
@@ -74,7 +75,8 @@ impl CudaDevice {
     ) -> Result<i32, Error> {
         let (attribute, mut value) = (attribute.into(), 0);
         let code = if Arc::ptr_eq(self.driver(), peer.driver()) {
-            // SAFETY: both are devices of this driver; `value` outlives the call.
+            // SAFETY: the driver named both devices (`CudaDevice::raw`), and is one, as was compared; `value` is a local, which outlives
+            // the call.
             unsafe {
                 self.driver().cuDeviceGetP2PAttribute(&mut value, attribute.raw(), self.raw(), peer.raw())
             }
@@ -119,7 +121,8 @@ impl CudaContext {
     pub fn enable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
         self.one_driver(peer)?;
         self.bind()?;
-        // SAFETY: this context is current, the other one lives; no flags exist.
+        // SAFETY: `bind` made this context current; both live as long as their handles (`ContextInner::raw`), and are of one driver, as
+        // was compared; 0 is the only value of the flags.
         match unsafe { self.driver().cuCtxEnablePeerAccess(peer.raw(), 0) } {
             CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(false),
             code => self.check(code, "cuCtxEnablePeerAccess", || self.to(peer)).map(|()| true),
@@ -139,8 +142,8 @@ impl CudaContext {
     pub fn disable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
         self.one_driver(peer)?;
         self.bind()?;
-        // SAFETY: this context is current, the other one is kept by its handle; kernels that still use its memory fault, as the driver has
-        // it, which is an error and no more.
+        // SAFETY: `bind` made this context current; both live as long as their handles (`ContextInner::raw`), and are of one driver, as
+        // was compared. Kernels that still use the other one's memory fault, as the driver has it, which is an error and no more.
         match unsafe { self.driver().cuCtxDisablePeerAccess(peer.raw()) } {
             CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED => Ok(false),
             code => self.check(code, "cuCtxDisablePeerAccess", || self.to(peer)).map(|()| true),

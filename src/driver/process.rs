@@ -34,7 +34,8 @@ fn forgotten_after_fork() -> bool {
 
     type Handler = Option<unsafe extern "C" fn()>;
 
-    // SAFETY: POSIX has this function, with these types. It keeps the three addresses, and may be called at any time.
+    // SAFETY: POSIX has this function, with these types, and takes null for a handler. It may be called at any time; the one handler that
+    // it is given is a function of this program, which only stores to an atomic, and so may run in a child right after the fork.
     unsafe extern "C" {
         safe fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
     }

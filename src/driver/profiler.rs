@@ -78,15 +78,18 @@ impl Drop for Profiler {
 fn call(context: &CudaContext, call: &'static str, name: &CStr) -> Result<(), Error> {
     let (mut found, version) = (null_mut(), i32::try_from(context.driver_version()).unwrap_or(i32::MAX));
     let asked = || format!("{name:?}");
-    // SAFETY: 1: the name ends with a NUL; it and the output outlive the call.
+    // SAFETY: 1: the name is a `CStr`, which ends with a NUL; it and the output outlive the call; the flags are 0, which
+    // `get_proc_address` passes.
     context.call("cuGetProcAddress", asked, |driver| unsafe {
         older::get_proc_address(driver, name, &mut found, version)
     })?;
-    // SAFETY: both functions take nothing and return a code, since CUDA 4.0; a null pointer becomes `None`.
+    // SAFETY: the driver found the pointer under the name of `cuProfilerStart` or `cuProfilerStop`, the only two that callers pass: both
+    // take nothing and return a code, since CUDA 4.0. An `Option` of a function has the size of a pointer, and null becomes `None`.
     let function = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn() -> CUresult>>(found) };
     let Some(function) = function else {
         return Err(context.failed(CUresult::CUDA_ERROR_NOT_FOUND, "cuGetProcAddress", format!("{name:?}")));
     };
-    // SAFETY: the function takes nothing and asks for a current context, which `call` sees to.
+    // SAFETY: the function takes nothing, and asks for a current context, which `call` makes; the context's handle keeps the driver that
+    // has it.
     context.call(call, String::new, |_| unsafe { function() })
 }

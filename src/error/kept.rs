@@ -35,7 +35,7 @@ impl Drop for Kept {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: this is the only place that drops it, which runs once, and nothing uses it afterwards.
+        // SAFETY: `drop` runs once, and is the only place that drops the field, which nothing uses afterwards: `self` goes with it.
         unsafe { ManuallyDrop::drop(&mut self.0) }
     }
 }

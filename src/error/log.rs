@@ -27,7 +27,8 @@ fn text(driver: &Driver) -> Option<String> {
         return None;
     }
     let (mut text, mut size) = (vec![0_u8; LONGEST], LONGEST);
-    // SAFETY: the buffer has `size` bytes; it and the size outlive the call; without an iterator it is the whole log; no flags exist.
+    // SAFETY: the buffer has `size` bytes; it and `size` are locals, which outlive the call; a null iterator means the whole log; 0 is
+    // the only value of the flags.
     let code =
         unsafe { driver.cuLogsDumpToMemory(std::ptr::null_mut(), text.as_mut_ptr().cast(), &mut size, 0) };
     let written = text.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -63,7 +63,7 @@ impl CudaGraph {
     /// let scratch = graph.add_alloc::<u32>(&[], 100)?;
     /// let config = LaunchConfig::for_num_elems(100);
     /// let node = KernelNode::new(&fill, config, &[], kernel_args![scratch.as_mut_device_ptr(), 100u32, 7u32])?;
-    /// // SAFETY: 1: `fill` writes 100 elements, which are there between the two nodes around it.
+    /// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements, which are there between the two nodes around it.
     /// let fill = unsafe { graph.add_kernel(&[scratch.node()], node) }?;
     /// graph.add_free(&[fill], &scratch)?;
     /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
@@ -91,7 +91,8 @@ impl CudaGraph {
         }
         let mut params = self.alloc_params(bytes);
         let what = What::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
-        // SAFETY: the properties are whole, of plain memory of this device, and outlive the call; the rest are those of `add`.
+        // SAFETY: the properties are whole, of plain memory of this graph's device, and a local that outlives the call; the rest is as
+        // `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemAllocNode(node, graph, after, count, &mut params)
         })?;
@@ -117,8 +118,8 @@ impl CudaGraph {
         self.raw_node(memory.node)?;
         let address = memory.address.addr();
         let what = What::new("cuGraphAddMemFreeNode", NodeKind::MemFree);
-        // SAFETY: the address is what the driver gave the allocation node, which `raw_node` found in this graph; the rest are those of
-        // `add`.
+        // SAFETY: the address is what the driver gave the allocation node, as nobody else makes a `GraphMemory`; `raw_node` found the
+        // node in this graph. That it is freed once is the driver's to check, which refuses a second node; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemFreeNode(node, graph, after, count, address)
         })

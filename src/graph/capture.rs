@@ -45,7 +45,8 @@ pub struct CaptureInfo {
     pub id: u64,
     /// The graph that is being recorded; it belongs to the driver and must not be destroyed.
     pub graph: CUgraph,
-    /// The nodes that the next work on the stream will wait for.
+    /// The nodes that the next work on the stream will wait for. None are told of a capture that other code began, or that was begun by
+    /// hand and is asked for by another handle than the capturing one: that code, or handle, may give the stream work meanwhile.
     pub dependencies: Vec<CUgraphNode>,
 }
 
@@ -111,7 +112,7 @@ impl CudaGraph {
         let mut scope = Scope::new(context, mode)?;
         let (raw, label) = (scope.stream.raw(), scope.stream.label());
         let asked = || format!("{label}, {mode:?}");
-        // SAFETY: `scope` has the stream, and ends the capture however this function ends.
+        // SAFETY: the stream lives as long as its handle, which `scope` has; `scope` ends the capture however this function ends.
         context.call("cuStreamBeginCapture", asked, |driver| unsafe {
             let code = driver.cuStreamBeginCapture(raw, mode.raw());
             scope.begun = code == CUresult::SUCCESS;
@@ -174,11 +175,14 @@ impl Scope {
         self.begun = false;
         self.capture.close(&self.stream);
         let mut raw = std::ptr::null_mut();
+        // None only where this thread has it. Who has it on another one reads what the driver keeps as long as the capture lasts.
+        let _turn = self.capture.turn("cuStreamEndCapture");
         // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
         let ended = self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
-            // SAFETY: this value has the stream, `raw` outlives the call.
+            // SAFETY: the stream lives as long as its handle, which this value has; `raw` is a local, which outlives the call. No other thread
+            // reads what the driver keeps for the capture, as `_turn` says.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         );
         // Null where the driver says so of this capture, but not for an error of earlier work.
@@ -220,10 +224,10 @@ impl CudaStream {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
-    /// // SAFETY: 1, 2: ended below, and `x` lives on.
+    /// // SAFETY: 1: it is ended below, and `x` lives on; 2, 3: nothing else uses `x` or the stream until then.
     /// let capturing = unsafe { stream.begin_capture(CaptureMode::ThreadLocal) }?;
     /// x.view_mut().fill(&capturing, 7.0)?;
-    /// // SAFETY: as above.
+    /// // SAFETY: 1, 2: `begin_capture` returned the stream.
     /// let graph = unsafe { capturing.end_capture() }?;
     /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
     /// assert_eq!(x.to_host_vec(&stream)?, [7.0; 4]);
@@ -240,13 +244,15 @@ impl CudaStream {
     ///    is instantiated from it.
     /// 2. Nothing relies on that work being done before the graph is launched.
     /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that
-    ///    memory is freed: that would wait for this stream, which only records.
+    ///    memory is freed: that would wait for this stream, which only records. Nor is another handle of this stream used
+    ///    while another thread uses the result.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
         let capture = Arc::new(Capture::new(self.context(), mode.raw()));
-        // SAFETY: this handle keeps the stream; what is recorded, and that it ends, are the caller's duties 1 to 3.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); that the capture ends, and what work the stream is given until then,
+        // are the caller's duties 1 to 3.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;
@@ -264,6 +270,7 @@ impl CudaStream {
     /// # Safety
     /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
     ///    and whatever is instantiated from it.
+    /// 2. If it was not returned by that, no other thread uses the capture meanwhile.
     #[doc(alias = "cuStreamEndCapture")]
     pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
         self.capture_is_open("cuStreamEndCapture")?;
@@ -277,12 +284,16 @@ impl CudaStream {
             capture.close(self);
         }
         let mut raw = std::ptr::null_mut();
+        // None only where this thread has it, which was refused above.
+        let turn = capture.as_ref().map(|capture| capture.turn("cuStreamEndCapture"));
         let ended = self.context().call(
             "cuStreamEndCapture",
             || self.label(),
-            // SAFETY: this handle keeps the stream, `raw` outlives the call; what the graph uses is kept by `share`, or by the caller's duty 1.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call. What the graph uses
+            // is kept by `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's duty 2.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
         );
+        drop(turn);
         // It is over also where the driver says that it was broken.
         let share = capture.map(|capture| {
             let (share, _) = Share::captured(&capture);
@@ -311,11 +322,11 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
         let mut info = RawCaptureInfo::default();
-        let _turn = self.turn("cuStreamGetCaptureInfo")?;
+        let turn = self.turn("cuStreamGetCaptureInfo")?;
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),
-            // SAFETY: this handle keeps the stream.
+            // SAFETY: 1: the stream lives as long as this handle (`StreamInner`); the outputs, in `info`, outlive the call.
             |driver| unsafe { older::capture_info(driver, self.raw(), &mut info) },
         )?;
         let RawCaptureInfo { status, id, graph, nodes, count } = info;
@@ -323,9 +334,11 @@ impl CudaStream {
         if status != CaptureStatus::Active {
             return Ok(CaptureInfo { status, id: 0, graph: std::ptr::null_mut(), dependencies: Vec::new() });
         }
-        // SAFETY: the driver lists `count` nodes, and keeps the list until work is given to the stream again, which nobody can as long as
-        // this has the turn; `i` is below the count.
-        let dependencies = (0..count).map(|i| unsafe { *nodes.add(i) }).collect();
+        let listed = if turn.is_some() && !nodes.is_null() { count } else { 0 };
+        // SAFETY: the list is not null, so that the driver wrote it, with `count` nodes, of which `i` is one. It keeps the list until the
+        // stream is given work or the capture ends: handles of the capture take the turn for that, which this thread has, and others are
+        // not used meanwhile, by duty 3 of `begin_capture` or `CudaStream::from_raw`.
+        let dependencies = (0..listed).map(|i| unsafe { *nodes.add(i) }).collect();
         Ok(CaptureInfo { status, id, graph, dependencies })
     }
 }

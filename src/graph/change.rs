@@ -33,8 +33,8 @@ impl GraphExec {
     pub unsafe fn set_kernel(&mut self, node: GraphNode, mut kernel: KernelNode<'_>) -> Result<(), Error> {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let (params, share) = (kernel.params(), kernel.share());
-        // SAFETY: `share` keeps the function's module, and `kernel` the packet, which was compared with the parameters; what it does is the
-        // caller's duty 1; the rest are those of `set`.
+        // SAFETY: `share` keeps the function's module, and `kernel` the packet, which was compared with the parameters and outlives the
+        // call; what the kernel does is the caller's duty 1; the rest is as `set` says.
         self.set(
             "cuGraphExecKernelNodeSetParams",
             node,
@@ -56,7 +56,8 @@ impl GraphExec {
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
         let (params, context) = (copy.params(), self.context().raw());
-        // SAFETY: `CopyNode::new` compared the lengths of both sides, which `share` keeps; the rest are those of `set`.
+        // SAFETY: `CopyNode::new` compared the lengths of both sides, which `share` keeps; `params` is a local, which outlives the call;
+        // the context is the graph's, which was compared; the rest is as `set` says.
         self.set(
             "cuGraphExecMemcpyNodeSetParams",
             node,
@@ -94,7 +95,8 @@ impl GraphExec {
     pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
         let (params, context) = (memset.params, self.context().raw());
-        // SAFETY: `MemsetNode::new` took address and length from the memory, which `share` keeps; the rest are those of `set`.
+        // SAFETY: `MemsetNode::new` took address and length from the memory, which `share` keeps; `params` is a local, which outlives the
+        // call; the context is the graph's, which was compared; the rest is as `set` says.
         self.set(
             "cuGraphExecMemsetNodeSetParams",
             node,
@@ -134,7 +136,8 @@ impl GraphExec {
     ) -> Result<(), Error> {
         let host = GraphFunction::new(function);
         let (params, share) = (host.params(), Share::object(host));
-        // SAFETY: the driver may call the trampoline in `params` with its number at any time; the rest are those of `set`.
+        // SAFETY: `params` has a function of the program, which may be called with any number at any time, and outlives the call; the
+        // rest is as `set` says.
         self.set(
             "cuGraphExecHostNodeSetParams",
             node,
@@ -155,7 +158,7 @@ impl GraphExec {
     pub fn set_event_record(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.same_context(event.context(), "the event")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventRecord);
-        // SAFETY: `share` keeps the event, of a context that was compared; the rest are those of `set`.
+        // SAFETY: `share` keeps the event, of the graph's context, which was compared; the rest is as `set` says.
         self.set(
             "cuGraphExecEventRecordNodeSetEvent",
             node,
@@ -176,7 +179,7 @@ impl GraphExec {
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventWait);
-        // SAFETY: `share` keeps the event, of a context that was compared; the rest are those of `set`.
+        // SAFETY: `share` keeps the event, of the graph's driver, which was compared; the rest is as `set` says.
         self.set(
             "cuGraphExecEventWaitNodeSetEvent",
             node,
@@ -202,8 +205,8 @@ impl GraphExec {
         let (raw, kind) = (child.raw(), NodeKind::Child);
         // Where the two are of one family, its lock is taken by `set` before it asks for the share.
         let share = || lock(&child.table).share();
-        // SAFETY: `child` keeps its graph, whose family is locked, the driver copies it, and `share` keeps what it uses; the rest are those
-        // of `set`.
+        // SAFETY: the child lives as long as its handle (`CudaGraph::raw`), and its family is locked, by `_other` or as `set` does; the
+        // driver copies it, and `share` keeps what it uses; it is of the graph's context, which was compared; the rest is as `set` says.
         self.set("cuGraphExecChildGraphNodeSetParams", node, kind, share, |driver, exec, node| unsafe {
             driver.cuGraphExecChildGraphNodeSetParams(exec, node, raw)
         })
@@ -239,7 +242,8 @@ impl GraphExec {
         self.context().call(
             "cuGraphNodeSetEnabled",
             || label,
-            // SAFETY: `find` found the node in the graph that this one was made from, which is locked.
+            // SAFETY: this value owns the executable graph (`GraphExec::raw`), and `&mut self` is the only use of it. `find` found the
+            // node in the graph that it was made from, which is locked, so that the node lives (`Record::raw`).
             |driver| unsafe { driver.cuGraphNodeSetEnabled(self.raw(), raw, enabled.into()) },
         )
     }
@@ -257,13 +261,18 @@ impl GraphExec {
         self.context().call(
             "cuGraphNodeGetEnabled",
             || label,
-            // SAFETY: as in `set_enabled`; `enabled` outlives the call.
+            // SAFETY: this value owns the executable graph (`GraphExec::raw`), of which this only asks. `find` found the node in the
+            // graph that it was made from, which is locked, so that the node lives (`Record::raw`); `enabled` is a local, which outlives
+            // the call.
             |driver| unsafe { driver.cuGraphNodeGetEnabled(self.raw(), raw, &mut enabled) },
         )?;
         Ok(enabled != 0)
     }
 
     /// Changes a node of this kind, which from then on uses `share`; that is asked for where nobody can change the graphs.
+    ///
+    /// `change` is given this graph, which lives, and a node of that kind, of the graph that it was made from, whose family is locked. This
+    /// value keeps the share as long as the node can run.
     fn set(
         &mut self,
         call: &'static str,

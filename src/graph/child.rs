@@ -38,8 +38,8 @@ impl CudaGraph {
         // Nobody changes the child between this and the call.
         what.share = lock(&child.table).share();
         let inner = child.raw;
-        // SAFETY: `child` keeps its graph, whose family is locked, the driver copies it, and `what` keeps what it uses; the rest are those of
-        // `add`.
+        // SAFETY: the child lives as long as its handle (`CudaGraph::raw`), and its family is locked; the driver copies it, and `what`
+        // keeps what it uses; it is of this graph's context, which was compared; the rest is as `add` says.
         self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddChildGraphNode(node, graph, after, count, inner)
         })

@@ -59,7 +59,8 @@ impl CudaGraph {
         let (mut raw, context) = (0, self.context().raw());
         let (value, flags) = (default.unwrap_or(0), default.map_or(0, |_| sys::CU_GRAPH_COND_ASSIGN_DEFAULT));
         let asked = || format!("default {default:?}");
-        // SAFETY: the graph is this value's, and locked; its family keeps the context; `raw` outlives the call.
+        // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; its family keeps the context; `raw` is a
+        // local, which outlives the call.
         self.context().call("cuGraphConditionalHandleCreate", asked, |driver| unsafe {
             driver.cuGraphConditionalHandleCreate(&mut raw, self.raw, context, value, flags)
         })?;
@@ -115,13 +116,13 @@ impl CudaGraph {
         };
         params.__bindgen_anon_1.conditional = conditional;
         let what = What::new("cuGraphAddNode", NodeKind::Conditional);
-        // SAFETY: the type says which member is set, with a handle of this graph, as was compared; all bytes were zero before; no edge data
-        // means plain dependencies; the rest are those of `add`.
+        // SAFETY: the type says which member is set, whose value is of this graph's family, as was compared; `default` has set all other
+        // bytes to zero. No edge data means plain dependencies; `params` is a local, which outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddNode(node, graph, after, std::ptr::null(), count, &mut params)
         })?;
-        // SAFETY: the member is the one that was set above, into which the driver has written the list of `size` graphs; that lives as long
-        // as the node, which nobody else can have removed.
+        // SAFETY: the member is the one that was set above, where the driver has written a list of `size` graphs, or left null. The list
+        // lives as long as the node, which is removed through this graph alone, and that is borrowed.
         let raw: Vec<CUgraph> = unsafe {
             let list = params.__bindgen_anon_1.conditional.phGraph_out;
             (0..if list.is_null() { 0 } else { size as usize }).map(|i| *list.add(i)).collect()

@@ -21,7 +21,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 /// use cuda_launch::graph::HostMemory;
 /// let memory = HostMemory::new(vec![1u32, 2, 3]);
 /// assert_eq!(memory.len(), 3);
-/// // SAFETY: 1: no graph uses it yet.
+/// // SAFETY: 1: no graph uses it yet; 2: nobody else has it.
 /// assert_eq!(unsafe { memory.to_vec() }, [1, 2, 3]);
 /// ```
 #[derive(Clone)]
@@ -32,10 +32,11 @@ pub struct HostMemory<T: DeviceCopy> {
 /// The elements, as raw memory: the device writes them behind the compiler's back.
 struct Elements<T>(Box<[UnsafeCell<T>]>);
 
-// SAFETY: a `DeviceCopy` is no more than its bytes, of which every thread could make one.
+// SAFETY: by duty 1 of `DeviceCopy` a `T` is no more than its bytes, of which every thread could make one, and by duty 3 none of them
+// points into the host's memory.
 unsafe impl<T: DeviceCopy> Send for Elements<T> {}
-// SAFETY: as above; through a shared reference elements are read and written by unsafe functions alone, whose duties are that nobody
-// writes, or uses, them meanwhile.
+// SAFETY: as above; through a shared reference elements are read by `to_vec` and written by `write` alone, which are unsafe, and whose
+// duties are that nobody writes, or uses, them meanwhile.
 unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
 
 impl<T: DeviceCopy> HostMemory<T> {
@@ -66,7 +67,8 @@ impl<T: DeviceCopy> HostMemory<T> {
     /// 1. No launch of a graph that writes them is running: the host has waited for it.
     /// 2. Nothing else writes them in the meantime.
     pub unsafe fn to_vec(&self) -> Vec<T> {
-        // SAFETY: the caller's duties 1 and 2; every bit pattern is a `T`.
+        // SAFETY: the element is this value's; neither a launch nor anybody else writes it meanwhile, by the caller's duties 1 and 2.
+        // Whatever a graph has written is a `T`, as `DeviceCopy` takes every bit pattern.
         self.elements.0.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
     }
 
@@ -77,7 +79,7 @@ impl<T: DeviceCopy> HostMemory<T> {
     /// 2. Nothing else uses them in the meantime.
     pub unsafe fn write(&self, source: &[T]) {
         for (element, value) in self.elements.0.iter().zip(source) {
-            // SAFETY: the place is this value's; nobody uses it meanwhile, by the caller's duties 1 and 2.
+            // SAFETY: the element is this value's; neither a launch nor anybody else uses it meanwhile, by the caller's duties 1 and 2.
             unsafe { element.get().write_volatile(*value) };
         }
     }
@@ -115,7 +117,7 @@ impl<T: DeviceCopy> fmt::Debug for HostMemory<T> {
 /// drop(buffer);
 /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
 /// stream.synchronize()?;
-/// // SAFETY: 1: the launch is done; 2: nobody else has the memory.
+/// // SAFETY: 1: the host has waited for the only launch; 2: nobody else has the memory.
 /// assert_eq!(unsafe { output.to_vec() }, [1, 2, 3]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
@@ -184,7 +186,7 @@ impl CopyNode {
     /// graph.add_copy(&[], CopyNode::device_to_host(&x, &host)?)?;
     /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
     /// stream.synchronize()?;
-    /// // SAFETY: 1: the graph is done.
+    /// // SAFETY: 1: the host has waited for the only launch; 2: nobody else has the memory.
     /// assert_eq!(unsafe { host.to_vec() }, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
@@ -288,7 +290,8 @@ impl CudaGraph {
         self.same_context(&copy.context, "the memory of a copy")?;
         let (params, context) = (copy.params(), self.context().raw());
         let what = What::new("cuGraphAddMemcpyNode", NodeKind::Memcpy).using(copy.share);
-        // SAFETY: `CopyNode::new` compared the lengths of both sides, which are kept with the node; the rest are those of `add`.
+        // SAFETY: `CopyNode::new` compared the lengths of both sides, which are kept with the node; `params` is a local, which outlives
+        // the call; the context is the graph's, which was compared; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemcpyNode(node, graph, after, count, &params, context)
         })

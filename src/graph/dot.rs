@@ -62,7 +62,8 @@ impl CudaGraph {
         self.context().call(
             "cuGraphDebugDotPrint",
             || name,
-            // SAFETY: the graph is this value's, and locked; the path ends in NUL and outlives the call.
+            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; the path is a `CString`, which ends in NUL
+            // and outlives the call.
             |driver| unsafe { driver.cuGraphDebugDotPrint(self.raw, c_path.as_ptr(), flags.bits()) },
         )
     }

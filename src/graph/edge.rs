@@ -106,8 +106,9 @@ impl CudaGraph {
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
-        // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
+        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked, so that the nodes live (`Record::raw`),
+        // which `raw` found in it; all references outlive the call. That no kernel relies on an order that is not there is duty 1 of
+        // `add_kernel`.
         self.context().call("cuGraphAddDependencies", asked, |driver| unsafe {
             older::add_dependency(driver, self.raw, first, second, &edge.raw())
         })
@@ -140,8 +141,9 @@ impl CudaGraph {
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
-        // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
+        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked, so that the nodes live (`Record::raw`),
+        // which `raw` found in it; all references outlive the call. That no kernel relies on an order that is not there is duty 1 of
+        // `add_kernel`.
         self.context().call("cuGraphRemoveDependencies", asked, |driver| unsafe {
             older::remove_dependency(driver, self.raw, first, second, &edge.raw())
         })
@@ -158,7 +160,8 @@ impl CudaGraph {
         let _family = self.family.lock()?;
         let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (null, mut count) = (std::ptr::null_mut(), 0);
-        // SAFETY: the graph is this value's, and locked; no lists ask for the count only.
+        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked; no lists ask for the count only, which is a
+        // local.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
             older::get_edges(driver, self.raw, null, null, std::ptr::null_mut(), &mut count)
         })?;
@@ -168,7 +171,7 @@ impl CudaGraph {
         from.resize(count, std::ptr::null_mut());
         to.resize(count, std::ptr::null_mut());
         data.resize(count, CUgraphEdgeData::default());
-        // SAFETY: as above; each list has room for `count` entries, which the driver is told; the data are those of ordinary edges.
+        // SAFETY: 1: as above; each list has `count` places, which the driver is told; all data are those of ordinary edges (`default`).
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
             older::get_edges(
                 driver,

@@ -41,7 +41,8 @@ impl CudaGraph {
         self.same_context(event.context(), "the event")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
         let what = What::new("cuGraphAddEventRecordNode", NodeKind::EventRecord).using(share);
-        // SAFETY: the event is kept with the node, of a context that was compared; the rest are those of `add`.
+        // SAFETY: the share keeps the event as long as the node can run; it is of the graph's context, which was compared; the rest is as
+        // `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEventRecordNode(node, graph, after, count, raw)
         })
@@ -76,7 +77,8 @@ impl CudaGraph {
         self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
         let what = What::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
-        // SAFETY: the event is kept with the node, of a context that was compared; the rest are those of `add`.
+        // SAFETY: the share keeps the event as long as the node can run; it is of the graph's driver, which was compared; the rest is as
+        // `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEventWaitNode(node, graph, after, count, raw)
         })

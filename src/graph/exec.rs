@@ -57,6 +57,7 @@ bitflags! {
 /// ```
 #[doc(alias = "CUgraphExec")]
 pub struct GraphExec {
+    /// Made by `instantiate`, and owned by this value: it lives until `destroy`, which leaves null here.
     raw: CUgraphExec,
     /// The graph it was made from: nodes are named by it.
     pub(super) family: Arc<Family>,
@@ -71,10 +72,10 @@ pub struct GraphExec {
     numbers: Vec<usize>,
 }
 
-// SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`. The rest is Send.
+// SAFETY: a CUgraphExec may be used from every thread, one at a time: what launches or changes it takes `&mut`. The rest is Send.
 unsafe impl Send for GraphExec {}
-// SAFETY: through a shared reference the driver is only asked about it, under the family's lock or for what never changes; the rest is
-// Sync.
+// SAFETY: through a shared reference the driver is only asked: `is_enabled` under the family's lock, `flags` for what never changes;
+// nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {
@@ -112,10 +113,11 @@ impl CudaGraph {
         let driver = self.context().driver();
         let code = despite_captures(self.context(), || {
             if driver.has("cuGraphInstantiateWithParams") {
-                // SAFETY: the graph is `self`'s, and locked; both outputs outlive the call.
+                // SAFETY: the graph lives as long as `self` (`CudaGraph::raw`), and is locked; `bind` made its context current; `raw` and
+                // `params`, whose flags the driver checks, are locals, which outlive the call.
                 unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
             } else {
-                // SAFETY: as above.
+                // SAFETY: as above; `raw` is the only output.
                 unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
             }
         });
@@ -211,8 +213,9 @@ impl GraphExec {
         work.call(
             "cuGraphLaunch",
             || self.asked(),
-            // SAFETY: graph and stream are kept by their handles, and of one context, as was compared; what the graph uses is kept here until
-            // the launch is done, and ordered, as it was noted. What its kernels do is the duty of whoever added them.
+            // SAFETY: this value owns the graph (`GraphExec::raw`); the stream lives as long as its handle (`StreamInner`); they are of
+            // one context, as was compared. What the graph uses is kept here until the launch is done (`share`, `changed`, `last`), and
+            // ordered, as it was noted. What its kernels do is the duty of whoever added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         // It comes after the others.
@@ -254,7 +257,8 @@ impl GraphExec {
         self.context().call(
             "cuGraphUpload",
             || self.asked(),
-            // SAFETY: graph and stream are kept by their handles, and of one context, as was compared.
+            // SAFETY: this value owns the graph (`GraphExec::raw`), and `&mut self` is the only use of it; the stream lives as long as
+            // its handle (`StreamInner`); they are of one context, as was compared.
             |driver| unsafe { driver.cuGraphUpload(self.raw, stream.raw()) },
         )
     }
@@ -301,7 +305,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn flags(&self) -> Result<InstantiateFlags, Error> {
         let mut flags = 0;
-        // SAFETY: the graph is this value's, `flags` outlives the call.
+        // SAFETY: this value owns the graph (`GraphExec::raw`); `flags` is a local, which outlives the call.
         self.context().call("cuGraphExecGetFlags", String::new, |driver| unsafe {
             driver.cuGraphExecGetFlags(self.raw, &mut flags)
         })?;
@@ -380,7 +384,8 @@ impl GraphExec {
         if raw.is_null() {
             return Ok(());
         }
-        // SAFETY: this value owned it, and destroys it once; the driver puts off its end until launches that run are done.
+        // SAFETY: this value owned the graph, and destroys it once, as `raw` was replaced by null; the driver puts off its end until
+        // launches that run are done.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
         let done = self.context().give_back("cuGraphExecDestroy", String::new, destroy);
         self.replace_all(Share::default());

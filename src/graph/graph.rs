@@ -35,6 +35,8 @@ use crate::error::{Error, ErrorKind, GraphError};
 pub struct CudaGraph {
     pub(super) family: Arc<Family>,
     pub(super) table: SharedTable,
+    /// The family's root, which lives as long as `family`; or a body of a conditional node, which goes with that node: this has the body's
+    /// table, and as long as anybody has it `remove_locked` refuses to remove the node, or a node around it.
     pub(super) raw: CUgraph,
     id: u64,
 }
@@ -45,6 +47,8 @@ pub struct CudaGraph {
 pub(super) struct Family {
     /// A number that no other family has.
     pub(super) id: u64,
+    /// Lives as long as this: this destroys it, at its own end, or who gave it to `from_raw` promised so, by duty 1 there. A driver that
+    /// destroys it before has `Phase::Lost` set, with which `lock` lets nobody use it.
     root: CUgraph,
     owned: bool,
     pub(super) context: CudaContext,
@@ -64,13 +68,13 @@ pub(super) enum Phase {
 }
 
 // SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
-// or while a capture into it keeps all others out. The rest is Send.
+// or while a capture into it keeps all others out (`Phase::Recording`). The rest is Send.
 unsafe impl Send for CudaGraph {}
 // SAFETY: as above: calls through a shared reference take the family's lock, too. The rest is Sync.
 unsafe impl Sync for CudaGraph {}
-// SAFETY: as above; the handle is only used to destroy the graph, at the end of the value. The rest is Send.
+// SAFETY: as above: `root` is only used to destroy the graph, at the end of the value. The rest is Send.
 unsafe impl Send for Family {}
-// SAFETY: nobody uses the handle through a shared reference; the rest is Sync.
+// SAFETY: `root` is not used through a shared reference; the rest is Sync.
 unsafe impl Sync for Family {}
 
 fn next_id() -> u64 {
@@ -97,7 +101,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &CudaContext) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` outlives the call; there are no flags.
+        // SAFETY: `call` made the context current; `raw` is a local, which outlives the call; 0 is the only value of the flags.
         context.call("cuGraphCreate", String::new, |driver| unsafe { driver.cuGraphCreate(&mut raw, 0) })?;
         Ok(Self::adopt(context, raw, true))
     }
@@ -238,7 +242,8 @@ impl CudaGraph {
         let done = self.context().call(
             "cuGraphDestroyNode",
             || label,
-            // SAFETY: the table had the node, which it has no more, so that nobody uses it again; the family is locked.
+            // SAFETY: the family is locked, so that the node lives (`Record::raw`); the table has it no more, so that nobody uses it
+            // again.
             |driver| unsafe { driver.cuGraphDestroyNode(raw) },
         );
         drop(sharing.end());
@@ -269,7 +274,8 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
         let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
-        // SAFETY: `add` passes the graph, locked, a place for the node, and a list of as many of its nodes as it says.
+        // SAFETY: as `add` says, the graph lives and is locked, `node` is a place for the node, and `after` a list of `count` of the
+        // graph's nodes.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEmptyNode(node, graph, after, count)
         })
@@ -295,7 +301,7 @@ impl CudaGraph {
         let _family = self.family.lock()?;
         let (mut raw, original) = (std::ptr::null_mut(), self.raw);
         self.context().call("cuGraphClone", String::new, |driver| {
-            // SAFETY: the graph is this value's, and locked; `raw` outlives the call.
+            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; `raw` is a local, which outlives the call.
             unsafe { driver.cuGraphClone(&mut raw, original) }
         })?;
         let clone = Self::adopt(self.context(), raw, true);
@@ -320,7 +326,8 @@ impl CudaGraph {
         self.context().call(
             "cuGraphNodeFindInClone",
             || record.name.clone(),
-            // SAFETY: the node is of the graph that was cloned just now, and still locked; `raw` outlives the call.
+            // SAFETY: `try_clone`, which alone calls this, has locked the family since before it made `clone`, so that the node lives
+            // (`Record::raw`) and is one of those that were cloned; nobody else has the clone; `raw` is a local, which outlives the call.
             |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
         )?;
         let (name, share) = (record.name.clone(), record.full_share());
@@ -346,6 +353,9 @@ impl CudaGraph {
     }
 
     /// Adds a node: checks the dependencies, calls the driver, remembers the node.
+    ///
+    /// `call` is given a place for the node, the graph, which lives and is locked, and a list of nodes of this graph with their number; all
+    /// outlive it. The graph keeps the share of `what` as long as the node can run.
     pub(super) fn add(
         &mut self,
         after: &[GraphNode],
@@ -395,7 +405,8 @@ impl CudaGraph {
                 continue;
             }
             let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-            // SAFETY: the driver has just named the node, and the family is locked since; `kind` outlives the call.
+            // SAFETY: the driver has just named the node, and the family is locked since, so that nobody removes it; `kind` is a local,
+            // which outlives the call.
             self.context().call("cuGraphNodeGetType", String::new, |driver| unsafe {
                 driver.cuGraphNodeGetType(raw, &mut kind)
             })?;
@@ -408,13 +419,14 @@ impl CudaGraph {
     fn raw_nodes(&self) -> Result<Vec<CUgraphNode>, Error> {
         let (mut nodes, mut count) = (Vec::new(), 0);
         let asked = || "the nodes of a graph".to_string();
-        // SAFETY: the graph is this value's, and locked by `learn_nodes`; no list asks for the count only.
+        // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked by `learn_nodes`, which alone calls this; no
+        // list asks for the count only, which is a local.
         self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
             driver.cuGraphGetNodes(self.raw, std::ptr::null_mut(), &mut count)
         })?;
         nodes.resize(count, std::ptr::null_mut());
         if count != 0 {
-            // SAFETY: as above; the list has room for `count` nodes, which the driver is told.
+            // SAFETY: as above; the list has `count` places, which the driver is told, and outlives the call.
             self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
                 driver.cuGraphGetNodes(self.raw, nodes.as_mut_ptr(), &mut count)
             })?;
@@ -477,13 +489,18 @@ impl Family {
         let _ = self.lock.lock("the end of a capture").map(|mut phase| *phase = then);
     }
 
+    /// Whether the driver may have destroyed it.
+    fn is_lost(&self) -> bool {
+        self.lock.lock("cuGraphDestroy").is_ok_and(|phase| *phase == Phase::Lost)
+    }
+
     fn destroy(&mut self) -> Result<(), Error> {
-        let lost = self.lock.lock("cuGraphDestroy").is_ok_and(|phase| *phase == Phase::Lost);
+        let lost = self.is_lost();
         if !std::mem::take(&mut self.owned) || lost {
             return Ok(());
         }
-        // SAFETY: this crate made the graph or was given it, destroys it once, unless the driver may have, and no handle is left: graphs
-        // inside it, and what was instantiated from it, hold this value.
+        // SAFETY: `owned` was true, and is false from now on: this crate made the graph or was given it, and destroys it once, unless the
+        // driver may have. No handle is left: graphs inside it, and what was instantiated from it, hold this value, whose end this is.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphDestroy(self.root) };
         self.context.give_back("cuGraphDestroy", String::new, destroy)
     }
@@ -493,6 +510,9 @@ impl Drop for Family {
     fn drop(&mut self) {
         if self.owned && host_call::is_running() {
             self.owned = false;
+            if self.is_lost() {
+                return;
+            }
             let (root, context, lock) = (self.root, self.context.clone(), OwnLock::default());
             let rest = Self { id: self.id, root, owned: true, context, lock };
             return host_call::outside(move || drop(rest));

@@ -49,7 +49,8 @@ impl CudaGraph {
         let host = GraphFunction::new(function);
         let params = host.params();
         let what = What::new("cuGraphAddHostNode", NodeKind::Host).using(Share::object(host));
-        // SAFETY: the driver may call the trampoline in `params` with its number at any time; the rest are those of `add`.
+        // SAFETY: `params` has a function of the program, which may be called with any number at any time, and outlives the call; the
+        // rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddHostNode(node, graph, after, count, &params)
         })

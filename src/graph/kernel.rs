@@ -56,8 +56,8 @@ impl CudaGraph {
         let mut what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
         let params = kernel.params();
         let family = self.family.lock()?;
-        // SAFETY: `what` keeps the function's module, and `kernel` the packet, which was compared with the parameters; what it does is the
-        // caller's duty 1; the rest are those of `add`.
+        // SAFETY: 1: the share keeps the function's module as long as the node can run; `kernel` has the packet, which was compared with
+        // the parameters and outlives the call. What the kernel does is the caller's duty 1; the rest is as `add` says.
         let node = self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             older::add_kernel_node(driver, node, graph, after, count, &params)
         })?;
@@ -73,14 +73,15 @@ impl CudaGraph {
         let raw = self.raw_node(node)?;
         let CUlaunchAttribute { id, mut value, .. } = attribute.raw();
         let asked = || format!("attribute {}", attribute.name());
-        // SAFETY: the node is the kernel node that was just added, and the family is still locked; the id says which member of the value is
-        // set; the driver may write into it, though its type does not say so.
+        // SAFETY: `add_kernel`, which alone calls this, has just added the kernel node, and the family is locked since, so that it lives.
+        // The id says which member of the value is set; the value is a local, into which the driver may write, though its type does not
+        // say so.
         self.context().call("cuGraphKernelNodeSetAttribute", asked, |driver| unsafe {
             driver.cuGraphKernelNodeSetAttribute(raw, id, &raw mut value)
         })?;
-        // SAFETY: an attribute that lends a node is of the id that this member goes with; any bits are a pointer.
+        // SAFETY: an attribute that lends a node is of the id that this member goes with, which is set; any bits are a pointer.
         if attribute.node().is_some() && unsafe { value.deviceUpdatableKernelNode.devNode }.is_null() {
-            // SAFETY: as above; `value` outlives the call, and has room for every attribute.
+            // SAFETY: the node lives, as above; `value` is a local, which outlives the call, and has room for every attribute.
             self.context().call("cuGraphKernelNodeGetAttribute", asked, |driver| unsafe {
                 driver.cuGraphKernelNodeGetAttribute(raw, id, &mut value)
             })?;

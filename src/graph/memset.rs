@@ -92,7 +92,8 @@ impl CudaGraph {
         self.same_context(&memset.context, "the memory of a memset")?;
         let (params, context) = (memset.params, self.context().raw());
         let what = What::new("cuGraphAddMemsetNode", NodeKind::Memset).using(memset.share);
-        // SAFETY: `MemsetNode::new` took address and length from the memory, which is kept with the node; the rest are those of `add`.
+        // SAFETY: `MemsetNode::new` took address and length from the memory, which is kept with the node; `params` is a local, which
+        // outlives the call; the context is the graph's, which was compared; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemsetNode(node, graph, after, count, &params, context)
         })

@@ -188,6 +188,8 @@ impl fmt::Debug for Share {
 /// What a graph remembers of a node.
 #[derive(Debug)]
 pub(super) struct Record {
+    /// Lives as long as the graph has this record and the family is locked: `remove_locked` takes the record out before the driver ends
+    /// the node, and both are done under the family's lock.
     pub(super) raw: CUgraphNode,
     pub(super) kind: NodeKind,
     /// The kernel's name, or nothing.
@@ -198,8 +200,8 @@ pub(super) struct Record {
 }
 
 #[allow(unsafe_code)] // a handle in plain data
-// SAFETY: a CUgraphNode may be used from every thread, one at a time: who calls the driver with one holds the family's lock. The rest is
-// Send.
+// SAFETY: a CUgraphNode may be used from every thread, one at a time: who calls the driver with one holds the family's lock, or has the
+// only handle of the family, as a `LaunchPlan`. The rest is Send.
 unsafe impl Send for Record {}
 
 /// All nodes of one graph by number; those removed leave their place.

@@ -29,7 +29,8 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
 /// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
 /// let mut plan = LaunchPlan::record(&ctx, |stream| {
-///     // SAFETY: 1 to 6: fill writes `value` to 100 elements; the plan keeps and orders the buffer.
+///     // SAFETY: 1, 2: fill takes an address, a length and a value, and writes 100 elements; 3, 4: the plan keeps and orders the buffer;
+///     // 5, 6: any bits are a `u32`, and it ends.
 ///     unsafe {
 ///         cuda_launch! { kernel: fill, module: module, stream: stream, config: LaunchConfig::for_num_elems(100),
 ///                        args: [ptr_mut(x), 100u32, named("value", 7u32)] }
@@ -37,7 +38,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// })?;
 /// plan.launch(&stream)?;
 /// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
-/// // SAFETY: 1: fill takes any value.
+/// // SAFETY: 1: all that fill does with the value is to write it.
 /// unsafe { plan.set("value", 8u32) }?;
 /// plan.launch(&stream)?;
 /// assert_eq!(x.to_host_vec(&stream)?, [8; 100]);
@@ -351,9 +352,10 @@ impl Planned {
         exec.context().call(
             "cuGraphExecKernelNodeSetParams",
             || kernel.clone(),
-            // SAFETY: `record` found the node in the graph that the plan was made from, which nobody else has; function and packet are those of
-            // the recorded launch, with values of the same sizes; the executable graph keeps the module and all memory that was set. What the
-            // kernel does with them is the duty of `record`'s and `set`'s callers.
+            // SAFETY: 1: the executable graph is owned by `exec`, and borrowed from the plan as its only use. The node lives as long as
+            // its graph, whose family `exec` keeps: only a `CudaGraph` could remove it, and the only one ended in `record`. Function and
+            // packet are those of the recorded launch, with values of the same sizes; `exec` keeps the module and all memory that was
+            // set. What the kernel does with them is the duty of `record`'s and `set`'s callers.
             |driver| unsafe { older::set_kernel_node(driver, exec.raw(), node, &params) },
         )
     }

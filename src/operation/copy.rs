@@ -42,7 +42,7 @@ pub fn copy_to_device<S: AsRef<[T]> + Send + 'static, T: DeviceCopy>(source: S) 
 /// Something that does not move, nor is looked at, until it is dropped.
 struct AliasableBox<S>(NonNull<S>);
 
-// SAFETY: it owns an `S`, as a `Box` does, which is Send.
+// SAFETY: it owns an `S`, as a `Box` does, and so goes to another thread where an `S` does.
 unsafe impl<S: Send> Send for AliasableBox<S> {}
 
 impl<S> AliasableBox<S> {
@@ -52,14 +52,15 @@ impl<S> AliasableBox<S> {
     }
 
     fn get(&self) -> &S {
-        // SAFETY: the pointer is of the box that `new` leaked, which only the end of this value frees, and nobody has it as mutable.
+        // SAFETY: the pointer is of the box that `new` leaked, which holds an `S` until `drop`; nobody makes a `&mut S` of it before.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<S> Drop for AliasableBox<S> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is of the box that `new` leaked, and this is its one owner's end; `get` borrows the owner.
+        // SAFETY: the pointer is of the box that `new` leaked, and this value, its only owner, ends here; what `get` lends borrows this
+        // value.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

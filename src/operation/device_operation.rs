@@ -51,7 +51,8 @@ use crate::error::Error;
 ///     type Output = DeviceBuffer<u32>;
 ///     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
 ///         let len = self.buffer.len() as u32;
-///         // SAFETY: 1, 2: fill writes `value` to `len` elements; 3, 4: the buffer orders itself.
+///         // SAFETY: 1, 2: fill takes an address, a length and a value, and writes `len` elements; 3, 4: the buffer orders itself;
+///         // 5, 6: any bits are a `u32`, and it ends.
 ///         unsafe {
 ///             cuda_launch! { function: self.function, stream: cx.stream()?, config: LaunchConfig::for_num_elems(len),
 ///                            args: [ptr_mut(self.buffer), len, self.value] }
@@ -318,7 +319,7 @@ pub trait DeviceOperation: Send + Sized {
     /// use cuda_launch::operation::zeroed;
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
-    /// // SAFETY: 1: it borrows nothing.
+    /// // SAFETY: 1: `zeroed` makes an operation that borrows nothing.
     /// let buffer = unsafe { zeroed::<u32>(4).async_on(&stream) }?;
     /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 4]); // waits
     /// # Ok::<(), cuda_launch::Error>(())
@@ -331,7 +332,7 @@ pub trait DeviceOperation: Send + Sized {
     /// 1. What the operation borrows stays borrowed until the work is done, also if this returns an error or panics.
     #[inline(always)]
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, which is the same.
         unsafe { run::submit_only(self, Source::Stream(stream.clone())) }
     }
 
@@ -355,7 +356,7 @@ pub trait DeviceOperation: Send + Sized {
     where
         Self: 'static,
     {
-        // SAFETY: 1: it borrows nothing, being `'static`.
+        // SAFETY: 1: it is `'static` (`Self`), and so borrows nothing that could end.
         let output = unsafe { self.async_on(stream) }?;
         let event = stream.context().new_event()?;
         event.record(stream)?;

@@ -31,7 +31,8 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
-/// // SAFETY: 1: fill writes a value to 100 elements, in each replay.
+/// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements of the buffer, in each replay, and ends; 2: the buffer is
+/// // pushed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
@@ -43,7 +44,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let mut graph = op.graph()?;
 /// graph.replay().sync()?;
 /// assert_eq!(graph.output().to_host_vec(&stream)?, [7; 100]);
-/// // SAFETY: 1: fill takes any value.
+/// // SAFETY: 1: all that fill does with the value is to write it.
 /// unsafe { graph.set("value", 8u32) }?;
 /// block_on(graph.replay())?;
 /// assert_eq!(graph.into_output().to_host_vec(&stream)?, [8; 100]);
@@ -62,7 +63,8 @@ impl<T> OperationGraph<T> {
     {
         let mut output = None;
         let plan = LaunchPlan::record(context, |stream| {
-            // SAFETY: 1: it borrows nothing, being `'static`.
+            // SAFETY: 1: the operation is `'static` (`Op`), and so borrows nothing that could end; what it owns is kept by the chain, and
+            // then by the capture.
             let (result, chain) = unsafe { run::submit(op, Source::Stream(stream.clone())) };
             // Now: what the chain keeps becomes the capture's.
             drop(chain);
@@ -295,7 +297,8 @@ impl<'a> IntoFuture for Replay<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: it borrows a plan, which keeps what its launches use until they are done, also when it is dropped before.
+        // SAFETY: 1: it borrows the plan alone, whose executable graph keeps what its launches use until they are done, also when it is
+        // dropped before.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }

@@ -130,7 +130,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
     #[inline(always)]
     pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, which is the same.
         unsafe { self.submit(cx) }
     }
 
@@ -199,7 +199,7 @@ impl DeviceOperation for KernelLaunch<'_> {
 
     #[inline(always)]
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: 1: the operation was made by `into_operation` or `of`, whose duty 1 it was, for whenever it runs.
+        // SAFETY: 1: the operation was made by `into_operation` or `of`, which promised it by duty 1, for whenever it runs.
         unsafe { self.0.submit(cx) }
     }
 }
@@ -256,7 +256,8 @@ impl<'a> KernelLaunch<'a> {
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
-/// // SAFETY: 1: fill writes a value to 100 elements of the buffer.
+/// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements of the buffer, and ends; 2: the buffer is
+/// // pushed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
@@ -302,7 +303,8 @@ where
     type Output = R;
 
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
-        // SAFETY: 1: the operation was made by `new` or `typed`, whose duty 1 it was, for whenever it runs.
+        // SAFETY: 1: the operation was made by `new` or `typed`, where the caller promised it by duty 1, for whenever it runs; and that
+        // what the kernel uses of `resources`, which go on, is pushed as memory, which outlives the work (duty 2 of `new`).
         unsafe { self.launch.describe(&mut self.resources)?.execute(cx) }?;
         Ok(self.resources)
     }

@@ -105,7 +105,7 @@ impl<Op: DeviceOperation, F: FnOnce(&ExecutionContext) -> Op + Send> DeviceOpera
     type Output = Op::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
-        // SAFETY: 1: the caller's duty 1: this operation borrows what the closure does, and what that makes has no other lifetime in its type.
+        // SAFETY: 1: the caller's duty 1: the closure makes the operation of what it has itself, so that this borrows no more than the closure.
         unsafe { (self.0)(cx).execute(cx) }
     }
 }

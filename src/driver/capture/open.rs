@@ -193,7 +193,7 @@ pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl F
 #[cold]
 fn relax(context: &CudaContext) -> Option<CUstreamCaptureMode> {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` outlives the call.
+    // SAFETY: `mode` is a local, which is read and written during the call alone; it is one of the three modes.
     let code = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
     (code == CUresult::SUCCESS).then_some(mode)
 }
@@ -201,7 +201,7 @@ fn relax(context: &CudaContext) -> Option<CUstreamCaptureMode> {
 /// The thread gets its own mode back; there is nothing to do about a refusal.
 #[cold]
 fn restore(context: &CudaContext, mut mode: CUstreamCaptureMode) {
-    // SAFETY: `mode` outlives the call.
+    // SAFETY: `mode` is a local, which outlives the call; it is what the driver handed out as this thread's mode in `relax`.
     let _ = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 

@@ -61,7 +61,7 @@ impl CudaStream {
         self.context().call(
             "cuStreamIsCapturing",
             || self.label(),
-            // SAFETY: this handle keeps the stream, `status` outlives the call.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); `status` is a local, which outlives the call.
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())
@@ -81,7 +81,10 @@ impl CudaStream {
     pub(crate) fn turn(&self, call: &'static str) -> Result<Option<OwnGuard<'_, ()>>, Error> {
         let Some(capture) = self.capture() else { return Ok(None) };
         self.capture_is_open(call)?;
-        capture.turn(call).map(Some)
+        let turn = capture.turn(call)?;
+        // Again: the capture ends in a turn of its own.
+        self.capture_is_open(call)?;
+        Ok(Some(turn))
     }
 
     /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.

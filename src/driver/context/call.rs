@@ -22,7 +22,7 @@ impl CudaContext {
     /// # let ctx = CudaContext::new(0)?;
     /// ctx.bind()?; // for calls that do not go through this crate
     /// let mut current = std::ptr::null_mut();
-    /// // SAFETY: `current` outlives the call.
+    /// // SAFETY: `current` is a local, which outlives the call.
     /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
     /// assert_eq!(current, ctx.raw());
     /// # Ok::<(), cuda_launch::Error>(())
@@ -232,7 +232,7 @@ impl ContextInner {
     #[inline]
     fn current(&self) -> (CUresult, bool) {
         let mut current = std::ptr::null_mut();
-        // SAFETY: `current` outlives the call.
+        // SAFETY: `current` is a local, which outlives the call; no context is asked for.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
         (code, code == CUresult::SUCCESS && current == self.raw)
     }
@@ -244,7 +244,8 @@ impl ContextInner {
         }
         // The driver would leave it current on a thread of its own.
         host_call::refuse("cuCtxSetCurrent")?;
-        // SAFETY: the context lives: `holds`, or `Debt` on its way to the driver, keep it.
+        // SAFETY: the context lives as long as this value (`ContextInner::raw`); at its end `debt` calls this before the holds are given
+        // back.
         match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
             CUresult::SUCCESS => Ok(()),
             code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),

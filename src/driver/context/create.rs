@@ -67,12 +67,14 @@ impl CudaDevice {
         };
         let flags = join(options.schedule, options.flags);
         let mut raw = null_mut();
-        // SAFETY: the driver named the device; the parameters, the one affinity that they count and point to, and `raw` outlive the call.
+        // SAFETY: the driver named the device (`CudaDevice::raw`); the parameters, the one affinity that they count and point to, and
+        // `raw` are locals, which outlive the call.
         let code =
             unsafe { older::create_context(self.driver(), &mut raw, &mut parameters, flags, self.raw()) };
         check(code, "cuCtxCreate", || format!("device {}, {options:?}", self.ordinal()))?;
         // Making it made it current. Whether this answers, the context is there and has to be kept.
-        // SAFETY: the output outlives the call.
+        // SAFETY: the output is a temporary, which outlives the call; what is popped is the context that the creation made current on
+        // this thread.
         let popped = unsafe { self.driver().cuCtxPopCurrent(&mut null_mut()) };
         let context = CudaContext::adopt(self.clone(), raw, Hold::Created)?;
         context.check(popped, "cuCtxPopCurrent", || format!("device {}", self.ordinal()))?;
@@ -92,7 +94,7 @@ impl CudaContext {
     /// let mut raw = std::ptr::null_mut();
     /// unsafe { driver.cuInit(0) };
     /// unsafe { driver.cuCtxCreate(&mut raw, std::ptr::null_mut(), 0, 0) }; // some other library
-    /// // SAFETY: 1. the context was just made; 2. it is destroyed below, after the handle.
+    /// // SAFETY: 1: the context was just made, by this driver; 2: it is destroyed below, after the only handle.
     /// let ctx = unsafe { CudaContext::from_raw(&driver, raw, None)? };
     /// assert_eq!((ctx.raw(), ctx.ordinal()), (raw, 0));
     /// drop(ctx);
@@ -128,7 +130,7 @@ impl CudaContext {
     /// let ctx = CudaContext::new(0)?;
     /// let driver = ctx.driver().clone();
     /// let raw = ctx.into_raw();
-    /// // SAFETY: 1. it comes from `into_raw`, of this driver; 2. it is given back once.
+    /// // SAFETY: 1: it comes from `into_raw`, of this driver; 2: it is given back once.
     /// let ctx = unsafe { CudaContext::reclaim_raw(&driver, raw)? };
     /// # ctx.close()?;
     /// # Ok::<(), cuda_launch::Error>(())
@@ -166,11 +168,11 @@ impl CudaContext {
 unsafe fn device_of(driver: &Arc<Driver>, raw: CUcontext) -> Result<CudaDevice, Error> {
     let asked = || format!("context {raw:p}");
     let mut device = 0;
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the context is alive, by the caller's duty 1.
     check(unsafe { driver.cuCtxPushCurrent(raw) }, "cuCtxPushCurrent", asked)?;
-    // SAFETY: `device` outlives the call.
+    // SAFETY: the context of the caller was pushed above, and is current; `device` is a local, which outlives the call.
     let told = unsafe { driver.cuCtxGetDevice(&mut device) };
-    // SAFETY: the output outlives the call. It takes off what was put on above.
+    // SAFETY: the output is a temporary, which outlives the call; what is popped was pushed above.
     check(unsafe { driver.cuCtxPopCurrent(&mut null_mut()) }, "cuCtxPopCurrent", asked)?;
     check(told, "cuCtxGetDevice", asked)?;
     let known = CudaDevice::all_of(driver)?.into_iter().find(|known| known.raw() == device);

@@ -79,7 +79,7 @@ impl CudaContext {
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
         let (mut free, mut total) = (0, 0);
         let label = || self.inner.label();
-        // SAFETY: the context is current, both outputs outlive the call.
+        // SAFETY: `call` made the context current; both outputs are locals, which outlive the call.
         self.call("cuMemGetInfo", label, |driver| unsafe { driver.cuMemGetInfo(&mut free, &mut total) })?;
         Ok((free, total))
     }

@@ -47,6 +47,7 @@ pub struct CudaContext {
 }
 
 pub(super) struct ContextInner {
+    /// Lives as long as this value: `holds` keeps it, which `debt` takes at this value's end, or as `close` takes the last handle.
     raw: CUcontext,
     driver: Arc<Driver>,
     driver_version: u32,
@@ -109,7 +110,7 @@ impl CudaContext {
             return Ok(Self { inner });
         }
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the driver named the device, `raw` outlives the call.
+        // SAFETY: the driver named the device (`CudaDevice::raw`); `raw` is a local, which outlives the call.
         let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device.raw()) };
         check(code, "cuDevicePrimaryCtxRetain", || format!("device {ordinal}"))?;
         let adopted = open.adopt(&device, raw, Hold::Retained);
@@ -223,7 +224,7 @@ impl CudaContext {
     pub(crate) fn drain(&self) -> Result<(), Error> {
         let _alone = ContextWait::begin(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
-        // SAFETY: `call` made the context current.
+        // SAFETY: `call` made the context current, of which the call is.
         let wait = || self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() });
         self.settle_by(wait)
     }

@@ -38,7 +38,7 @@ impl CudaDevice {
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     pub fn primary_context_state(&self) -> Result<PrimaryContextState, Error> {
         let (mut raw, mut active) = (0, 0);
-        // SAFETY: both outputs outlive the call.
+        // SAFETY: the driver named the device (`CudaDevice::raw`); both outputs are locals, which outlive the call.
         self.call("cuDevicePrimaryCtxGetState", |driver| unsafe {
             driver.cuDevicePrimaryCtxGetState(self.raw(), &mut raw, &mut active)
         })?;
@@ -73,7 +73,7 @@ impl CudaDevice {
     /// ```
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
-    /// // SAFETY: 1. no other code of this program uses CUDA.
+    /// // SAFETY: 1: no other code of this program uses CUDA, and it has no other thread.
     /// let error = unsafe { ctx.device().reset_primary_context() }.unwrap_err();
     /// assert!(error.is_context_in_use(), "`ctx` is there");
     /// # Ok::<(), cuda_launch::Error>(())

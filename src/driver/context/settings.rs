@@ -71,7 +71,7 @@ impl CudaContext {
     pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
         let (limit, mut value) = (limit.into(), 0);
         let asked = || limit.to_string();
-        // SAFETY: the context is current, the output outlives the call.
+        // SAFETY: `call` made the context current; the driver checks the key; the output is a local, which outlives the call.
         self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit.raw()) })?;
         Ok(value)
     }
@@ -97,7 +97,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxSetLimit")]
     pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {
         let limit = limit.into();
-        // SAFETY: the context is current; limit and value are numbers, which the driver checks.
+        // SAFETY: `call` made the context current; limit and value are numbers, which the driver checks.
         self.call(
             "cuCtxSetLimit",
             || format!("{limit} = {value}"),
@@ -121,7 +121,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetCacheConfig")]
     pub fn cache_config(&self) -> Result<CacheConfig, Error> {
         let mut raw = CUfunc_cache(0);
-        // SAFETY: the context is current, the output outlives the call.
+        // SAFETY: `call` made the context current; the output is a local, which outlives the call.
         self.call("cuCtxGetCacheConfig", String::new, |driver| unsafe {
             driver.cuCtxGetCacheConfig(&mut raw)
         })?;
@@ -144,7 +144,7 @@ impl CudaContext {
     /// Any error returned by the driver.
     #[doc(alias = "cuCtxSetCacheConfig")]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
-        // SAFETY: the context is current.
+        // SAFETY: `call` made the context current; the preference is a number, which the driver checks.
         self.call(
             "cuCtxSetCacheConfig",
             || format!("{config:?}"),
@@ -169,7 +169,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetFlags")]
     pub fn flags(&self) -> Result<(ContextSchedule, ContextFlags), Error> {
         let mut raw = 0;
-        // SAFETY: the context is current, the output outlives the call.
+        // SAFETY: `call` made the context current; the output is a local, which outlives the call.
         self.call("cuCtxGetFlags", String::new, |driver| unsafe { driver.cuCtxGetFlags(&mut raw) })?;
         Ok(split(raw))
     }
@@ -195,7 +195,7 @@ impl CudaContext {
     /// not know.
     #[doc(alias = "cuCtxSetFlags")]
     pub fn set_flags(&self, schedule: ContextSchedule, flags: ContextFlags) -> Result<(), Error> {
-        // SAFETY: the context is current.
+        // SAFETY: `call` made the context current; the flags are a number, which the driver checks.
         self.call(
             "cuCtxSetFlags",
             || format!("{schedule:?}, {flags:?}"),
@@ -219,7 +219,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
-        // SAFETY: the context lives, the output outlives the call.
+        // SAFETY: the context lives as long as this handle (`ContextInner::raw`); the output is a local, which outlives the call.
         self.call("cuCtxGetId", String::new, |driver| unsafe { driver.cuCtxGetId(self.raw(), &mut id) })?;
         Ok(id)
     }
@@ -234,7 +234,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetApiVersion")]
     pub fn api_version(&self) -> Result<u32, Error> {
         let mut version = 0;
-        // SAFETY: the context lives, the output outlives the call.
+        // SAFETY: the context lives as long as this handle (`ContextInner::raw`); the output is a local, which outlives the call.
         self.call("cuCtxGetApiVersion", String::new, |driver| unsafe {
             driver.cuCtxGetApiVersion(self.raw(), &mut version)
         })?;
@@ -249,7 +249,7 @@ impl CudaContext {
     /// Any error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
     pub fn reset_persisting_l2_cache(&self) -> Result<(), Error> {
-        // SAFETY: the context is current.
+        // SAFETY: `call` made the context current, of which the call is; it takes nothing.
         self.call("cuCtxResetPersistingL2Cache", String::new, |driver| unsafe {
             driver.cuCtxResetPersistingL2Cache()
         })

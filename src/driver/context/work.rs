@@ -68,8 +68,8 @@ impl Work {
     /// Destroys the stream; its work still runs. The context is current, and about to go.
     pub(in crate::driver) fn end(&mut self, driver: &Driver) {
         if let Some(stream) = self.freeing.take() {
-            // SAFETY: the context owned the stream, and every handle of it keeps the context, of which `&mut self` is the end. An answer could
-            // not be told to anybody.
+            // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it; every handle of it keeps the context,
+            // of which `&mut self` is the end, and `take` makes this the only time. An answer could not be told to anybody.
             let _ = unsafe { driver.cuStreamDestroy(stream.0) };
         }
     }
@@ -136,20 +136,21 @@ impl CudaContext {
     pub(crate) fn freeing_stream(&self) -> Result<CudaStream, Error> {
         if self.work().freeing.get().is_none() {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: the context is current, `raw` outlives the call. A handle could not be turned into a raw stream for certain:
-            // whoever lists the streams of the context holds others for a moment.
+            // SAFETY: `call` made the context current; `raw` is a local, which outlives the call. A handle could not be turned into a raw
+            // stream for certain: whoever lists the streams of the context holds others for a moment.
             self.call("cuStreamCreateWithPriority", String::new, |driver| unsafe {
                 driver.cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0)
             })?;
             // Another thread may have been first: then this one goes again.
             if let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw)) {
-                // SAFETY: 1: the stream was made above, in this context; 2, 3: nobody else was given it.
+                // SAFETY: 1: the stream was made above, in this context; 2, 3: its number is in this function alone, as `set` has given
+                // it back.
                 drop(unsafe { CudaStream::from_raw_owned(self, raw) });
             }
         }
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
-        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end, and every handle keeps the context; 3: no other
-        // code has it.
+        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end (`Work::end`), and every handle keeps the
+        // context; 3: no other code is given its number, so that none captures it.
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }

@@ -30,6 +30,7 @@ use attribute::DeviceAttribute;
 #[doc(alias = "CUdevice")]
 pub struct CudaDevice {
     driver: Arc<Driver>,
+    /// As `driver` named it, in every constructor. A device never ends.
     raw: CUdevice,
     ordinal: u32,
 }
@@ -129,7 +130,7 @@ impl CudaDevice {
         initialise(driver)?;
         let mut raw = 0;
         let index = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
-        // SAFETY: `raw` outlives the call.
+        // SAFETY: the driver was initialised above and checks the index; `raw` is a local, which outlives the call.
         let code = unsafe { driver.cuDeviceGet(&mut raw, index) };
         check(code, "cuDeviceGet", || format!("device {ordinal}"))?;
         Ok(Self::of(driver, raw, ordinal))
@@ -158,7 +159,7 @@ impl CudaDevice {
             |_| crate::error::failed(CUresult::CUDA_ERROR_INVALID_VALUE, "cuDeviceGetByPCIBusId", asked());
         let text = CString::new(address).map_err(invalid)?;
         let mut raw = 0;
-        // SAFETY: the text ends with a NUL; it and `raw` outlive the call.
+        // SAFETY: the driver was initialised above; the text ends with a NUL; it and `raw` are locals, which outlive the call.
         let code = unsafe { driver.cuDeviceGetByPCIBusId(&mut raw, text.as_ptr()) };
         check(code, "cuDeviceGetByPCIBusId", asked)?;
         // The driver hands out handles, not ordinals, though no driver is known where they differ.
@@ -217,7 +218,7 @@ impl CudaDevice {
     /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(&self) -> Result<String, Error> {
-        // SAFETY: the buffer has the size that is passed, and outlives the call.
+        // SAFETY: `text` passes a buffer and its size, and keeps it for the call; the driver named the device.
         self.text::<256>("cuDeviceGetName", |driver, text, size| unsafe {
             driver.cuDeviceGetName(text, size, self.raw)
         })
@@ -238,7 +239,7 @@ impl CudaDevice {
     /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
     pub fn pci_bus_id(&self) -> Result<String, Error> {
-        // SAFETY: the buffer has the size that is passed, and outlives the call.
+        // SAFETY: `text` passes a buffer and its size, and keeps it for the call; the driver named the device.
         self.text::<32>("cuDeviceGetPCIBusId", |driver, text, size| unsafe {
             driver.cuDeviceGetPCIBusId(text, size, self.raw)
         })
@@ -261,7 +262,7 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(&self) -> Result<DeviceUuid, Error> {
         let mut uuid = CUuuid { bytes: [0; 16] };
-        // SAFETY: `uuid` outlives the call.
+        // SAFETY: the driver named the device; `uuid` is a local, which outlives the call.
         self.call("cuDeviceGetUuid", |driver| unsafe { driver.cuDeviceGetUuid(&mut uuid, self.raw) })?;
         Ok(DeviceUuid(uuid.bytes.map(|byte| byte as u8)))
     }
@@ -303,7 +304,7 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(&self) -> Result<usize, Error> {
         let mut bytes = 0;
-        // SAFETY: `bytes` outlives the call.
+        // SAFETY: the driver named the device; `bytes` is a local, which outlives the call.
         self.call("cuDeviceTotalMem", |driver| unsafe { driver.cuDeviceTotalMem(&mut bytes, self.raw) })?;
         Ok(bytes)
     }
@@ -325,7 +326,7 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(&self, attribute: impl Into<DeviceAttribute>) -> Result<i32, Error> {
         let (attribute, mut value) = (attribute.into(), 0);
-        // SAFETY: `value` outlives the call; an unknown attribute is an error code.
+        // SAFETY: the driver named the device; `value` is a local, which outlives the call; an unknown attribute is an error code.
         let code = unsafe { self.driver.cuDeviceGetAttribute(&mut value, attribute.into(), self.raw) };
         check(code, "cuDeviceGetAttribute", || format!("{attribute} of device {}", self.ordinal))?;
         Ok(value)
@@ -370,7 +371,7 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     pub fn supports_multiprocessor_affinity(&self) -> Result<bool, Error> {
         let (mut supported, kind) = (0, CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT);
-        // SAFETY: `supported` outlives the call.
+        // SAFETY: the driver named the device; `supported` is a local, which outlives the call.
         self.call("cuDeviceGetExecAffinitySupport", |driver| unsafe {
             driver.cuDeviceGetExecAffinitySupport(&mut supported, kind, self.raw)
         })?;
@@ -386,7 +387,8 @@ impl CudaDevice {
     #[doc(alias = "cuDeviceGetLuid")]
     pub fn luid(&self) -> Result<([u8; 8], u32), Error> {
         let (mut luid, mut mask) = ([0_u8; 8], 0);
-        // SAFETY: the identifier has eight bytes; both outputs outlive the call.
+        // SAFETY: the driver named the device; the identifier has eight bytes, as the driver writes; both outputs are locals, which
+        // outlive the call.
         self.call("cuDeviceGetLuid", |driver| unsafe {
             driver.cuDeviceGetLuid(luid.as_mut_ptr().cast(), &mut mask, self.raw)
         })?;

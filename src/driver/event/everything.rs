@@ -29,7 +29,7 @@ impl AnyEvent {
     pub fn record_context(&self) -> Result<(), Error> {
         let _alone = ContextWait::begin(&self.context, "cuCtxRecordEvent")?;
         let recording = self.recording_by(0, "cuCtxRecordEvent")?;
-        // SAFETY: this value keeps the event and the context that it was made in.
+        // SAFETY: the event lives as long as this value (`AnyEvent::raw`), which has a handle of its context too.
         self.context.call("cuCtxRecordEvent", String::new, |driver| unsafe {
             driver.cuCtxRecordEvent(self.context.raw(), self.raw)
         })?;
@@ -52,7 +52,8 @@ impl CudaContext {
         self.same_driver(event.context(), "the event", "the context")?;
         let _alone = ContextWait::begin(self, "cuCtxWaitEvent")?;
         let _steady = event.marks_work("cuCtxWaitEvent")?;
-        // SAFETY: this context and the event, which may be of another one of the same driver, as was compared, are kept by their handles.
+        // SAFETY: this context lives as long as its handle (`ContextInner::raw`), the event as long as its own (`AnyEvent::raw`); it may
+        // be of another context of the same driver, as was compared.
         self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
             driver.cuCtxWaitEvent(self.raw(), event.raw())
         })

@@ -65,7 +65,8 @@ impl IpcEvent {
     pub fn open(context: &CudaContext, handle: IpcEventHandle) -> Result<Self, Error> {
         let raw_handle = CUipcEventHandle { reserved: handle.0.map(|byte| byte as _) };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the context is current, `raw` outlives the call, and the driver checks the handle.
+        // SAFETY: `call` made the context current; `raw` is a local, which outlives the call; the handle is 64 bytes, which the driver
+        // checks.
         context.call("cuIpcOpenEventHandle", String::new, |driver| unsafe {
             driver.cuIpcOpenEventHandle(&mut raw, raw_handle)
         })?;
@@ -81,7 +82,7 @@ impl IpcEvent {
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn handle(&self) -> Result<IpcEventHandle, Error> {
         let mut raw = CUipcEventHandle::default();
-        // SAFETY: this value keeps the event, `raw` outlives the call.
+        // SAFETY: the event lives as long as this value (`AnyEvent::raw`); `raw` is a local, which outlives the call.
         self.context().call("cuIpcGetEventHandle", String::new, |driver| unsafe {
             driver.cuIpcGetEventHandle(&mut raw, self.raw())
         })?;

@@ -86,6 +86,7 @@ bitflags! {
 /// ```
 #[doc(alias = "CUevent")]
 pub struct AnyEvent {
+    /// Lives as long as this value: it owns the event, itself or by `shared`, or who gave it to `from_raw` promised so, by duty 2 there.
     raw: CUevent,
     context: CudaContext,
     /// Whether this value destroys it.
@@ -213,7 +214,7 @@ impl CudaEvent {
     /// use cuda_launch::{CudaContext, CudaEvent};
     /// # let ctx = CudaContext::new(0)?;
     /// let raw = ctx.new_event()?.into_raw();
-    /// // SAFETY: 1, 2: it was just given up.
+    /// // SAFETY: 1: `new_event` made it in `ctx`, without timing; 2: `into_raw` has just given it up.
     /// let event = unsafe { CudaEvent::from_raw_owned(&ctx, raw) };
     /// assert!(event.query()?);
     /// # Ok::<(), cuda_launch::Error>(())
@@ -254,7 +255,7 @@ impl AnyEvent {
     fn create(context: &CudaContext, flags: u32) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
         let asked = || format!("flags {flags:#x}");
-        // SAFETY: the context is current, `raw` outlives the call.
+        // SAFETY: `call` made the context current; the driver checks the flags; `raw` is a local, which outlives the call.
         context.call("cuEventCreate", asked, |driver| unsafe { driver.cuEventCreate(&mut raw, flags) })?;
         Ok(Self::wrap(context, raw, true))
     }
@@ -297,7 +298,8 @@ impl AnyEvent {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
         let recording = self.recording(stream, "cuEventRecord")?;
-        // SAFETY: the handles keep event and stream, which were compared to be of one context.
+        // SAFETY: event and stream live as long as their handles (`AnyEvent::raw`, `StreamInner`), and were compared to be of one
+        // context.
         stream.call("cuEventRecord", String::new, |driver| unsafe {
             driver.cuEventRecord(self.raw, stream.raw())
         })?;
@@ -319,7 +321,8 @@ impl AnyEvent {
         stream.may_record("cuEventRecordWithFlags", flags)?;
         let recording = self.recording(stream, "cuEventRecordWithFlags")?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: the handles keep event and stream, which were compared to be of one context.
+        // SAFETY: event and stream live as long as their handles (`AnyEvent::raw`, `StreamInner`), and were compared to be of one
+        // context; the driver checks the flags.
         stream.call("cuEventRecordWithFlags", asked, |driver| unsafe {
             driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
         })?;
@@ -358,7 +361,7 @@ impl AnyEvent {
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         drop(self.marks_work("cuEventSynchronize")?);
-        // SAFETY: this value keeps the event.
+        // SAFETY: the event lives as long as this value (`AnyEvent::raw`).
         let wait = |driver: &Driver| unsafe { driver.cuEventSynchronize(self.raw) };
         self.context.call_by_handle("cuEventSynchronize", String::new, wait)
     }
@@ -384,7 +387,7 @@ impl AnyEvent {
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         drop(self.marks_work("cuEventQuery")?);
-        // SAFETY: this value keeps the event.
+        // SAFETY: the event lives as long as this value (`AnyEvent::raw`).
         let ask = |driver: &Driver| unsafe { driver.cuEventQuery(self.raw) };
         match self.context.ask_by_handle("cuEventQuery", ask)? {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),

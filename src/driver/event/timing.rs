@@ -101,7 +101,8 @@ impl TimingEvent {
         self.context().same_context(end.context(), "the end event", "the start event")?;
         self.context().enter(CALL)?;
         let mut ms = 0.0;
-        // SAFETY: the handles keep both events, which were compared to be of one context; `ms` outlives the call.
+        // SAFETY: both events live as long as their handles (`AnyEvent::raw`), and were compared to be of one context; `ms` is a local,
+        // which outlives the call.
         match unsafe { self.context().driver().cuEventElapsedTime(&mut ms, self.raw(), end.raw()) } {
             CUresult::SUCCESS => Ok(ms),
             CUresult::CUDA_ERROR_NOT_READY => Err(self.not_ready(end)),

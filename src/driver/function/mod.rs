@@ -29,7 +29,7 @@ use crate::error::Error;
 #[derive(Clone)]
 #[doc(alias = "CUfunction")]
 pub struct CudaFunction {
-    /// Keeps the function loaded; `None` where other code does.
+    /// Keeps the function loaded; `None` where other code does, as `from_raw` was promised by its duty 2.
     module: Option<CudaModule>,
     kernel: Arc<Kernel>,
 }
@@ -49,7 +49,7 @@ impl CudaFunction {
     /// let ctx = CudaContext::new(0)?;
     /// let module = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?;
     /// let foreign = module.load_function("fill")?.raw();
-    /// // SAFETY: 1: `module` is of `ctx`; 2: it outlives the handle, which launches nothing.
+    /// // SAFETY: 1: it is a function of `module`, which is of `ctx`; 2: that outlives the handle, which launches nothing.
     /// let f = unsafe { CudaFunction::from_raw(&ctx, foreign)? };
     /// assert_eq!(f.name(), "fill");
     /// # Ok::<(), cuda_launch::Error>(())
@@ -69,7 +69,8 @@ impl CudaFunction {
             Err(error) if error.is_unsupported() => format!("function at {raw:?}"),
             name => name?,
         };
-        let kernel = Arc::new(Kernel::describe(context, raw, &name, None)?);
+        // SAFETY: 1: the caller's duties 1 and 2.
+        let kernel = Arc::new(unsafe { Kernel::describe(context, raw, &name, None) }?);
         Ok(Self { module: None, kernel })
     }
 
@@ -93,7 +94,8 @@ impl CudaFunction {
         self.context().call(
             "cuFuncIsLoaded",
             || self.name().to_string(),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, `state` outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `state` is a local, which outlives the call.
             |driver| unsafe { driver.cuFuncIsLoaded(&mut state, self.raw()) },
         )?;
         Ok(state == CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
@@ -119,7 +121,8 @@ impl CudaFunction {
         self.context().call(
             "cuFuncLoad",
             || self.name().to_string(),
-            // SAFETY: this handle keeps the function's module loaded; its context is current.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current.
             |driver| unsafe { driver.cuFuncLoad(self.raw()) },
         )
     }
@@ -145,7 +148,8 @@ impl CudaFunction {
         self.context().call(
             "cuFuncSetCacheConfig",
             || format!("{} to {config:?}", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; the preference is a number, which the driver checks.
             |driver| unsafe { driver.cuFuncSetCacheConfig(self.raw(), config.raw()) },
         )
     }
@@ -162,7 +166,8 @@ impl CudaFunction {
         self.context().call(
             "cuFuncGetModule",
             || self.name().to_string(),
-            // SAFETY: this handle keeps the function's module loaded; its context is current, `module` outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `module` is a local, which outlives the call.
             |driver| unsafe { driver.cuFuncGetModule(&mut module, self.raw()) },
         )?;
         Ok(module)
@@ -289,7 +294,8 @@ pub(super) unsafe fn driver_name(context: &CudaContext, raw: CUfunction) -> Resu
     context.call(
         "cuFuncGetName",
         || format!("function {raw:?}"),
-        // SAFETY: the caller's duty 1; `name` outlives the call.
+        // SAFETY: the function is live, by the caller's duty 1, in the context that `call` made current; `name` is a local, which
+        // outlives the call.
         |driver| unsafe { driver.cuFuncGetName(&mut name, raw) },
     )?;
     // SAFETY: 1: as the driver wrote it; the function, and so its module, is live: the caller's duty 1.

@@ -15,20 +15,20 @@ const LOG_BYTES: usize = 16 * 1024;
 /// Options in the driver's form, with the memory that they point to.
 ///
 /// The driver writes logs and answers through `values` as long as a call or a link lasts; they are read behind it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::driver) struct Slots {
     ids: Vec<J>,
     values: Vec<*mut c_void>,
     // What `values` point to; moving these moves no byte of theirs.
     errors: Vec<u8>,
     infos: Vec<u8>,
-    lists: Vec<Box<[*const c_char]>>,
-    addresses: Box<[*mut c_void]>,
+    lists: Vec<Vec<*const c_char>>,
+    addresses: Vec<*mut c_void>,
     options: JitOptions,
 }
 
-// SAFETY: the pointers are to memory that this value owns and moves with it, or are values of `JitOptions::raw`, which are valid for
-// any thread by its duty 2.
+// SAFETY: the pointers are to memory of vectors and strings that this value owns, which goes with it, or are values of `JitOptions::raw`,
+// which are valid for any thread by its duty 2.
 unsafe impl Send for Slots {}
 
 impl Slots {
@@ -74,11 +74,10 @@ impl Slots {
     }
 
     /// A list of names and its length.
-    fn names(&mut self, names: Vec<*const c_char>, list: J, count: J) {
+    fn names(&mut self, mut names: Vec<*const c_char>, list: J, count: J) {
         if names.is_empty() {
             return;
         }
-        let mut names = names.into_boxed_slice();
         self.push(list, names.as_mut_ptr().cast());
         self.push(count, number(names.len()));
         self.lists.push(names);

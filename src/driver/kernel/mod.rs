@@ -70,6 +70,7 @@ pub(crate) enum LaunchBounds {
 ///
 /// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
 pub struct Kernel {
+    /// A function of `context`, which is loaded as long as the kernel is used: who made it promised so (duty 1 of `describe`).
     pub(crate) raw: CUfunction,
     pub(crate) context: CudaContext,
     /// The context's identity, at hand.
@@ -117,7 +118,10 @@ impl Kernel {
     /// Looks up `name` in `module`.
     ///
     /// Driver calls: `cuModuleGetFunction`, and those of [`Kernel::describe`].
-    pub(super) fn look_up(
+    ///
+    /// # Safety
+    /// 1. `module` is a module of `context`, and loaded as long as the result is used.
+    pub(super) unsafe fn look_up(
         context: &CudaContext,
         module: CUmodule,
         name: &str,
@@ -128,18 +132,22 @@ impl Kernel {
         context.call(
             "cuModuleGetFunction",
             || format!("kernel {name:?}"),
-            // SAFETY: `CudaModule::find`, which alone calls this, holds the module, of the context that is current; the name ends in NUL;
-            // it and `raw` outlive the call.
+            // SAFETY: the module is loaded, by the caller's duty 1, in the context that `call` made current; the name is a `CString`, which
+            // ends in NUL; it and `raw` are locals, which outlive the call.
             |driver| unsafe { driver.cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) },
         )?;
-        Self::describe(context, raw, name, signature)
+        // SAFETY: 1: the driver has just found the function in the module, which stays loaded by the caller's duty 1.
+        unsafe { Self::describe(context, raw, name, signature) }
     }
 
     /// Asks the driver about a function.
     ///
     /// Driver calls: `cuFuncGetParamInfo` for each parameter (and once more where the image does not say how many there
     /// are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
-    pub(super) fn describe(
+    ///
+    /// # Safety
+    /// 1. `raw` is a function of `context`, and loaded as long as the result is used.
+    pub(super) unsafe fn describe(
         context: &CudaContext,
         raw: CUfunction,
         name: &str,
@@ -148,10 +156,12 @@ impl Kernel {
         context.bind()?;
         let limits = context.limits();
         let (grid, block) = (limits.max_grid_dim, limits.max_block_dim);
-        let attribute = |a| function_attribute(context, raw, a, name).map(|v| v.max(0) as u32);
+        // SAFETY: 1: the caller's duty 1.
+        let attribute = |a| unsafe { function_attribute(context, raw, a, name) }.map(|v| v.max(0) as u32);
         let required_cluster = required_cluster(context, &attribute);
         let required_block = signature.and_then(|s| s.required_block);
-        let parameters = parameters(context, raw, name, signature)?;
+        // SAFETY: 1: the caller's duty 1.
+        let parameters = unsafe { parameters(context, raw, name, signature) }?;
         let plain = required_block.is_none() && required_cluster.is_none();
         Ok(Self {
             raw,
@@ -230,7 +240,8 @@ impl Kernel {
     /// Reads an attribute; see [`CudaFunction::attribute`](crate::CudaFunction::attribute).
     pub(crate) fn attribute(&self, attribute: A) -> Result<i32, Error> {
         self.context.bind()?;
-        function_attribute(&self.context, self.raw, attribute, &self.name)
+        // SAFETY: 1: the function is loaded as long as this is used (`Kernel::raw`).
+        unsafe { function_attribute(&self.context, self.raw, attribute, &self.name) }
     }
 
     /// Asks again for the dynamic shared memory that launches may have.
@@ -245,7 +256,8 @@ impl Kernel {
         self.context.call(
             "cuFuncSetAttribute",
             || format!("{:?} of {} to {value}", FunctionAttribute::from(attribute), self.name),
-            // SAFETY: this is called by handles of the function, which keep its module; its context is current.
+            // SAFETY: the function is loaded as long as this is used (`Kernel::raw`), in the context that `call` made current; the driver
+            // checks the numbers.
             |driver| unsafe { driver.cuFuncSetAttribute(self.raw, attribute, value) },
         )?;
         if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
@@ -284,19 +296,20 @@ pub(super) unsafe fn driver_text(name: *const c_char, otherwise: impl FnOnce() -
     if name.is_null() {
         return otherwise();
     }
-    // SAFETY: not null, so a C string, which lives as long as what it names, and is copied: the caller's duty 1.
+    // SAFETY: not null, and so a C string of something that is still loaded, by the caller's duty 1; it is copied before that may change.
     unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
 }
 
-fn function_attribute(
+/// # Safety
+/// 1. `raw` is a function of `context`, and loaded.
+unsafe fn function_attribute(
     context: &CudaContext,
     raw: CUfunction,
     attribute: A,
     name: &str,
 ) -> Result<i32, Error> {
     let mut value = 0;
-    // SAFETY: `raw` is the function of a `Kernel`, or of one that is being made, whose module the caller holds; `value` outlives the
-    // call.
+    // SAFETY: the function is loaded, by the caller's duty 1; `value` is a local, which outlives the call.
     let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
     context.check(code, "cuFuncGetAttribute", || {
         format!("{:?} of {name}", FunctionAttribute::from(attribute))
@@ -320,7 +333,10 @@ fn required_cluster(
 
 /// The driver's list where it has one, with the image's types and names where those agree with it; the image's where the
 /// driver stops before its end.
-fn parameters(
+///
+/// # Safety
+/// 1. `raw` is a function of `context`, and loaded.
+unsafe fn parameters(
     context: &CudaContext,
     raw: CUfunction,
     name: &str,
@@ -336,7 +352,8 @@ fn parameters(
             )),
         });
     }
-    let sizes = driver_sizes(context, raw, name, image.as_ref().map(Vec::len))?;
+    // SAFETY: 1: the caller's duty 1.
+    let sizes = unsafe { driver_sizes(context, raw, name, image.as_ref().map(Vec::len)) }?;
     let agrees = |list: &Vec<Parameter>| {
         list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s)
     };
@@ -357,7 +374,10 @@ fn parameters(
 
 /// The size of each parameter, as far as the driver tells. Where the image says how many there are, none past the end is
 /// asked for: the driver's INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
-fn driver_sizes(
+///
+/// # Safety
+/// 1. `raw` is a function of `context`, and loaded.
+unsafe fn driver_sizes(
     context: &CudaContext,
     raw: CUfunction,
     name: &str,
@@ -366,7 +386,8 @@ fn driver_sizes(
     let mut sizes = Vec::new();
     while count.is_none_or(|count| sizes.len() < count) {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: `raw` is the function of a `Kernel` that is being made, whose module the caller holds; both outputs outlive the call.
+        // SAFETY: the function is loaded, by the caller's duty 1; the driver checks the index; both outputs are locals, which outlive the
+        // call.
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
             CUresult::CUDA_ERROR_INVALID_VALUE => break,

@@ -38,7 +38,7 @@ pub struct LibraryKernel {
     library: CudaLibrary,
 }
 
-// SAFETY: a CUkernel may be used from every thread, as long as its library is loaded, which this holds; the rest is Send.
+// SAFETY: a CUkernel may be used from every thread as long as its library is loaded, which `library` keeps; the rest is Send.
 unsafe impl Send for LibraryKernel {}
 // SAFETY: as above; nothing is changed after construction, and the rest is Sync.
 unsafe impl Sync for LibraryKernel {}
@@ -55,7 +55,8 @@ impl CudaLibrary {
     pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
         let c_name: CString = kernel_name(name)?;
         let mut raw = std::ptr::null_mut();
-        // SAFETY: this handle keeps the library loaded; name and output outlive the call.
+        // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
+        // and the output are locals, which outlive the call.
         let code = unsafe { self.driver().cuLibraryGetKernel(&mut raw, self.raw(), c_name.as_ptr()) };
         if code == CUresult::CUDA_ERROR_NOT_FOUND {
             return Err(self.no_kernel(name));
@@ -86,12 +87,13 @@ impl CudaLibrary {
     pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
         let asked = || self.origin().to_string();
         let mut count = 0;
-        // SAFETY: this handle keeps the library loaded, `count` outlives the call.
+        // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `count` is a local, which outlives the call.
         let code = unsafe { self.driver().cuLibraryGetKernelCount(&mut count, self.raw()) };
         check(code, "cuLibraryGetKernelCount", asked)?;
         let mut kernels = vec![std::ptr::null_mut(); count as usize];
         if count != 0 {
-            // SAFETY: this handle keeps the library loaded; `kernels` has room for `count` elements, which the driver is told.
+            // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `kernels` has `count` places, which the
+            // driver is told, and outlives the call.
             let code =
                 unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
             check(code, "cuLibraryEnumerateKernels", asked)?;
@@ -101,10 +103,12 @@ impl CudaLibrary {
 
     fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
         let mut name = std::ptr::null();
-        // SAFETY: the driver has just listed it as a kernel of this library, which this handle keeps; `name` outlives the call.
+        // SAFETY: the driver has just listed it as a kernel of this library (`kernels`, which alone calls this), which is loaded as long
+        // as this handle is there; `name` is a local, which outlives the call.
         let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
         check(code, "cuKernelGetName", || self.origin().to_string())?;
-        // SAFETY: 1: as the driver wrote it; this handle keeps the library.
+        // SAFETY: 1: the driver has just written it, for a kernel of the library, which is loaded as long as this handle is there; or it
+        // is null still.
         let name = unsafe { driver_text(name, || format!("kernel at {raw:?}")) };
         Ok(LibraryKernel { raw, name: name.into(), library: self.clone() })
     }
@@ -145,10 +149,13 @@ impl LibraryKernel {
             context.call(
                 "cuKernelGetFunction",
                 || self.name.to_string(),
-                // SAFETY: this handle keeps the kernel's library loaded; the context is current, `raw` outlives the call.
+                // SAFETY: `library` keeps the kernel loaded; `module` above has compared the drivers, and `call` made the context
+                // current; `raw` is a local, which outlives the call.
                 |driver| unsafe { driver.cuKernelGetFunction(&mut raw, self.raw) },
             )?;
-            Kernel::describe(context, raw, &self.name, signature)
+            // SAFETY: 1: the driver has just named the function, of this context; `function_with` gives it to handles of the library's
+            // module, which keep the library.
+            unsafe { Kernel::describe(context, raw, &self.name, signature) }
         })
     }
 
@@ -167,7 +174,7 @@ impl LibraryKernel {
         // Where the image says how many there are, none past the end is asked for.
         while listed.is_none_or(|list| sizes.len() < list.len()) {
             let (mut offset, mut size) = (0, 0);
-            // SAFETY: this handle keeps the kernel's library loaded, both outputs outlive the call.
+            // SAFETY: `library` keeps the kernel loaded; the driver checks the index; both outputs are locals, which outlive the call.
             let code = unsafe {
                 self.library.driver().cuKernelGetParamInfo(self.raw, sizes.len(), &mut offset, &mut size)
             };
@@ -202,7 +209,8 @@ impl LibraryKernel {
         context.call(
             "cuKernelGetAttribute",
             || format!("{attribute:?} of {}", self.name),
-            // SAFETY: this handle keeps the kernel's library loaded, `value` outlives the call.
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; `value` is a
+            // local, which outlives the call.
             |driver| unsafe {
                 driver.cuKernelGetAttribute(&mut value, attribute.raw(), self.raw, context.raw_device())
             },
@@ -230,7 +238,8 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetAttribute",
             || format!("{attribute:?} of {} to {value}", self.name),
-            // SAFETY: this handle keeps the kernel's library loaded.
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; the driver
+            // checks the numbers.
             |driver| unsafe {
                 driver.cuKernelSetAttribute(attribute.raw(), value, self.raw, context.raw_device())
             },
@@ -255,7 +264,8 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetCacheConfig",
             || format!("{} to {config:?}", self.name),
-            // SAFETY: this handle keeps the kernel's library loaded.
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; the driver
+            // checks the number.
             |driver| unsafe { driver.cuKernelSetCacheConfig(self.raw, config.raw(), context.raw_device()) },
         )
     }

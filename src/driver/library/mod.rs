@@ -6,6 +6,7 @@ pub(in crate::driver) mod kernel;
 
 use cuda_driver_sys::{CUcontext, CUlibrary, CUlibraryOption, CUmodule, CUresult, Driver};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,8 +50,8 @@ pub struct CudaLibrary {
 }
 
 pub(super) struct LibraryInner {
-    raw: CUlibrary,
-    driver: Arc<Driver>,
+    /// Goes first: kernels, modules and variables each have a handle of the library, so that none is left by then.
+    loaded: Loaded,
     origin: String,
     signatures: Arc<Signatures>,
     report: JitReport,
@@ -58,14 +59,22 @@ pub(super) struct LibraryInner {
     modules: OwnLock<Vec<InContext>>,
     /// Outlives the handles of the modules: who used their variables, whose streams keep the contexts.
     symbols: Arc<Symbols>,
+}
+
+/// A library, and what the driver may look at while it is loaded: that goes after it, or, where it cannot be unloaded, never. This value
+/// is there before the library, so that it is so too where a subscriber of `tracing` unwinds out of the call that loads it.
+struct Loaded {
+    /// Null before the library is loaded, and once it has been unloaded: it is loaded as long as this value has it.
+    raw: CUlibrary,
+    driver: Arc<Driver>,
     /// The image, where the driver was told that it stays.
-    _preserved: Option<Arc<[u8]>>,
+    preserved: Option<Arc<[u8]>>,
     /// The compiler's options: drivers look at an image when it is first used, and nothing says that they copy the options before.
-    _slots: Slots,
+    slots: Slots,
 }
 
 // SAFETY: a CUlibrary and a CUcontext may be used from every thread (driver API, "Library Management"); nobody follows the pointers
-// of `_slots` but the driver; the rest is Send.
+// of `slots` but the driver; the rest is Send.
 unsafe impl Send for LibraryInner {}
 // SAFETY: as above; what is changed through a shared reference is behind a lock, and the rest is Sync.
 unsafe impl Sync for LibraryInner {}
@@ -153,27 +162,30 @@ impl CudaLibrary {
         let version = driver
             .version()
             .map_err(|code| crate::error::failed(code, "cuDriverGetVersion", String::new()))?;
-        let mut slots = Slots::new(&options.jit, u32::try_from(version).unwrap_or(0))?;
+        let slots = Slots::new(&options.jit, u32::try_from(version).unwrap_or(0))?;
         // A NUL behind it, should it be text: the copy is what the driver may keep.
         let preserved: Option<Arc<[u8]>> =
             options.preserve.then(|| bytes.iter().copied().chain([0]).collect::<Vec<u8>>().into());
         let image = Image::new(bytes, origin)?;
         let data = preserved.as_ref().map_or(image.as_ptr(), |bytes| bytes.as_ptr().cast());
+        let mut loaded = Loaded { raw: std::ptr::null_mut(), driver: driver.clone(), preserved, slots };
         let mut ids = [CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED];
         let mut values = [std::ptr::without_provenance_mut::<c_void>(1)];
         let count = u32::from(options.preserve);
-        let (jit_count, jit_ids, jit_values) = slots.parts();
-        let mut raw = std::ptr::null_mut();
+        let (jit_count, jit_ids, jit_values) = loaded.slots.parts();
         let (span, asked) = trace::call(CALL, None, || origin.to_string());
         let code = span.inside(|| {
-            let (ids, values) = (ids.as_mut_ptr(), values.as_mut_ptr());
-            // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the
-            // bytes. Options and values are as many as said, and what they point to outlives the library, as a preserved image does.
-            unsafe {
-                driver.cuLibraryLoadData(&mut raw, data, jit_ids, jit_values, jit_count, ids, values, count)
-            }
+            let (raw, ids, values) = (&mut loaded.raw, ids.as_mut_ptr(), values.as_mut_ptr());
+            // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the bytes. Options
+            // and values are as many as said. What they point to, and a preserved image, is let go by `Loaded` once the library is unloaded;
+            // `ids`, `values`, `raw` and an image that is not preserved outlive the call.
+            unsafe { driver.cuLibraryLoadData(raw, data, jit_ids, jit_values, jit_count, ids, values, count) }
         });
-        let report = slots.report();
+        if code != CUresult::SUCCESS {
+            // Whatever was written there, it is no library.
+            loaded.raw = std::ptr::null_mut();
+        }
+        let report = loaded.slots.report();
         if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
             return Err(crate::error::failed(code, CALL, asked()));
         }
@@ -181,15 +193,12 @@ impl CudaLibrary {
             return Err(image.refused(CALL, code, None, origin, report));
         }
         let inner = LibraryInner {
-            raw,
-            driver: driver.clone(),
+            loaded,
             origin: origin.to_string(),
             signatures: Arc::new(image.into_signatures()),
             report,
             modules: OwnLock::default(),
             symbols: Arc::default(),
-            _preserved: preserved,
-            _slots: slots,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -212,7 +221,8 @@ impl CudaLibrary {
         context.call(
             "cuLibraryGetModule",
             || self.origin().to_string(),
-            // SAFETY: this handle keeps the library loaded; the context is current, `raw` outlives the call.
+            // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `call` made the context, of the same driver
+            // as was compared, current; `raw` is a local, which outlives the call.
             |driver| unsafe { driver.cuLibraryGetModule(&mut raw, self.raw()) },
         )?;
         let module = CudaModule::of_library(context, raw, self, self.inner.symbols.clone());
@@ -239,7 +249,8 @@ impl CudaLibrary {
     pub fn raw_managed(&self, name: &str) -> Result<(u64, usize), Error> {
         let c_name = kernel_name(name)?;
         let (mut address, mut bytes) = (0, 0);
-        // SAFETY: this handle keeps the library loaded; name and outputs outlive the call.
+        // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
+        // and the outputs are locals, which outlive the call.
         let code = unsafe {
             self.driver().cuLibraryGetManaged(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
         };
@@ -264,7 +275,9 @@ impl CudaLibrary {
             .call(
                 "cuLibraryGetGlobal",
                 || self.asked(name),
-                // SAFETY: this handle keeps the library loaded; the context is current; name and outputs outlive the call.
+                // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `call` made the context, of the same
+                // driver as was compared, current; the name is a `CString`, which ends in NUL; it and the outputs are locals, which
+                // outlive the call.
                 |driver| unsafe {
                     driver.cuLibraryGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
                 },
@@ -283,7 +296,8 @@ impl CudaLibrary {
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void, Error> {
         let c_name = kernel_name(name)?;
         let mut pointer = std::ptr::null_mut();
-        // SAFETY: this handle keeps the library loaded; name and output outlive the call.
+        // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
+        // and the output are locals, which outlive the call.
         let code =
             unsafe { self.driver().cuLibraryGetUnifiedFunction(&mut pointer, self.raw(), c_name.as_ptr()) };
         check(code, "cuLibraryGetUnifiedFunction", || format!("function {name:?} of {}", self.origin()))?;
@@ -318,12 +332,12 @@ impl CudaLibrary {
 
     /// The driver.
     pub fn driver(&self) -> &Arc<Driver> {
-        &self.inner.driver
+        &self.inner.loaded.driver
     }
 
     /// The raw library, valid as long as this handle lives.
     pub fn raw(&self) -> CUlibrary {
-        self.inner.raw
+        self.inner.loaded.raw
     }
 
     pub(super) fn signatures(&self) -> &Arc<Signatures> {
@@ -343,25 +357,29 @@ impl CudaLibrary {
     /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuLibraryUnload")]
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.loaded.unload(&inner.origin))
     }
 }
 
-impl LibraryInner {
-    fn unload(&mut self) -> Result<(), Error> {
+impl Loaded {
+    fn unload(&mut self, origin: &str) -> Result<(), Error> {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() {
-            return Ok(());
+        let owned = (self.preserved.take(), std::mem::take(&mut self.slots));
+        let owned = ManuallyDrop::new(owned);
+        if !raw.is_null() {
+            // SAFETY: this value had the library, and unloads it once; of kernels, modules and variables of it none is left, as each has a
+            // handle, and this is the end of what these share.
+            let code = unsafe { self.driver.cuLibraryUnload(raw) };
+            check(code, "cuLibraryUnload", || origin.to_string())?;
         }
-        // SAFETY: this value owned the library, and unloads it once; kernels, modules and variables of it hold it, so that none is left.
-        let code = unsafe { self.driver.cuLibraryUnload(raw) };
-        check(code, "cuLibraryUnload", || self.origin.clone())
+        drop(ManuallyDrop::into_inner(owned));
+        Ok(())
     }
 }
 
-impl Drop for LibraryInner {
+impl Drop for Loaded {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.unload();
+        let _ = self.unload("");
     }
 }

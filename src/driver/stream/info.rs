@@ -63,7 +63,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<StreamPriorities, Error> {
         let (mut least, mut greatest) = (0, 0);
-        // SAFETY: the context is current, both outputs outlive the call.
+        // SAFETY: `call` made the context current; both outputs are locals, which outlive the call.
         self.call("cuCtxGetStreamPriorityRange", String::new, |driver| unsafe {
             driver.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)
         })?;
@@ -90,7 +90,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetFlags")]
     pub fn flags(&self) -> Result<StreamFlags, Error> {
         let mut flags = 0;
-        // SAFETY: the handle keeps the stream, `flags` outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `flags` is a local, which outlives the call.
         self.context().call("cuStreamGetFlags", String::new, |driver| unsafe {
             driver.cuStreamGetFlags(self.raw(), &mut flags)
         })?;
@@ -114,7 +114,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32, Error> {
         let mut priority = 0;
-        // SAFETY: the handle keeps the stream, `priority` outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `priority` is a local, which outlives the call.
         self.context().call("cuStreamGetPriority", String::new, |driver| unsafe {
             driver.cuStreamGetPriority(self.raw(), &mut priority)
         })?;
@@ -138,7 +138,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
-        // SAFETY: the handle keeps the stream, `id` outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `id` is a local, which outlives the call.
         self.context().call("cuStreamGetId", String::new, |driver| unsafe {
             driver.cuStreamGetId(self.raw(), &mut id)
         })?;
@@ -155,7 +155,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Result<CUdevice, Error> {
         let mut device = 0;
-        // SAFETY: the handle keeps the stream, `device` outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `device` is a local, which outlives the call.
         self.context().call("cuStreamGetDevice", String::new, |driver| unsafe {
             driver.cuStreamGetDevice(self.raw(), &mut device)
         })?;
@@ -179,7 +179,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetCtx")]
     pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the handle keeps the stream, `raw` outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call.
         self.context().call("cuStreamGetCtx", String::new, |driver| unsafe {
             driver.cuStreamGetCtx(self.raw(), &mut raw)
         })?;

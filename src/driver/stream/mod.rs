@@ -50,6 +50,8 @@ pub struct CudaStream {
     inner: Arc<StreamInner>,
 }
 
+/// What all handles of a stream share. The stream lives as long as this: it is one of the driver's special ones, which never end; or this
+/// owns it, and destroys it at its own end; or `_of` has it; or who gave it to `from_raw` promised so, by duty 2 there.
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
@@ -57,7 +59,7 @@ pub(super) struct StreamInner {
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
-    /// The handle that this one was made of, where that has the stream: the stream is live as long as either is.
+    /// The handle that this one was made of, where that has the stream.
     _of: Option<CudaStream>,
     queue: StreamQueue,
     /// The host has seen the end of so many submissions, wherever they run.
@@ -121,7 +123,7 @@ impl CudaStream {
     ) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
         let asked = || format!("flags {flags:?}, priority {priority}");
-        // SAFETY: the context is current, `raw` outlives the call.
+        // SAFETY: `call` made the context current; the driver checks flags and priority; `raw` is a local, which outlives the call.
         context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
             driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
         })?;
@@ -194,7 +196,7 @@ impl CudaStream {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// let raw = stream.raw(); // or the stream of another library
-    /// // SAFETY: 1, 2: `stream` lives longer.
+    /// // SAFETY: 1: `raw` is of `stream`, which is of `ctx`; 2: `stream` lives longer, and is given no work; 3: nobody captures it.
     /// let borrowed = unsafe { CudaStream::from_raw(&ctx, raw) };
     /// borrowed.synchronize()?;
     /// # Ok::<(), cuda_launch::Error>(())
@@ -204,9 +206,9 @@ impl CudaStream {
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
     ///    uses: these remember the stream.
-    /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
-    ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
-    ///    launched.
+    /// 3. If other code or another handle captures it, work submitted to it here in the meantime uses only what lives as
+    ///    long as the graph and whatever is instantiated from it, nothing relies on that work being done before the graph
+    ///    is launched, and no other thread uses the capture while one uses the result.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }
@@ -229,7 +231,7 @@ impl CudaStream {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// if let Ok(raw) = stream.into_raw() {
-    ///     // SAFETY: 1, 2: it was just given up.
+    ///     // SAFETY: 1: `new_stream` made it in `ctx`; 2: `into_raw` has just given it up; 3: nobody captures it.
     ///     let stream = unsafe { CudaStream::from_raw_owned(&ctx, raw) };
     ///     stream.synchronize()?;
     /// }
@@ -484,8 +486,9 @@ impl StreamInner {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // SAFETY: this crate made the stream, or took it over by `from_raw_owned`, and no handle is left, as this is the end of the value
-        // that they share; work that was given to it still runs.
+        // SAFETY: `owned` was true, and is false from now on: this crate made the stream, or took it over by `from_raw_owned`, and
+        // destroys it once. No handle is left, as this is the end of the value that they share; work that was given to it still runs, as
+        // the driver has it.
         let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
         self.context.give_back_by_handle("cuStreamDestroy", destroy)
     }

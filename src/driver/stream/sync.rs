@@ -37,7 +37,7 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let taken = self.taken();
         let wait = |driver: &Driver| {
-            // SAFETY: this handle keeps the stream.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`).
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.call("cuStreamSynchronize", || self.label(), wait)?;
@@ -53,9 +53,9 @@ impl CudaStream {
         let _ = self.context().bind();
         let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
-            // SAFETY: this handle keeps the stream.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`).
             is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
-                // SAFETY: the context is current.
+                // SAFETY: `bind` has just made the context current, of which the call is.
                 || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
         })
     }
@@ -92,7 +92,7 @@ impl CudaStream {
         if !self.is_explicit() {
             self.context().enter("cuStreamQuery")?;
         }
-        // SAFETY: this handle keeps the stream.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); a special one is of the context that `enter` made current.
         let ask = |driver: &Driver| unsafe { driver.cuStreamQuery(self.raw()) };
         match self.context().ask_by_handle("cuStreamQuery", ask)? {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),

@@ -57,7 +57,8 @@ impl CudaStream {
     fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         let _steady = self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), the event as long as its own (`AnyEvent::raw`); both are of
+        // one driver, as `may_wait` has compared.
         self.call("cuStreamWaitEvent", asked, |driver| unsafe {
             driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
         })

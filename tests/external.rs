@@ -106,6 +106,58 @@ fn driver_with_semaphores(name: &str) -> *const c_void {
     }
 }
 
+/// A driver whose external memory has whatever range it is asked for.
+fn driver_with_memory(name: &str) -> *const c_void {
+    unsafe extern "C" fn import(
+        memory: *mut sys::CUexternalMemory,
+        _: *const sys::CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    ) -> CUresult {
+        unsafe { memory.write(std::ptr::without_provenance_mut(0x5e3b)) };
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn map(
+        address: *mut sys::CUdeviceptr,
+        _: sys::CUexternalMemory,
+        _: *const sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
+    ) -> CUresult {
+        unsafe { address.write(1 << 40) };
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn free(_: sys::CUdeviceptr) -> CUresult {
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn destroy(_: sys::CUexternalMemory) -> CUresult {
+        CUresult::SUCCESS
+    }
+    match name {
+        "cuImportExternalMemory" => (import as pfn::cuImportExternalMemory) as _,
+        "cuExternalMemoryGetMappedBuffer" => (map as pfn::cuExternalMemoryGetMappedBuffer) as _,
+        "cuMemFree_v2" => (free as pfn::cuMemFree_v2) as _,
+        "cuDestroyExternalMemory" => (destroy as pfn::cuDestroyExternalMemory) as _,
+        _ => std::ptr::null(),
+    }
+}
+
+/// What was imported has so many bytes, whatever the driver thinks of a range.
+#[test]
+fn a_range_that_external_memory_does_not_have_is_not_asked_for() {
+    let spy = Spy::over(&spies::driver_with(driver_with_memory)).unwrap();
+    let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
+    let file = OwnedFd::from(File::open("/dev/null").unwrap());
+    let handle = ExternalMemoryHandle::FileDescriptor(file);
+    let memory = unsafe { ExternalMemory::import(&context, handle, 64, false) }.unwrap();
+    for (offset, len) in [(0, 17), (4, 16), (64, 1), (usize::MAX - 3, 1), (usize::MAX, 16)] {
+        let error = unsafe { memory.map::<u32>(offset, len) }.unwrap_err();
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(error.to_string().contains(&format!("{} bytes at {offset} of 64", 4 * len)), "{error}");
+    }
+    assert_eq!(spy.count("cuExternalMemoryGetMappedBuffer"), 0);
+    for (offset, len) in [(0, 16), (60, 1)] {
+        assert_eq!(unsafe { memory.map::<u32>(offset, len) }.unwrap().len(), len);
+    }
+    assert_eq!(spy.count("cuExternalMemoryGetMappedBuffer"), 2);
+}
+
 /// "Any outstanding signals or waits must have completed before the semaphore is destroyed."
 #[test]
 fn a_semaphore_goes_after_the_work_that_uses_it() {

@@ -4,16 +4,21 @@
 
 #[path = "support/alone.rs"]
 mod alone;
+#[path = "support/spies.rs"]
+mod spies;
 #[path = "operation_support/mod.rs"]
 mod support;
 
 use alone::{Held, alone, hold};
+use cuda_harness::Fault;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::operation::{
     DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, SingleStream, block_on, scope,
     set_inline_wait, value, with_context,
 };
+use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaStream, Error};
+use spies::spied;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -257,5 +262,32 @@ fn a_scope_waits_for_each_of_its_streams() {
         .unwrap();
         works[busy].assert_done("the scope");
         release.join().unwrap();
+    }
+}
+
+/// The work goes on, whatever the call that should have waited for it answers: it may use what was borrowed.
+#[test]
+fn a_wait_that_the_driver_refuses_is_made_again() {
+    let _alone = alone();
+    let (spy, ctx) = spied();
+    let stream = ctx.new_stream().unwrap();
+    let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+    let single: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
+    let run: [(&str, &dyn Fn(Work) -> Result<(), Error>); 2] = [
+        ("sync", &|work| with_context(move |cx| value(work.give(cx).unwrap())).sync_on(&stream)),
+        ("scope", &|work| {
+            let op = with_context(move |cx| value(work.give(cx).unwrap())).schedule(single.clone());
+            scope(|s| s.submit(op).unwrap())
+        }),
+    ];
+    for (way, run) in run {
+        let work = Work::default();
+        let release = work.release();
+        let refused = spy.inject(Fault::on("cuStreamSynchronize").nth(1).answer(code)).unwrap();
+        let error = run(work.clone()).unwrap_err();
+        assert_eq!((error.code(), refused.hits()), (Some(code), 1), "{way}");
+        work.assert_done(way);
+        release.join().unwrap();
+        spy.heal();
     }
 }

@@ -15,8 +15,8 @@ mod support;
 
 use alone::{Held, hold};
 use cuda_launch::operation::{
-    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, set_inline_wait, value,
-    zeroed, zip,
+    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, scope, set_inline_wait,
+    value, zeroed, zip,
 };
 use cuda_launch::{CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::cell::Cell;
@@ -175,10 +175,15 @@ fn a_fault_ends_waits_of_all_kinds() {
                 _ => tasks.push(runtime.spawn(future)),
             }
         }
-        let blocked: Vec<_> = (0..8)
+        let blocked: Vec<_> = (0..9)
             .map(|number| {
                 let op = site.op(number);
-                thread::spawn(move || if number % 2 == 0 { op.sync() } else { block_on(op) })
+                thread::spawn(move || match number % 3 {
+                    0 => op.sync(),
+                    1 => block_on(op),
+                    // Submitted well; the end of the scope finds the fault.
+                    _ => scope(|s| s.submit(op).unwrap()),
+                })
             })
             .collect();
         site.release();

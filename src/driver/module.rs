@@ -396,7 +396,8 @@ impl CudaModule {
     fn look_up(&self, name: &str) -> Result<(&Arc<Kernel>, u32), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
-            // SAFETY: 1: the module is of this context, and loaded as long as its handles are (`ModuleInner`); the kernel is given to those alone.
+            // SAFETY: 1: the module is of this context, and loaded as long as its handles are (`ModuleInner`); the kernel is given to
+            // those alone.
             let kernel =
                 unsafe { Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name)) };
             kernel

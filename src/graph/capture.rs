@@ -181,8 +181,8 @@ impl Scope {
         let ended = self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
-            // SAFETY: the stream lives as long as its handle, which this value has; `raw` is a local, which outlives the call. No other thread
-            // reads what the driver keeps for the capture, as `_turn` says.
+            // SAFETY: the stream lives as long as its handle, which this value has; `raw` is a local, which outlives the call. No other
+            // thread reads what the driver keeps for the capture, as `_turn` says.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         );
         // Null where the driver says so of this capture, but not for an error of earlier work.
@@ -251,8 +251,8 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
         let capture = Arc::new(Capture::new(self.context(), mode.raw()));
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); that the capture ends, and what work the stream is given until then,
-        // are the caller's duties 1 to 3.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); that the capture ends, and what work the stream is given until
+        // then, are the caller's duties 1 to 3.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;
@@ -289,8 +289,9 @@ impl CudaStream {
         let ended = self.context().call(
             "cuStreamEndCapture",
             || self.label(),
-            // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call. What the graph uses
-            // is kept by `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's duty 2.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call. What the graph
+            // uses is kept by `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's
+            // duty 2.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
         );
         drop(turn);

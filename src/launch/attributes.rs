@@ -41,7 +41,8 @@ enum Lent<'event> {
 // window, a device address that the host never follows, a null for a node, and those of `from_raw`, whose duty 3 is that any thread may
 // use them; what is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: the pointers are as said above, for any thread; shared references change nothing but the cell of the node that `from` lends,
+// which is atomic.
 unsafe impl Sync for Attribute<'_> {}
 
 /// How a cluster's blocks are spread (`CUclusterSchedulingPolicy`).
@@ -368,8 +369,8 @@ impl<'event> Attribute<'event> {
     /// What the driver has made of the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
-            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over; any
-            // bits are a pointer.
+            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over;
+            // any bits are a pointer.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }
@@ -426,7 +427,7 @@ impl<'event> Attribute<'event> {
 
     /// The cluster shape that this prefers; none for `(0, 0, 0)`.
     pub(super) fn preferred_cluster(&self) -> Option<Dim3> {
-        // SAFETY: as in `cluster`.
+        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
         let preferred =
             (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).then(|| unsafe {
                 let dim = self.raw.value.preferredClusterDim;
@@ -437,7 +438,7 @@ impl<'event> Attribute<'event> {
 
     /// Whether this is `cooperative(true)`.
     pub(super) fn is_cooperative(&self) -> bool {
-        // SAFETY: as in `cluster`.
+        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE && unsafe { self.raw.value.cooperative } != 0
     }
 
@@ -446,7 +447,7 @@ impl<'event> Attribute<'event> {
         let allow =
             sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
-            // SAFETY: as in `cluster`.
+            // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
             && unsafe { self.raw.value.portableClusterSizeMode } == allow
     }
 

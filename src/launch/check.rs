@@ -464,7 +464,7 @@ fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
     let driver = kernel.context.driver();
     let threads = i32::try_from(volume(block_dim(config))).ok()?;
     let shared = config.sharedMemBytes as usize;
-    // SAFETY: this is called by `submit`, whose duty it is that the kernel's module is loaded; `blocks` outlives the call.
+    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks`, a local, outlives the call.
     let code = unsafe {
         driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
     };

@@ -35,7 +35,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxPotentialClusterSize",
             || format!("{}: {config:?}", self.name()),
-            // SAFETY: this handle keeps the function's module loaded; its context is current; the configuration has no attributes.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; the configuration has no attributes; both are locals, which outlive the call.
             |driver| unsafe { driver.cuOccupancyMaxPotentialClusterSize(&mut size, self.raw(), &raw) },
         )?;
         Ok(size.max(0) as u32)
@@ -56,7 +57,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveClusters",
             || format!("{}: {config:?} in clusters of {cluster_dim:?}", self.name()),
-            // SAFETY: as above; the configuration's one attribute outlives the call.
+            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
+            // current; `attrs` points to `numAttrs`, 1, attribute, a local that outlives the call as the configuration and the output do.
             |driver| unsafe { driver.cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) },
         )?;
         Ok(clusters.max(0) as u32)

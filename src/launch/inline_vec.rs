@@ -67,7 +67,8 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     #[inline(always)]
     pub(super) fn beside(&self) -> &[U] {
         if self.len <= N {
-            // SAFETY: as in `as_slice`: `push` writes both arrays at once.
+            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` of both arrays and counted it: the first
+            // `len` places of `beside` are written, and borrowed as `self` is.
             unsafe { std::slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref().map_or(&[], |(_, beside)| beside)
@@ -101,7 +102,8 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     #[inline(always)]
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         if self.len <= N {
-            // SAFETY: as in `as_slice`.
+            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` and counted it: the first `len` places are
+            // written; `self` is borrowed exclusively, and they with it.
             unsafe { std::slice::from_raw_parts_mut(self.here.as_mut_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref_mut().map_or(&mut [], |(values, _)| values)

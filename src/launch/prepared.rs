@@ -91,7 +91,8 @@ impl<'event> Launch<'event> {
             return unsafe { Prepared::<true> { params, node }.launch(self.timed, stream) };
         }
         let given = Prepared::<false> { params, node };
-        // SAFETY: 1: the caller's duties 1 and 2; the function, which the node holds, keeps its module loaded.
+        // SAFETY: 1: the caller's duties 1 and 2; the node has the function, which is loaded as long as its handle is there
+        // (`CudaFunction::module`).
         unsafe { submit_given(node.function.kernel(), stream, node.config, &[], &[], given) }?;
         Ok(None)
     }
@@ -194,7 +195,7 @@ impl<'event> Launch<'event> {
             && let Some(named) = node.named.iter().find(|named| named.name == name)
             && named.takes_value::<T>()
         {
-            // SAFETY: 1: it is one of the node's arguments, and was compared.
+            // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `takes_value` said yes to `T` above.
             unsafe { named.put_value(&mut node.arguments, value) };
             return Ok(());
         }
@@ -207,7 +208,8 @@ impl<'event> Launch<'event> {
     fn set_copies<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
         for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
             if let Some(named) = self.node.named.get(index) {
-                // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
+                // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `places` gave only indices that `takes_value` said yes
+                // to.
                 unsafe { named.put_value(&mut self.node.arguments, value) };
             }
         }
@@ -223,14 +225,14 @@ impl<'event> Launch<'event> {
             && let Some((index, named)) = all.find(|(_, named)| named.name == name)
             && fits(named)
         {
-            // SAFETY: 1: it is one of the node's arguments, and was compared.
+            // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `takes_memory` said yes to `T` above.
             unsafe { named.put_memory(&mut self.node.arguments, memory) };
             self.keep(index, (memory.allocation.clone(), memory.word.is_written()));
             return Ok(());
         }
         for index in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(named) = self.node.named.get(index) else { continue };
-            // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
+            // SAFETY: 1: it is one of the node's `named`, of `arguments`, and `places` gave only indices that `takes_memory` said yes to.
             unsafe { named.put_memory(&mut self.node.arguments, memory) };
             self.keep(index, (memory.allocation.clone(), memory.word.is_written()));
         }
@@ -297,7 +299,8 @@ impl Prepared<'_, true> {
     #[inline(never)]
     unsafe fn launch(self, timed: Option<EventFlags>, stream: &CudaStream) -> Result<LaunchTimes, Error> {
         let (kernel, attributes) = (self.node.function.kernel(), self.node.attributes.as_slice());
-        // SAFETY: 1: the caller's duty 1; the function, which the node holds, keeps its module loaded.
+        // SAFETY: 1: the caller's duty 1; the node has the function, which is loaded as long as its handle is there
+        // (`CudaFunction::module`).
         unsafe { submit_timed(timed, kernel, stream, self.node.config, &[], attributes, self) }
     }
 }

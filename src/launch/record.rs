@@ -134,13 +134,16 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
     stream.context().call(
         "cuStreamGetCaptureInfo",
         || stream.label(),
-        // SAFETY: the handle keeps the stream.
+        // SAFETY: 1: the stream lives as long as its handle (`StreamInner`); the outputs, in `info`, outlive the call.
         |driver| unsafe { older::capture_info(driver, stream.raw(), &mut info) },
     )?;
-    // SAFETY: the driver lists `count` nodes, of which the first is there unless the count is 0, and keeps the list until work is given to
-    // the stream again: not before the launch's submission is finished, since that has the capture's turn. A launch leaves itself as
-    // the only one.
-    Ok(if info.count == 0 { null_mut() } else { unsafe { *info.nodes } })
+    if info.count == 0 || info.nodes.is_null() {
+        return Ok(null_mut());
+    }
+    // SAFETY: the list is not null, so that the driver wrote it, and has a first node, as the count is not 0. The driver keeps it until the
+    // stream is given work or the capture ends: handles of the capture take the turn for that, which this launch's submission has, and
+    // others are not used meanwhile, by duty 3 of `begin_capture` or `CudaStream::from_raw`. A launch leaves itself as the only node.
+    Ok(unsafe { *info.nodes })
 }
 
 impl LaunchConfig {

@@ -188,7 +188,7 @@ impl<'a> StoredArguments<'a> {
             // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
             return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
-        // SAFETY: as above.
+        // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
     }
 }
@@ -212,7 +212,7 @@ unsafe fn launch_with_objects(
 #[derive(Clone, Copy, Debug)]
 struct WithObjects<'l, 'a>(&'l Arguments<'a>);
 
-// SAFETY: 1: as the list inside.
+// SAFETY: 1: packet and types are the list's, for which `LaunchArguments` 1 holds.
 unsafe impl<'l> LaunchArguments<'l> for WithObjects<'l, '_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;

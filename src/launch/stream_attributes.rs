@@ -46,8 +46,9 @@ impl CudaStream {
             return Err(ErrorKind::from(AttributeError::LaunchOnly { attribute: name }).into());
         }
         let asked = || format!("attribute {name}");
-        // SAFETY: this handle keeps the stream; the id says which member of the value is set, and the driver copies that. What an attribute
-        // of streams points to is not followed (a window), or outlives the work, by duty 1 of `Attribute::from_raw`.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); the id says which member of the value is set, and the driver
+        // copies that. What an attribute of streams points to is not followed (a window), or outlives the work, by duty 1 of
+        // `Attribute::from_raw`.
         self.context().call("cuStreamSetAttribute", asked, |driver| unsafe {
             driver.cuStreamSetAttribute(self.raw(), raw.id, &raw.value)
         })
@@ -62,7 +63,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, other: &CudaStream) -> Result<(), Error> {
         self.same_context(other.context(), "the other stream")?;
-        // SAFETY: both streams are kept by their handles, and of one context, as was compared.
+        // SAFETY: both streams live as long as their handles (`StreamInner`), and are of one context, as `same_context` compared.
         self.context().call("cuStreamCopyAttributes", String::new, |driver| unsafe {
             driver.cuStreamCopyAttributes(self.raw(), other.raw())
         })
@@ -138,7 +139,8 @@ impl CudaStream {
     pub fn raw_attribute(&self, id: Id) -> Result<CUlaunchAttributeValue, Error> {
         let mut value = CUlaunchAttributeValue::default();
         let asked = || format!("attribute {}", id.0);
-        // SAFETY: this handle keeps the stream; `value` outlives the call, and has room for every attribute.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `value`, a local, outlives the call and has the size of the
+        // union of all attributes.
         self.context().call("cuStreamGetAttribute", asked, |driver| unsafe {
             driver.cuStreamGetAttribute(self.raw(), id, &mut value)
         })?;

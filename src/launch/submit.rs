@@ -99,9 +99,10 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
         if count != 0 {
             (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
         }
-        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream is kept by its handle, and of the kernel's context, as `ready`
-        // says; the packet has what the kernel's parameters need, as far as they are known; the dimensions are within the limits; the first
-        // `count` attributes are written, and `copies` outlives the call. What the kernel then does is the caller's duty 1.
+        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream lives as long as its handle (`StreamInner`), and is of the
+        // kernel's context, as `ready` says; the packet has what the kernel's parameters need, as far as they are known; the dimensions
+        // are within the limits; the first `count` attributes are written, and `copies` outlives the call. What the kernel then does is
+        // the caller's duty 1.
         let code = unsafe {
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
@@ -114,7 +115,7 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
             return unsafe { again(code, &warm, given.types(), params) };
         }
         let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
-        // SAFETY: as above.
+        // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
         return unsafe { once_more(code, &request, given.types().into(), params) };
     }
     let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
@@ -171,7 +172,7 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
 ) -> Result<(), Error> {
     let Warm { kernel, stream, .. } = *warm;
     let request = &Request { kernel, stream, config: &warm.raw, fields: &[], attributes: &[] };
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types, passed on.
     unsafe { once_more(code, request, types.into(), params) }
 }
 
@@ -201,7 +202,7 @@ unsafe fn once_more(
         launch.refused();
         host_call::refuse("cuLaunchKernelEx")?;
         request.kernel.context.bind()?;
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types, passed on.
         return unsafe { examined(request, types, launch, &Nil, params) };
     }
     launch.refused();
@@ -222,7 +223,7 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     let launch = Submission::announced(request.stream, number);
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types and memory, passed on.
     unsafe { examined(request, types.into(), launch, memory, params) }
 }
 
@@ -260,7 +261,8 @@ unsafe fn examined(
     let code = trace::launch(kernel, &raw, || {
         kernel.context.twice("cuLaunchKernelEx", || {
             // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were
-            // compared by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
+            // compared by `make_ready`; the stream lives as long as its handle (`StreamInner`); the first `count` attributes are written,
+            // and `list` outlives the call.
             unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
         })
     });

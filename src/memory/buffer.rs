@@ -87,12 +87,13 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut allocate = || {
             let asked = || format!("{bytes} bytes for {len} elements");
             if pooled {
-                // SAFETY: the stream says of which context, and is kept; `address` outlives the call.
+                // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; `address`, a
+                // local, outlives the call.
                 stream.call(call, asked, |driver| unsafe {
                     driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
                 })
             } else {
-                // SAFETY: the context is current, `address` outlives the call.
+                // SAFETY: `call` made the context current; `address`, a local, outlives the call.
                 context.call(call, asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
             }
         };

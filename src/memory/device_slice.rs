@@ -242,8 +242,8 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
 
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
-        // SAFETY: 1: as what it points to, always the same value; 2: a borrow of the pointer keeps that; 3: to change it takes `&mut` of it,
-        // which comes from `&mut` of the pointer, and of a shared pointer only where it is the last.
+        // SAFETY: 1: as what it points to, always the same value; 2: a borrow of the pointer keeps that; 3: to change it takes `&mut` of
+        // it, which comes from `&mut` of the pointer, and of a shared pointer only where it is the last.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<S: DeviceSlice + ?Sized> DeviceSlice for $pointer {

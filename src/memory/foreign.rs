@@ -37,7 +37,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let (mut address, mut origin) = (0, Origin::Empty);
         if bytes != 0 {
             let asked = || format!("{bytes} bytes for {len} elements");
-            // SAFETY: the context is current, `address` outlives the call.
+            // SAFETY: `call` made the context current; `address`, a local, outlives the call.
             context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
             origin = Origin::Plain;
         }

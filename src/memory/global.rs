@@ -228,8 +228,8 @@ macro_rules! shared_methods {
             }
         }
 
-        // SAFETY: 1: the driver told address and size of the variable, whose multiple and alignment `variable` compared; 2: the handle keeps
-        // its module loaded; 3: neither is ever changed.
+        // SAFETY: 1: the driver told address and size of the variable, whose multiple and alignment `variable` compared; 2: the variable
+        // is there as long as its module is loaded, and the handle has a share of the module (`ModuleInner`); 3: neither is ever changed.
         #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<T> {
             type Element = T;

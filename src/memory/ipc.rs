@@ -49,7 +49,7 @@ impl IpcMemoryHandle {
         buffer.context().call(
             "cuIpcGetMemHandle",
             || format!("{address:#x}"),
-            // SAFETY: the buffer is borrowed, so its memory is allocated; `raw` outlives the call.
+            // SAFETY: the buffer is borrowed, and its allocation keeps the memory at `address`; `raw`, a local, outlives the call.
             |driver| unsafe { driver.cuIpcGetMemHandle(&mut raw, address) },
         )?;
         Ok(Self { raw })

@@ -88,7 +88,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let (mut address, mut origin, mut concurrent) = (0, Origin::Empty, true);
         if bytes != 0 {
             let asked = || format!("{bytes} bytes for {len} elements, {attach:?}");
-            // SAFETY: the context is current, `address` outlives the call.
+            // SAFETY: `call` made the context current; `address`, a local, outlives the call.
             context.call("cuMemAllocManaged", asked, |driver| unsafe {
                 driver.cuMemAllocManaged(&mut address, bytes, attach.to_raw())
             })?;
@@ -193,8 +193,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.allocation.accesses().wait()?;
-        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing uses as long
-        // as the result lives: noted work is done, no graph has the memory, and new work needs a borrow of this value.
+        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing uses as
+        // long as the result lives: noted work is done, no graph has the memory, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
     }
 
@@ -258,7 +258,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         }
         let (raw, location) = advice.to_raw();
         let asked = || format!("{advice:?} for {bytes} bytes");
-        // SAFETY: the range is part of live managed memory.
+        // SAFETY: `bytes_of` found the range inside this buffer, whose `allocation` keeps the managed memory as long as it is borrowed
+        // here.
         self.context().call("cuMemAdvise", asked, |driver| unsafe {
             older::advise(driver, address, bytes, raw, location.to_raw())
         })
@@ -285,7 +286,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let mut work = Submission::on(stream);
         work.reads(&self.allocation)?;
         let asked = || format!("{bytes} bytes to {to:?}");
-        // SAFETY: the range is part of live managed memory, which stays until this use of it is done.
+        // SAFETY: `bytes_of` found the range inside this buffer, whose managed memory is freed after this use of it, as `work` has noted
+        // it; the stream lives as long as its handle (`StreamInner`), and is of the same context.
         work.call("cuMemPrefetchAsync", asked, |driver| unsafe {
             older::prefetch(driver, address, bytes, to.to_raw(), stream.raw())
         })
@@ -316,7 +318,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         }
         let mut work = Submission::on(stream);
         work.writes(&self.allocation)?;
-        // SAFETY: the address starts live managed memory; 0 stands for all of it.
+        // SAFETY: `address` starts this buffer's managed memory, which is freed after this use of it, as `work` has noted it; 0 stands for
+        // all of it. The stream lives as long as its handle (`StreamInner`).
         work.call(
             "cuStreamAttachMemAsync",
             || format!("{attach:?}"),
@@ -343,7 +346,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             self.context().call(
                 "cuMemRangeGetAttribute",
                 || format!("{attribute:?}"),
-                // SAFETY: the numbers have `size` bytes; the range is part of live managed memory.
+                // SAFETY: the numbers have `size` bytes, and outlive the call; `bytes_of` found the range inside this buffer, whose
+                // `allocation` keeps the managed memory as long as it is borrowed here.
                 |driver| unsafe {
                     driver.cuMemRangeGetAttribute(
                         numbers.as_mut_ptr().cast(),

@@ -133,7 +133,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         if row != 0 && height != 0 {
             stream.refuse_in_capture("cuMemAllocPitch")?;
             let asked = || format!("{height} rows of {width} elements of {size} bytes");
-            // SAFETY: both outputs outlive the call.
+            // SAFETY: `call` made the context current; both outputs are locals, which outlive the call.
             context.call("cuMemAllocPitch", asked, |driver| unsafe {
                 driver.cuMemAllocPitch(&mut address, &mut pitch, row, height, Self::access())
             })?;

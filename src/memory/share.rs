@@ -79,7 +79,8 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
-            // SAFETY: this handle keeps the pool; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); `bytes`, a local, has room for the largest kind of handle,
+            // 64 bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
@@ -110,8 +111,8 @@ impl MemoryPool {
             "cuMemPoolImportFromShareableHandle",
             || format!("{handle:?}"),
             |driver| {
-                // SAFETY: a handle is an open descriptor, a number of the system, or 64 bytes, of which the driver refuses what names no pool;
-                // it and `raw` outlive the call.
+                // SAFETY: a handle is an open descriptor, a number of the system, or 64 bytes, of which the driver refuses what names no
+                // pool; it and `raw` outlive the call.
                 with_handle(handle, |pointer, kind| unsafe {
                     driver.cuMemPoolImportFromShareableHandle(&mut raw, pointer, kind, 0)
                 })
@@ -136,7 +137,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportPointer",
             || format!("{address:#x}"),
-            // SAFETY: the buffer is borrowed, so its memory is allocated; `data` outlives the call.
+            // SAFETY: the buffer is borrowed, and its allocation keeps the memory at `address`; `data`, a local, outlives the call.
             |driver| unsafe { driver.cuMemPoolExportPointer(&mut data, address) },
         )?;
         Ok(data.reserved)
@@ -165,8 +166,8 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the borrowed handle keeps the pool, and `data` is of a buffer of it, by the caller's duty 1; both values outlive the
-            // call.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and `data` is of a buffer of it, by the caller's duty 1;
+            // both values are locals, which outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let allocation =

@@ -276,7 +276,7 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let (address, bits) = (address.into().addr(), until as u32 | flags.bits());
         let asked = || format!("{address:#x} {until:?} {value}, flags {flags:?}");
-        // SAFETY: 1: this handle keeps the stream; the address is the caller's duty 1.
+        // SAFETY: 1: the stream lives as long as this handle (`StreamInner`); the address is good for the wait by the caller's duty 1.
         Submission::on(self)
             .call(T::WAIT.1, asked, |driver| unsafe { value.wait(driver, self.raw(), address, bits) })
             .map_err(explain)
@@ -305,7 +305,8 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let (address, bits) = (address.addr(), flags.bits());
         let asked = || format!("{address:#x} {value}, flags {flags:?}");
-        // SAFETY: 1: this handle keeps the stream; the address is the caller's duties 1 and 2.
+        // SAFETY: 1: the stream lives as long as this handle (`StreamInner`); the address is good for the write by the caller's duty 1, and
+        // nobody relies on what is written over, by duty 2.
         Submission::on(self)
             .call(T::WRITE.1, asked, |driver| unsafe { value.write(driver, self.raw(), address, bits) })
             .map_err(explain)
@@ -319,8 +320,8 @@ impl CudaStream {
     /// As for [`wait_value`](Self::wait_value); then none of them is done.
     ///
     /// # Safety
-    /// 1. The duties of [`wait_value`](Self::wait_value) for each operation that waits, those of [`write_value`](Self::write_value) for
-    ///    each that writes.
+    /// 1. The duties of [`wait_value`](Self::wait_value) for the address of each operation that waits, and those of
+    ///    [`write_value`](Self::write_value) for that of each that writes. Operations without an address add none.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn memory_operations(&self, operations: &[StreamMemoryOp]) -> Result<(), Error> {
         if operations.is_empty() {
@@ -330,7 +331,9 @@ impl CudaStream {
         let asked = || format!("{count} operations: {operations:?}");
         // The driver takes them as mutable: a copy.
         let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
-        // SAFETY: this handle keeps the stream, there are `count` operations; the addresses are the caller's duty 1.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` has `count` operations and outlives the call, which
+        // copies them; each sets the members of its kind, by the constructor that made it or duty 1 of `StreamMemoryOp::from_raw`. The
+        // addresses are good by the caller's duty 1.
         let call =
             |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
         Submission::on(self).call("cuStreamBatchMemOp", asked, call).map_err(explain)

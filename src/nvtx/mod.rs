@@ -130,8 +130,8 @@ impl Domain {
 impl Drop for OwnedDomain {
     fn drop(&mut self) {
         if let Some(function) = slot(&CORE2, slots::DOMAIN_DESTROY) {
-            // SAFETY: 1: so the protocol has it for this slot. The tool made the domain, or it is null, which stands for the one of the process;
-            // no range of it is left, as each holds it.
+            // SAFETY: 1: so the protocol has it for this slot. The tool made the domain, or it is null, which stands for the one of the
+            // process; no range of it is left, as each holds it.
             unsafe { invoke!(function(self.0 => RawDomain)) }
         }
     }
@@ -189,8 +189,8 @@ impl Drop for Range {
         let domain = self.domain.as_ref();
         if let Some(function) = pick(domain, slots::RANGE_POP, slots::DOMAIN_RANGE_POP).filter(|_| self.told)
         {
-            // SAFETY: 1: so the protocol has it for these two slots. The range was begun on this thread, as the value is not Send; it holds the
-            // domain.
+            // SAFETY: 1: so the protocol has it for these two slots. The range was begun on this thread, as the value is not Send; it
+            // holds the domain.
             unsafe {
                 match domain {
                     None => invoke!(function() -> c_int),

@@ -62,8 +62,8 @@ fn attach(path: OsString) -> Tool {
     if symbol.is_null() {
         return failed("it has no InitializeInjectionNvtx2: it is not a tool for NVTX 3");
     }
-    // SAFETY: the protocol has a function of this signature under this name, which is not null, in a library that stays loaded. It is called
-    // once, as `TOOL` is set once; `parts` may be called with any number, and what it hands out are statics.
+    // SAFETY: the protocol has a function of this signature under this name, which is not null, in a library that stays loaded. It is
+    // called once, as `TOOL` is set once; `parts` may be called with any number, and what it hands out are statics.
     let attached = unsafe { std::mem::transmute::<*const c_void, Attach>(symbol)(parts) };
     if attached == 0 { failed("the tool reported that it cannot work here") } else { Tool::Attached }
 }

@@ -62,8 +62,8 @@ where
     type Output = Next::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
-        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` makes the next one of what it has itself and of the
-        // output of `op`, so that this borrows no more than the two.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` makes the next one of what it has itself and
+        // of the output of `op`, so that this borrows no more than the two.
         unsafe {
             let output = self.op.execute(cx)?;
             (self.f)(output).execute(cx)
@@ -80,8 +80,9 @@ where
     type Output = Next::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
-        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` makes the next one of what it has itself and of the
-        // output of `op`, so that this borrows no more than the two. Nothing of `cx` is in it, as its type is the same for every borrow of that.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` makes the next one of what it has itself and
+        // of the output of `op`, so that this borrows no more than the two. Nothing of `cx` is in it, as its type is the same for every
+        // borrow of that.
         unsafe {
             let output = self.op.execute(cx)?;
             (self.f)(cx, output).execute(cx)

@@ -75,8 +75,8 @@ impl<S: AsRef<[T]> + Send + 'static, T: DeviceCopy + Send> DeviceOperation for C
         let mut buffer = DeviceBuffer::uninit(stream, elements.len())?;
         // Before the copy, so that it is kept whatever happens then.
         cx.keep(source);
-        // SAFETY: 1: `cx` keeps the source, at the same place, until the work of this chain is done, or for ever where nobody can tell; 2: the
-        // elements were lent by a `&S`, and nobody can reach the `S` to borrow them as mutable.
+        // SAFETY: 1: `cx` keeps the source, at the same place, until the work of this chain is done, or for ever where nobody can tell; 2:
+        // the elements were lent by a `&S`, and nobody can reach the `S` to borrow them as mutable.
         unsafe { buffer.view_mut().copy_from_raw(stream, elements) }?;
         Ok(buffer)
     }

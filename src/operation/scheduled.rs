@@ -30,8 +30,8 @@ impl<Op: DeviceOperation> DeviceOperation for Scheduled<Op> {
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
         let op = self.op;
-        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` does; `elsewhere` joins the branch to the stream of `cx`, or has
-        // the host wait for it.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` does; `elsewhere` joins the branch to the stream of `cx`, or
+        // has the host wait for it.
         cx.elsewhere(self.source, |cx| unsafe { op.execute(cx) })?
     }
 }

@@ -227,7 +227,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
             return unsafe { self.launch_with(config, self.cooperative) };
         }
         let kernel = self.function.kernel();
-        // SAFETY: 1: the caller's duties 1 to 6; the function, which the builder borrows, keeps its module loaded.
+        // SAFETY: 1: the caller's duties 1 to 6; the builder borrows the function, which is loaded as long as its handle is there
+        // (`CudaFunction::module`).
         unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;
         Ok(None)
     }
@@ -265,7 +266,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     unsafe fn launch_with(&self, config: LaunchConfig, cooperative: bool) -> Result<LaunchTimes, Error> {
         let fields = self.fields(cooperative);
         let (kernel, attributes) = (self.function.kernel(), self.attributes.as_slice());
-        // SAFETY: 1: the caller's duty 1; the function, which the builder borrows, keeps its module loaded.
+        // SAFETY: 1: the caller's duty 1; the builder borrows the function, which is loaded as long as its handle is there
+        // (`CudaFunction::module`).
         unsafe { submit_timed(self.timed, kernel, self.stream, config, &fields, attributes, &self.arguments) }
     }
 

@@ -79,8 +79,9 @@ macro_rules! __cuda_module_async {
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
                 launch.attributes(fields).attributes(attributes);
-                // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which launches
-                // order; of `typed`: 2: each slice, address and object was pushed, and is filled, in the order of the parameters, with its type.
+                // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which
+                // launches order; of `typed`: 2: each slice, address and object was pushed, and is filled, in the order of the parameters,
+                // with its type.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {
                         $($crate::__cuda_module_fill! { launch $kind $argument [$($element)*] })*
@@ -218,12 +219,12 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);
-        // SAFETY: 1: it goes into the list of an operation.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
         $launch.fill_object(unsafe { $crate::__private::typed::object(object) });
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
         let object: &mut $($ty)* = $crate::__private::typed::HeldObjectMut::held_mut($argument);
-        // SAFETY: 1: it goes into the list of an operation.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
         $launch.fill_object(unsafe { $crate::__private::typed::object_mut(object) });
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};

@@ -85,7 +85,7 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes from {source:#x} to {target:#x}");
-        // SAFETY: the caller's duties 1 and 2; this handle keeps the stream.
+        // SAFETY: addresses and their other users are the caller's duties 1 and 2; the stream lives as long as this handle (`StreamInner`).
         Submission::on(self).call("cuMemcpyAsync", asked, |driver| unsafe {
             driver.cuMemcpyAsync(target, source, bytes, self.raw())
         })
@@ -104,7 +104,7 @@ impl CudaStream {
     #[doc(alias = "cuMemsetD8Async")]
     pub unsafe fn fill_bytes(&self, target: CUdeviceptr, value: u8, bytes: usize) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes at {target:#x}");
-        // SAFETY: the caller's duties 1 and 2; this handle keeps the stream.
+        // SAFETY: addresses and their other users are the caller's duties 1 and 2; the stream lives as long as this handle (`StreamInner`).
         Submission::on(self).call("cuMemsetD8Async", asked, |driver| unsafe {
             driver.cuMemsetD8Async(target, value, bytes, self.raw())
         })

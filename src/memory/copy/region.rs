@@ -249,7 +249,8 @@ impl Pair<'_> {
 
     fn copy_planes(&self, work: Submission<'_>) -> Result<(), Error> {
         let (planes, stream) = (self.whole(), work.stream().raw());
-        // SAFETY: as in `copy_rows`.
+        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's. Device memory is freed
+        // after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
         work.call(
             "cuMemcpy3DAsync",
             || self.asked(),

@@ -316,7 +316,7 @@ impl DlTensor {
     /// The strides of each dimension, in elements; empty for dense row-major layout.
     pub fn strides(&self) -> &[i64] {
         let tensor = self.tensor();
-        // SAFETY: 1: as for the lengths; null stands for none.
+        // SAFETY: 1: by the standard there are `ndim` strides, which live as long as the tensor, that `self` owns; null stands for none.
         unsafe { dimensions(tensor.strides, tensor.ndim) }
     }
 
@@ -334,7 +334,7 @@ impl DlTensor {
         match self.raw {
             // SAFETY: the structure is this value's, freed by its end alone, and nobody writes it meanwhile.
             Raw::Versioned(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
-            // SAFETY: as above.
+            // SAFETY: the structure is this value's, freed by its end alone, and nobody writes it meanwhile.
             Raw::Legacy(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
         }
     }

@@ -5,13 +5,13 @@
 use cuda_driver_sys::{
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle_win32, CUexternalMemory,
-    CUexternalMemoryHandleType as K,
+    CUexternalMemoryHandleType as K, CUresult,
 };
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::driver::CudaContext;
-use crate::error::Error;
+use crate::error::{Error, failed};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
@@ -59,6 +59,7 @@ pub struct ExternalMemory {
 
 #[derive(Debug)]
 struct Imported {
+    /// Lives as long as this, which destroys it at its own end.
     raw: CUexternalMemory,
     bytes: usize,
     context: CudaContext,
@@ -154,8 +155,12 @@ impl ExternalMemory {
         };
         let mut address = 0;
         let asked = || format!("{bytes} bytes at {offset} of {}", self.inner.bytes);
-        // SAFETY: this handle keeps the memory; the driver refuses a range that is not inside it; description and `address` outlive the
-        // call.
+        if offset.checked_add(bytes).is_none_or(|end| end > self.inner.bytes) {
+            let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+            return Err(failed(code, "cuExternalMemoryGetMappedBuffer", asked()));
+        }
+        // SAFETY: the memory lives as long as this handle (`Imported::raw`), and has so many bytes, by duty 2 of `import`: the range was
+        // found inside; description and `address` are locals, which outlive the call.
         context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
             driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
         })?;
@@ -196,8 +201,8 @@ struct Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all work that
-        // uses it.
+        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all
+        // work that uses it.
         let _ = self
             .memory
             .inner

@@ -178,7 +178,8 @@ impl ExternalSemaphore {
         parameters.params.keyedMutex.timeoutMs = u32::MAX;
         let call = "cuWaitExternalSemaphoresAsync";
         let work = self.work(stream, call)?;
-        // SAFETY: as in `signal`.
+        // SAFETY: the handles keep semaphore and stream, which `work` found to be of one context; one of each is passed, which the driver
+        // copies. The semaphore goes after the work, which has noted that it uses it.
         work.call(
             call,
             || format!("value {value}"),

@@ -99,7 +99,8 @@ unsafe impl Sync for HostAllocation {}
 
 impl Drop for HostAllocation {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and is dropped by the `Allocation` that it belongs to, after all work that uses it, or by `zeroed`, before any.
+        // SAFETY: this value owned it, and is dropped by the `Allocation` that it belongs to, after all work that uses it, or by `zeroed`,
+        // before any.
         let _ = self
             .context
             .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
@@ -130,7 +131,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         }
         let mut start = std::ptr::null_mut();
         let asked = || format!("{bytes} bytes for {len} elements, flags {flags:?}");
-        // SAFETY: the context is current, `start` outlives the call.
+        // SAFETY: `call` made the context current; `start`, a local, outlives the call.
         context.call("cuMemHostAlloc", asked, |driver| unsafe {
             driver.cuMemHostAlloc(&mut start, bytes, flags.bits())
         })?;
@@ -241,7 +242,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         free_of_graphs(&self.allocation)?;
         self.allocation.accesses().wait()?;
-        // SAFETY: as in `as_slice`, and nothing uses them as long as the result lives: all noted work is done, no graph has the memory, and
+        // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are a `T`, and which
+        // nothing uses as long as the result lives: all noted work is done, no graph has the memory, and
         // new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }
@@ -373,7 +375,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn flags(&self) -> Result<PinnedFlags, Error> {
         let mut flags = 0;
         if self.len * size_of::<T>() != 0 {
-            // SAFETY: `allocation` keeps the memory, `flags` outlives the call.
+            // SAFETY: `start` is the address of pinned memory, which `allocation` keeps; `flags`, a local, outlives the call.
             self.context().call("cuMemHostGetFlags", String::new, |driver| unsafe {
                 driver.cuMemHostGetFlags(&mut flags, self.start.as_ptr().cast())
             })?;

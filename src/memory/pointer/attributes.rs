@@ -67,7 +67,8 @@ pub struct PointerAttributes {
     pub pool: CUmemoryPool,
 }
 
-// SAFETY: numbers and two handles, which may be used from every thread (driver API, "Context Management", "Stream Ordered Memory Allocator").
+// SAFETY: numbers and two handles, which may be used from every thread (driver API, "Context Management", "Stream Ordered Memory
+// Allocator").
 unsafe impl Send for PointerAttributes {}
 // SAFETY: as above; they are only read.
 unsafe impl Sync for PointerAttributes {}

@@ -182,7 +182,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAccess",
             || format!("{location:?}"),
-            // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; both values outlive the call.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); both values are locals, which outlive the call.
             |driver| unsafe { driver.cuMemPoolGetAccess(&mut flags, self.raw(), &mut raw) },
         )?;
         Ok(MemoryAccess::from_raw(flags))
@@ -196,7 +196,8 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; one description is passed.
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); there is one description, as is said, a local that outlives
+        // the call.
         self.context().call(
             "cuMemPoolSetAccess",
             || format!("{access:?} for {location:?}"),
@@ -210,15 +211,16 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAttribute",
             || format!("{attribute:?}"),
-            // SAFETY: this handle keeps the pool; the value is of the attribute's type: the callers ask for 64 bits where it counts bytes, and
-            // for an `int` where it is a switch.
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the value, a local, is of the attribute's type: the callers
+            // ask for 64 bits where it counts bytes, and for an `int` where it is a switch.
             |driver| unsafe { driver.cuMemPoolGetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
         )?;
         Ok(value)
     }
 
     fn set<V>(&self, attribute: A, mut value: V) -> Result<(), Error> {
-        // SAFETY: as in `get`.
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the value, a local, is of the attribute's type: the callers
+        // pass 64 bits where it counts bytes, and an `int` where it is a switch.
         self.context().call(
             "cuMemPoolSetAttribute",
             || format!("{attribute:?}"),

@@ -71,6 +71,8 @@ pub struct MemoryPool {
 
 #[derive(Debug)]
 struct PoolInner {
+    /// Lives as long as this: this destroys it, at its own end; or it is the default pool of its device, which never ends; or who gave it
+    /// to `current_of` or `from_raw` promised so, by duty 1 there.
     raw: CUmemoryPool,
     context: CudaContext,
     owned: bool,
@@ -115,7 +117,7 @@ impl MemoryPool {
         context.call(
             "cuMemPoolCreate",
             || format!("{options:?}"),
-            // SAFETY: the properties are whole, `raw` outlives the call.
+            // SAFETY: all members of the properties are set; they and `raw` are locals, which outlive the call.
             |driver| unsafe { driver.cuMemPoolCreate(&mut raw, &properties) },
         )?;
         Ok(Self::made(context, raw))
@@ -210,8 +212,8 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
-        // SAFETY: this handle keeps the pool, or whoever made the handle by `from_raw` does; a pool that is destroyed while it is current
-        // is so no more: the driver goes back to the default one (`cuMemPoolDestroy`).
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); one that is destroyed while it is current is so no more: the
+        // driver goes back to the default one (`cuMemPoolDestroy`).
         self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceSetMemPool(device, self.raw())
         })
@@ -233,7 +235,7 @@ impl MemoryPool {
     /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
-        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does.
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`).
         self.context().call(
             "cuMemPoolTrimTo",
             || format!("{bytes} bytes"),
@@ -296,8 +298,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
         let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: the context is current, the handles keep stream and pool, of one driver, as was compared; `address` outlives the
-        // call.
+        // SAFETY: `call` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
+        // are of one driver, as was compared; `address`, a local, outlives the call.
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;

@@ -220,8 +220,8 @@ impl TiledMap {
         context.call(
             "cuTensorMapEncodeTiled",
             || format!("{self:?}"),
-            // SAFETY: `map` is aligned to 64 bytes; `tiled` made the tile as long as the rank, and `check` found the other lists so, strides one less; all
-            // outlive the call. The driver does not follow the address.
+            // SAFETY: `map` is aligned to 64 bytes; `tiled` made the tile as long as the rank, and `check` found the other lists so,
+            // strides one less; all outlive the call. The driver does not follow the address.
             |driver| unsafe {
                 driver.cuTensorMapEncodeTiled(
                     &mut map,
@@ -273,8 +273,8 @@ impl Im2colMap {
         context.call(
             "cuTensorMapEncodeIm2col",
             || format!("{self:?}"),
-            // SAFETY: `map` is aligned to 64 bytes; `check` and `check_pixels` found the lists as long as the rank says, strides one less and
-            // corners two less; all outlive the call. The driver does not follow the address.
+            // SAFETY: `map` is aligned to 64 bytes; `check` and `check_pixels` found the lists as long as the rank says, strides one less
+            // and corners two less; all outlive the call. The driver does not follow the address.
             |driver| unsafe {
                 driver.cuTensorMapEncodeIm2col(
                     &mut map,

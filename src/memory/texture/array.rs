@@ -130,6 +130,8 @@ impl<T: ArrayElement> Clone for CudaArray<T> {
 
 #[derive(Debug)]
 pub(in crate::memory) struct ArrayInner {
+    /// Lives as long as this: this destroys it, at its own end; or what it is a level of does, which `level_of` keeps; or who gave it to
+    /// `from_raw` promised so, by duty 1 there.
     pub(in crate::memory) raw: CUarray,
     pub(in crate::memory) context: CudaContext,
     extent: Extent,
@@ -172,7 +174,7 @@ impl<T: ArrayElement> CudaArray<T> {
         let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
         some_elements(shape, "cuArray3DCreate", asked)?;
-        // SAFETY: the descriptor and `raw` outlive the call.
+        // SAFETY: `call` made the context current; the descriptor and `raw` outlive the call.
         context.call("cuArray3DCreate", asked, |driver| unsafe {
             driver.cuArray3DCreate(&mut raw, &descriptor.raw())
         })?;
@@ -225,7 +227,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Any error returned by the driver.
     #[doc(alias = "cuArray3DGetDescriptor")]
     pub fn descriptor(&self) -> Result<ArrayDescriptor, Error> {
-        // SAFETY: 1: this handle keeps the array.
+        // SAFETY: 1: the array is of this context, and lives as long as this handle (`ArrayInner::raw`).
         unsafe { describe(&self.inner.context, self.inner.raw) }
     }
 

@@ -43,6 +43,7 @@ impl<T: ArrayElement> Clone for MipmappedArray<T> {
 
 #[derive(Debug)]
 pub(in crate::memory) struct MipmapInner {
+    /// Lives as long as this, which destroys it at its own end.
     pub(in crate::memory) raw: CUmipmappedArray,
     pub(in crate::memory) context: CudaContext,
     levels: u32,
@@ -85,7 +86,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
         let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
         let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
         some_elements(shape, "cuMipmappedArrayCreate", asked)?;
-        // SAFETY: the descriptor and `raw` outlive the call.
+        // SAFETY: `call` made the context current; the descriptor and `raw` outlive the call.
         context.call("cuMipmappedArrayCreate", asked, |driver| unsafe {
             driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
         })?;
@@ -116,11 +117,11 @@ impl<T: ArrayElement> MipmappedArray<T> {
     pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
         let mut raw: CUarray = std::ptr::null_mut();
         let asked = || format!("level {level} of {}", self.inner.levels);
-        // SAFETY: this value keeps the mipmapped array, and `raw` outlives the call.
+        // SAFETY: the mipmapped array lives as long as this handle (`MipmapInner::raw`); `raw`, a local, outlives the call.
         self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
             driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
         })?;
-        // SAFETY: 1: the driver has just named the array, which lives as long as the mipmapped one.
+        // SAFETY: 1: the driver has just named the array, which lives as long as the mipmapped one does (`MipmapInner::raw`).
         let descriptor = unsafe { super::array::describe(&self.inner.context, raw) }?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
         Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))

@@ -101,7 +101,7 @@ impl TextureObject {
         let owner = array.share();
         owner.escape();
         let used = Used::array(owner.resource(), array.context(), Some(array.raw().addr()));
-        // SAFETY: 1: the array is live; 2: `owner` keeps it.
+        // SAFETY: 1: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed; 2: `owner` has a share of it.
         unsafe { Self::make(&of_array(array.raw()), &descriptor.raw(), None, used, Some(Box::new(owner))) }
     }
 
@@ -126,7 +126,7 @@ impl TextureObject {
             flags: 0,
         };
         let used = Used::array(owner, mipmap.context(), None);
-        // SAFETY: 1: the mipmapped array is live; 2: `used` keeps it.
+        // SAFETY: 1: the mipmapped array lives as long as its handle (`MipmapInner::raw`), which is borrowed; 2: `used` has a share of it.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
@@ -173,7 +173,8 @@ impl TextureObject {
             |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
         let used = Used::memory(parts.allocation.clone(), context, addresses);
         let used = used.seen_by_host(!known.is_some_and(of_device));
-        // SAFETY: 1: the memory is live; 2: `used` keeps it.
+        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, and has what the description says; 2: `used` has a
+        // share of its allocation.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
@@ -218,7 +219,8 @@ impl TextureObject {
         };
         let addresses = addresses(rows.cu_deviceptr(), rows.pitch() * rows.height());
         let used = Used::memory(rows.share(), rows.context(), addresses);
-        // SAFETY: 1: the memory is live; 2: `used` keeps it.
+        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, and has what the description says; 2: `used` has a
+        // share of its allocation.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 

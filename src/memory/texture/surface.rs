@@ -87,7 +87,8 @@ impl SurfaceObject {
         }
         owner.escape();
         let (mut raw, resource) = (0, of_array(array.raw()));
-        // SAFETY: the array is borrowed, and `owner`, which the result holds, keeps it; both structures outlive the call.
+        // SAFETY: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed, and `owner`, which the result holds, has a
+        // share of it; both structures are locals, which outlive the call.
         context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
             driver.cuSurfObjectCreate(&mut raw, &resource)
         })?;

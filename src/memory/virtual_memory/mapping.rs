@@ -64,8 +64,8 @@ impl Mapping {
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
-            // SAFETY: memory and addresses are kept by their handles, and of one driver, as was compared; `multiples` found the range inside
-            // the reservation.
+            // SAFETY: memory and addresses live as long as their handles, whose `Drop` alone releases them, and are of one driver, as
+            // `same_driver` compared; `multiples` found the range inside the reservation, and it is all of the memory.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
         Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
@@ -78,7 +78,8 @@ impl Mapping {
     #[doc(alias = "cuMemSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: this value keeps the whole mapping; one description is passed.
+        // SAFETY: all `bytes` bytes at `address` are mapped until this value unmaps them, at its end; there is one description, as is
+        // said, a local that outlives the call.
         self.context().call(
             "cuMemSetAccess",
             || format!("{access:?} for {location:?}"),
@@ -96,7 +97,7 @@ impl Mapping {
         self.context().call(
             "cuMemGetAccess",
             || format!("{location:?}"),
-            // SAFETY: this value keeps the mapping; both values outlive the call.
+            // SAFETY: `address` is mapped until this value unmaps it, at its end; both values are locals, which outlive the call.
             |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
         )?;
         Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))

@@ -65,7 +65,7 @@ impl MulticastObject {
         context.call(
             "cuMulticastGetGranularity",
             || format!("{devices} devices"),
-            // SAFETY: the properties are whole, `bytes` outlives the call.
+            // SAFETY: all members of the properties are set; they and `bytes` are locals, which outlive the call.
             |driver| unsafe { driver.cuMulticastGetGranularity(&mut bytes, &properties, option) },
         )?;
         Ok(bytes)
@@ -89,7 +89,7 @@ impl MulticastObject {
         context.call(
             "cuMulticastCreate",
             || format!("{bytes} bytes, {devices} devices"),
-            // SAFETY: the properties are whole, `handle` outlives the call.
+            // SAFETY: all members of the properties are set; they and `handle` are locals, which outlive the call.
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
         // SAFETY: 1: the driver has just made it, and gave it to nobody else.
@@ -104,7 +104,8 @@ impl MulticastObject {
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
         let device = context.raw_device();
-        // SAFETY: the object is kept by its handle, and of the context's driver, as was compared; the driver named the device.
+        // SAFETY: the object lives as long as its handle (`PhysicalAllocation`), and is of the context's driver, as `same_driver` compared;
+        // the driver named the device.
         context.call(
             "cuMulticastAddDevice",
             || format!("device {device}"),
@@ -140,8 +141,8 @@ impl MulticastObject {
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory are kept by their handles, and of one driver, as was compared; `multiples` found the range inside the
-            // object, and it is all of the memory.
+            // SAFETY: object and memory live as long as their handles (`PhysicalAllocation`), and are of one driver, as `same_driver`
+            // compared; `multiples` found the range inside the object, and it is all of the memory.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

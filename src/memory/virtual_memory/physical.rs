@@ -65,7 +65,7 @@ impl PhysicalOptions {
         context.call(
             "cuMemGetAllocationGranularity",
             || format!("{self:?}"),
-            // SAFETY: the properties are whole, `bytes` outlives the call.
+            // SAFETY: all members of the properties are set; they and `bytes` are locals, which outlive the call.
             |driver| unsafe { driver.cuMemGetAllocationGranularity(&mut bytes, &properties, option) },
         )?;
         Ok(bytes)
@@ -121,7 +121,7 @@ impl PhysicalAllocation {
         context.call(
             "cuMemCreate",
             || format!("{bytes} bytes, {options:?}"),
-            // SAFETY: the properties are whole, `handle` outlives the call.
+            // SAFETY: all members of the properties are set; they and `handle` are locals, which outlive the call.
             |driver| unsafe { driver.cuMemCreate(&mut handle, bytes, &properties, 0) },
         )?;
         // SAFETY: 1: it was just made, and is nobody else's.
@@ -167,7 +167,8 @@ impl PhysicalAllocation {
         self.context().call(
             CALL,
             || format!("{kind:?}"),
-            // SAFETY: this handle keeps the memory; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
+            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; `bytes`, a local, has room for the
+            // largest kind of handle, 64 bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
@@ -227,7 +228,8 @@ impl PhysicalAllocation {
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn location(&self) -> Result<MemoryLocation, Error> {
         let mut properties = PhysicalOptions::default().to_raw(self.context());
-        // SAFETY: this value keeps the memory, the properties outlive the call.
+        // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; the properties are a local, which
+        // outlives the call.
         self.context().call("cuMemGetAllocationPropertiesFromHandle", String::new, |driver| unsafe {
             driver.cuMemGetAllocationPropertiesFromHandle(&mut properties, self.raw())
         })?;
@@ -295,7 +297,7 @@ impl VirtualReservation {
         context.call(
             "cuMemAddressReserve",
             || format!("{bytes} bytes, alignment {alignment}"),
-            // SAFETY: `address` outlives the call.
+            // SAFETY: `address`, a local, outlives the call; with 0 for a place the driver chooses one that is free.
             |driver| unsafe { driver.cuMemAddressReserve(&mut address, bytes, alignment, 0, 0) },
         )?;
         Ok(Self { inner: Arc::new(ReservationInner { address, bytes, context: context.clone() }) })

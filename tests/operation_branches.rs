@@ -273,18 +273,20 @@ fn a_wait_that_the_driver_refuses_is_made_again() {
     let stream = ctx.new_stream().unwrap();
     let code = CUresult::CUDA_ERROR_INVALID_VALUE;
     let single: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
-    let run: [(&str, &dyn Fn(Work) -> Result<(), Error>); 2] = [
-        ("sync", &|work| with_context(move |cx| value(work.give(cx).unwrap())).sync_on(&stream)),
-        ("scope", &|work| {
-            let op = with_context(move |cx| value(work.give(cx).unwrap())).schedule(single.clone());
-            scope(|s| s.submit(op).unwrap())
-        }),
-    ];
-    for (way, run) in run {
+    for way in ["sync", "scope"] {
         let work = Work::default();
         let release = work.release();
         let refused = spy.inject(Fault::on("cuStreamSynchronize").nth(1).answer(code)).unwrap();
-        let error = run(work.clone()).unwrap_err();
+        let given = work.clone();
+        let op = with_context(move |cx| {
+            given.give(cx).unwrap();
+            value(())
+        });
+        let result = match way {
+            "sync" => op.sync_on(&stream),
+            _ => scope(|s| s.submit(op.schedule(single.clone())).unwrap()),
+        };
+        let error = result.unwrap_err();
         assert_eq!((error.code(), refused.hits()), (Some(code), 1), "{way}");
         work.assert_done(way);
         release.join().unwrap();

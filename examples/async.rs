@@ -1,7 +1,7 @@
-//! Asynchronous operations: chains, branches, kernels of one's own, borrowed and owned memory, on tokio.
+//! Asynchronous operations: chains, branches, your own kernels, borrowed and owned memory, on tokio.
 //!
 //! Operations are descriptions; nothing runs until one is scheduled. No executor is assumed: `operation::block_on`, pollster
-//! or smol do as well. Run it with `cargo run --example async`; the first time builds what the tests need, tokio among it.
+//! or smol work as well. Run it with `cargo run --example async`; the first run builds further dependencies, such as tokio.
 
 use cuda_launch::operation::{self, DeviceOperation, ExecutionContext, value, with_context, zip};
 use cuda_launch::{

@@ -1,4 +1,4 @@
-//! For those who come from cudarc: a builder that knows which buffers are read and which are written.
+//! For users of cudarc: a builder that knows which buffers are read and which are written.
 //!
 //! `cargo run --example builder`; `docs/migration/` has the other calls.
 

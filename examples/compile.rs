@@ -1,4 +1,4 @@
-//! A kernel compiled while the program runs: CUDA C++ in a string, a template, and a header that the program writes.
+//! A kernel compiled at run time: CUDA C++ in a string, a template, and a header that the program generates.
 //!
 //! `cargo run --example compile` (your own program needs feature `nvrtc` of `cuda-launch`)
 

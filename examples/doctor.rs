@@ -1,4 +1,4 @@
-//! Prints what is right and wrong with this machine's CUDA: `cargo run --example doctor`.
+//! Diagnoses the CUDA installation of this machine: `cargo run --example doctor`.
 
 fn main() {
     println!("{}", cuda_launch::diagnostics::doctor());

@@ -1,4 +1,4 @@
-//! What `cuda_launch!` takes: structures, pointers, slices, closures, attributes, clusters, grid-wide barriers; and what it
+//! What `cuda_launch!` accepts: structures, pointers, slices, closures, attributes, clusters, grid-wide barriers; and what it
 //! refuses.
 //!
 //! `cargo run --example everything`

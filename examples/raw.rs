@@ -1,4 +1,4 @@
-//! The raw layer alone: C names, no policy, no toolkit; absence is an error in one place.
+//! The raw layer alone: C names, no policy, no toolkit; a missing driver is an error in one place.
 //!
 //! `cargo run --example raw`
 

@@ -1,6 +1,6 @@
-//! A typed module: the sidecar is read while the program compiles, and a signature that its kernels do not have is a compile
-//! error. A kernel whose author promises that it stays inside its arguments is launched without `unsafe`: one that gets lengths, and
-//! one that gets bare addresses, whose contract says how long the memory has to be.
+//! A typed module: the sidecar is read at compile time, and a declaration that does not match its kernels is a compile
+//! error. Kernels whose author promises that they stay inside their arguments are launched without `unsafe`: one receives lengths, and
+//! one receives bare addresses, and its contract says how long the memory has to be.
 
 use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_module};
 

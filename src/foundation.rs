@@ -1,10 +1,10 @@
-//! What a framework builds its own launches on: argument lists, the packet, one `submit`, and submissions that are ordered against
+//! The parts from which a framework builds its own launches: argument lists, the packet, one `submit`, and submissions ordered against
 //! all other work.
 //!
 //! A list of arguments is a type, `Cons<A, Cons<B, Nil>>`; [`kernel_args!`](crate::kernel_args) writes one. [`submit`] checks it
-//! against the kernel and launches; [`submit_with`] orders work that another library submits; [`Packet`] is the `void**` alone, for a
+//! against the kernel and launches; [`submit_with`] orders work that another library submits; [`Packet`] is just the `void**`, for a
 //! driver call of your own.
-//! Raw handles go both ways: each type of this crate has `raw`, and `from_raw` where it can own one; memory that you
+//! Raw handles can be passed both ways: each type of this crate has `raw`, and `from_raw` if it can own one; memory that you
 //! allocated becomes a buffer by [`DeviceBuffer::from_foreign`](crate::DeviceBuffer::from_foreign), which keeps its owner, or by
 //! [`DeviceBuffer::from_raw_parts`](crate::DeviceBuffer::from_raw_parts), which takes its
 //! [ownership](crate::interop::RawOwnership). A tensor of your own is an argument once it implements
@@ -28,7 +28,7 @@
 //! # Ok::<(), cuda_launch::Error>(())
 //! ```
 //!
-//! [`docs/foundation.md`](https://github.com/cuda-launch/cuda-launch/blob/main/docs/foundation.md) goes through all of it, with programs:
+//! [`docs/foundation.md`](https://github.com/cuda-launch/cuda-launch/blob/main/docs/foundation.md) explains all of it, with programs:
 //! a driver, launches, calls, handles, memory, operations and policies of your own.
 
 pub use crate::launch::args::{

@@ -137,7 +137,7 @@ pub mod interop {
     pub use crate::memory::os_handle::{OsHandle, OsHandleKinds};
 }
 
-/// What is wrong, and where time goes: the report of `cuda-launch doctor`, the driver's log, core dumps, the profiler's range.
+/// Diagnostics: the report of `cuda-launch doctor`, the driver's log, core dumps, and the range that a profiler records.
 #[cfg(feature = "diagnostics")]
 pub mod diagnostics {
     pub use crate::doctor::{

@@ -9,8 +9,8 @@ mod support;
 use cuda_launch::event::EventFlags;
 use cuda_launch::foundation::Bits;
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error,
-    LaunchConfig, sys,
+    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, DeviceSlice,
+    Error, LaunchConfig, sys,
 };
 use std::marker::PhantomData;
 use support::{LOG, counted, expect_parameters, marks, reset};
@@ -238,6 +238,32 @@ fn a_name_may_stand_for_several_arguments() {
     assert!(mixed.set("n", 7u32).unwrap_err().is_plan_error());
     unsafe { mixed.launch_on(&rig.stream) }.unwrap();
     assert_eq!(packet(), [1u32.to_ne_bytes(), 1.0f32.to_ne_bytes()], "nothing was set");
+}
+
+#[test]
+fn memory_of_one_name_may_stand_for_several_arguments() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[8, 8, 8]);
+    let buffer = || DeviceBuffer::<u8>::uninit(&rig.stream, 1).unwrap();
+    let (x, y, set) = (buffer(), buffer(), buffer());
+    let address = |buffer: &DeviceBuffer<u8>| buffer.parts().address().to_ne_bytes().to_vec();
+    let (of_y, of_set) = (address(&y), address(&set));
+    let mut builder = rig.stream.launch_builder(&f);
+    let mut launch = builder.named("m", &x).named("y", &y).named("m", &x).prepare(ONE).unwrap();
+    launch.set_ptr("m", &set).unwrap();
+    reset();
+    drop(set);
+    assert!(!marks().iter().any(|(what, _)| *what == "free"), "the launch has it");
+    unsafe { launch.launch_on(&rig.stream) }.unwrap();
+    assert_eq!(packet(), [of_set.clone(), of_y, of_set]);
+    // A type that one of them does not take leaves both as they were.
+    assert!(
+        launch
+            .set_ptr("m", &DeviceBuffer::<u32>::uninit(&rig.stream, 1).unwrap())
+            .unwrap_err()
+            .is_plan_error()
+    );
+    assert!(launch.set("m", 7u32).unwrap_err().is_plan_error());
 }
 
 /// What one name was set to is kept until that name is set again, or the launch ends.

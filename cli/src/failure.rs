@@ -1,4 +1,4 @@
-//! What goes wrong, and the exit codes.
+//! Errors, and the exit codes.
 
 use cuda_launch::error::{CompileError, GlobalError};
 use cuda_launch::{Error, ErrorKind};
@@ -11,8 +11,8 @@ use std::path::Path;
 pub(crate) const CODES: &str = "\
 Exit codes:
   0  success
-  1  the answer is that something is wrong: a kernel's fault, a finding of
-     --check or, from `doctor`, that no driver works
+  1  something is wrong: a kernel faulted, --check found a mistake, or `doctor`
+     found no working driver
   2  the command line is wrong: an option, an argument, a kernel's name
   3  a file cannot be read or written, or is damaged
   4  no usable driver or compiler, or the driver refused";
@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Driver = 4,
 }
 
-/// What the system was asked to do with a file.
+/// The operation on a file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tried {
     Read,
@@ -44,7 +44,7 @@ impl Tried {
         }
     }
 
-    /// What to do about the system's answer.
+    /// What to do about the system's error.
     fn help(self, path: &Path, error: &io::Error) -> String {
         match (error.kind(), self) {
             (io::ErrorKind::NotFound, Self::Start) => {

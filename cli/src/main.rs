@@ -8,10 +8,10 @@
 //! | `program` | a program that a command starts |
 //! | `image` | reading a kernel file |
 //! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
-//! | `model`, `scalar` | what is known of it |
+//! | `model`, `scalar` | the description of a kernel file |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `files` | reading up to a limit, writing what was tried first |
-//! | `failure` | what goes wrong, and the exit codes |
+//! | `failure` | errors and the exit codes |
 
 mod bind;
 mod check;
@@ -63,7 +63,7 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Generate the `#[cuda_module]` source for a kernel file
     Bind(bind::Arguments),
-    /// Launch a kernel, show or save what it writes; check or time it
+    /// Launch a kernel, show or save its output; check or time it
     Run(run::Arguments),
     /// Run a kernel on the emulator and show what each line of it does
     Profile(profile::Arguments),
@@ -71,15 +71,16 @@ enum Command {
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
-    /// Run a program and report what it does wrong with the driver
+    /// Run a program and report its mistakes in using the driver
     Check(check::Arguments),
     /// Run a program and write one of its launches to a file
     Record(record::Arguments),
-    /// Make a recorded launch again, on the emulator with all checks or on a GPU
+    /// Repeat a recorded launch, on the emulator with all checks or on a GPU
     Replay(replay::Arguments),
-    /// Run a program on the emulator: calls that fail, leaks, logs, older drivers
+    /// Run a program on the emulator, with failing calls, leak reports, logs, or as an
+    /// older driver
     Harness(harness::Arguments),
-    /// Run a program without a GPU: on the emulator, with its compilers asked for PTX
+    /// Run a program without a GPU: on the emulator, and its compilers produce PTX
     Emulate(emulate::Arguments),
 }
 

@@ -406,8 +406,8 @@ fn the_launch_that_is_asked_for_is_recorded() {
 fn files_that_are_no_recordings_are_refused() {
     let folder = Folder::new("record-refused");
     for (bytes, words) in [
-        (&b""[..], "no recording of a launch"),
-        (b"cu-rec\n\n\x01\0\0\0", "no recording of a launch"),
+        (&b""[..], "not a recording of a launch"),
+        (b"cu-rec\n\n\x01\0\0\0", "not a recording of a launch"),
         (b"cu-rec\r\n\x02\0\0\0", "of version 2"),
         (
             b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",

@@ -1,4 +1,4 @@
-//! docs/tool.md shows what the tool prints: each ` ```console ` block is run and compared, in 80 columns.
+//! docs/tool.md and docs/schedules.md show what the tool prints: each ` ```console ` block is run and compared, in 80 columns.
 //!
 //! In a block, a line `...` stands for any lines, and `[..]` for anything within a line. `UPDATE_TRANSCRIPTS=1` writes the
 //! blocks anew that differ. Two blocks show a source on a machine with its compiler and on one without: each machine runs one
@@ -16,8 +16,8 @@ use support::{TOOL, finished, recorder, root, scratch, tool};
 const OWN: [&str; 4] = ["vecadd.ptx", "vecadd.cu", "mistake.cu", "vecadd.record"];
 
 /// That folder.
-fn folder() -> PathBuf {
-    let folder = scratch("page");
+fn folder(page: &str) -> PathBuf {
+    let folder = scratch(&page.replace(['/', '.'], "-"));
     for name in ["vecadd.ptx", "vecadd.cu"] {
         std::fs::copy(root().join("examples/kernels").join(name), folder.join(name)).unwrap();
     }
@@ -28,10 +28,20 @@ fn folder() -> PathBuf {
 
 #[test]
 fn the_page_shows_what_the_tool_prints() {
-    let file = root().join("docs/tool.md");
-    let page = std::fs::read_to_string(&file).unwrap();
+    page_shows_what_the_tool_prints("docs/tool.md", 16);
+}
+
+#[test]
+fn the_page_about_schedules_shows_what_the_tool_prints() {
+    page_shows_what_the_tool_prints("docs/schedules.md", 3);
+}
+
+/// Compares the blocks of a page, at least so many.
+fn page_shows_what_the_tool_prints(page: &str, least: usize) {
+    let file = root().join(page);
+    let text = std::fs::read_to_string(&file).unwrap();
     let (mut written, mut wrong, mut blocks) = (String::new(), Vec::new(), 0);
-    let (mut lines, own) = (page.lines(), folder());
+    let (mut lines, own) = (text.lines(), folder(page));
     while let Some(line) = lines.next() {
         written += &format!("{line}\n");
         if line != "```console" {
@@ -53,7 +63,7 @@ fn the_page_shows_what_the_tool_prints() {
             written += &format!("{printed}\n```\n");
         }
     }
-    assert!(blocks > 15, "{blocks} blocks");
+    assert!(blocks >= least, "{blocks} blocks");
     std::fs::remove_dir_all(own).unwrap();
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
         std::fs::write(file, written).unwrap();

@@ -74,12 +74,12 @@
 //! on a GPU, every call that touches a context returns the fault's code until the process ends.
 //!
 //! Two things are known before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the JIT log. A
-//! kernel with an instruction that the emulator does not have is refused when it is launched or becomes a node of a graph, with
-//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else goes on.
+//! kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
+//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working.
 //!
 //! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
 //! memory, data races, and barriers that only part of a warp reaches. They do not stop anything; [`take_findings`]
-//! returns a list with both threads, both lines and the bytes. If the variable asked for them, they are also printed on
+//! returns a list with both threads, both lines and the bytes. If the variable enabled the checks, they are also printed on
 //! standard error, once per place in the code. Kernels are decoded differently for these checks, so that they cost
 //! nothing when they are off.
 //!
@@ -94,12 +94,19 @@
 //! release accesses, `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that
 //! no correct protocol is reported, but some incorrect ones are missed. The same holds for part of a warp that
 //! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
-//! order, and only what shows in that order is found.
+//! order, and only what shows in that order is found; [`set_schedules`] has them run in others.
 //!
 //! # What it counts
 //!
 //! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
-//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] makes a report of coverage of them.
+//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
+//!
+//! # What it tries
+//!
+//! With [`set_schedules`] each launch is run under several orders of its warps and blocks, each decided by a seed, from the same memory:
+//! warps let others go first between any two accesses, threads of a warp part, blocks start in any order and only a few at a time, and
+//! stores become visible late. [`take_differences`] returns the seeds under which memory, faults, ends or findings are others. What the
+//! program sees is what the ordinary order leaves.
 //!
 //! [`live_handles`] counts what the program has created and not released.
 //!
@@ -109,11 +116,13 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
+//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, shared by all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
-//! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); one that runs for longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads stood ([`set_time_limit`]) | no limit |
+//! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | under how many orders of warps and blocks each launch is run; what differs is printed on standard error | one, the ordinary order |
+//! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; alone, that one order is run besides the ordinary one | `1` |
+//! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -135,13 +144,15 @@ pub mod memory;
 pub mod numeric;
 mod profile;
 #[doc(hidden)]
+pub mod schedule;
+#[doc(hidden)]
 pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, set_profile, set_time_limit, symbol_address, take_findings, take_profiles,
-    unsupported_calls,
+    live_handles, set_checks, set_profile, set_schedules, set_time_limit, symbol_address, take_differences,
+    take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
@@ -150,7 +161,8 @@ pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
+pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 
-/// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
-/// says how to have cargo do so in debug builds.
+/// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
+/// says how to make cargo do so in debug builds.
 pub const OPTIMISED: bool = !matches!(env!("OPT_LEVEL_OF_EMULATOR").as_bytes(), b"0");

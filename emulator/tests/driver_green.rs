@@ -87,6 +87,40 @@ fn a_green_context_keeps_the_primary_one_and_ends_with_its_streams() {
     assert_ne!(unsafe { cuda.cuStreamSynchronize(stream) }, OK);
 }
 
+/// The names of the default streams mean those of the current context, also for a kernel of the other: so it runs at once, though the
+/// default stream of its own context is kept waiting.
+#[test]
+fn kernels_run_on_the_default_stream_of_a_green_context_or_of_the_primary_one() {
+    let (cuda, primary) = with_context();
+    let (mut whole, mut description, mut green, mut context) =
+        (all(&cuda), null_mut(), null_mut(), null_mut());
+    ok(unsafe { cuda.cuDevResourceGenerateDesc(&mut description, &mut whole, 1) });
+    ok(unsafe { cuda.cuGreenCtxCreate(&mut green, description, 0, 1) });
+    ok(unsafe { cuda.cuCtxFromGreenCtx(&mut context, green) });
+    for (own, other) in [(primary, context), (context, primary)] {
+        ok(unsafe { cuda.cuCtxSetCurrent(own) });
+        let set = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry set(.param .u64 to) { \
+                   .reg .u64 %a; ld.param.u64 %a, [to]; st.global.u32 [%a], 7; ret; }";
+        let set = function(&cuda, load(&cuda, set), "set");
+        let mut to = alloc(&cuda, 4);
+        let arguments = &mut [argument(&mut to)];
+        // The kernel is loaded where its code is first run.
+        ok(launch(&cuda, set, null_mut(), arguments));
+        ok(unsafe { cuda.cuCtxSynchronize() });
+        ok(unsafe { cuda.cuMemsetD32(to, 0, 1) });
+        let mut busy = Busy::new(&cuda, null_mut());
+        ok(unsafe { cuda.cuCtxSetCurrent(other) });
+        ok(launch(&cuda, set, null_mut(), arguments));
+        ok(unsafe { cuda.cuStreamSynchronize(null_mut()) });
+        assert_eq!(read(&cuda, to, 4), 7_u32.to_ne_bytes());
+        busy.release();
+        ok(unsafe { cuda.cuCtxSetCurrent(own) });
+        ok(unsafe { cuda.cuCtxSynchronize() });
+    }
+    ok(unsafe { cuda.cuCtxSetCurrent(primary) });
+    ok(unsafe { cuda.cuGreenCtxDestroy(green) });
+}
+
 #[test]
 fn errors_are_logged_once_and_told_to_listeners() {
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());

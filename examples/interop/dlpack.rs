@@ -1,8 +1,8 @@
-//! Arrays of `f32` for Python, by ctypes: made here or taken from a DLPack capsule, given to a kernel, read, and put into a
+//! Arrays of `f32` for Python, through ctypes: created here or taken from a DLPack capsule, passed to a kernel, read, and put into a
 //! capsule again. `dlpack.py` beside this file is the Python half.
 //!
 //! Everything runs on the legacy default stream, which DLPack calls stream 1: `dlpack.py` asks other libraries to order
-//! their work before it, and an array that is given away is waited for.
+//! their work before it, and an array that is exported is waited for.
 
 #![allow(unsafe_code)] // C functions for `dlpack.py`, which keeps to the duties of each.
 

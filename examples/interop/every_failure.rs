@@ -1,6 +1,6 @@
-//! A program over cudarc, run once for each of its driver calls with that call failing: what does it do, and what does it leave behind?
+//! A program that uses cudarc, run once for each of its driver calls with that call failing: how does it react, and what does it leak?
 //!
-//! It starts itself, with the variables of the emulator's library, so that a run that panics hurts no other.
+//! It starts itself, with the variables of the emulator's library, so that a run that panics does not affect the others.
 //!
 //! ```console
 //! $ cargo build -p cuda-launch-interop --example every_failure

@@ -1,8 +1,8 @@
-//! An all-reduce over every device of this machine, by NCCL: it gets the raw streams and addresses of this crate.
+//! An all-reduce over all devices of this machine with NCCL, which receives the raw streams and addresses of this crate.
 //!
 //! `cargo run -p cuda-launch-interop --example nccl`
 //!
-//! NCCL is loaded while the program runs: `libnccl.so.2`, or what `CUDA_LAUNCH_NCCL` names. The program is the same for one
+//! NCCL is loaded at run time: `libnccl.so.2`, or the library that `CUDA_LAUNCH_NCCL` names. The program is the same for one
 //! device and for eight.
 
 #![allow(non_snake_case)] // Names of NCCL.

@@ -1,4 +1,4 @@
-//! Ranges and marks for a tool's timeline. Alone the program runs as without them; with a tool they are above the kernels:
+//! Ranges and marks for a tool's timeline. Without a tool they have no effect; with one they are shown above the kernels:
 //!
 //! `cargo run -p cuda-launch-interop --example nvtx`
 //! `nsys profile --trace=cuda,nvtx target/debug/examples/nvtx` (your own program needs feature `nvtx` of `cuda-launch`)

@@ -1,4 +1,4 @@
-//! What a program asks of the driver, as spans: module loads, launches with their shape, copies, waits, allocations.
+//! The driver calls of a program as spans: module loads, launches with their shape, copies, waits, allocations.
 //!
 //! `cargo run -p cuda-launch-interop --example tracing` (your own program needs feature `tracing` of `cuda-launch`)
 

@@ -48,7 +48,7 @@ impl Call {
         self.name == symbol(name)
     }
 
-    /// Its arguments, in order, with what they received.
+    /// Its arguments, in order, with the values that the call wrote.
     pub fn arguments(&self) -> Vec<Argument> {
         let mut arguments = self.arguments.clone();
         for (number, value) in self.end.get().into_iter().flat_map(|end| &end.arguments) {
@@ -59,7 +59,7 @@ impl Call {
         arguments
     }
 
-    /// The value of an argument, by its name in the header: what it received, or else what was passed.
+    /// The value of an argument, by its name in the header: what the call wrote to it, or else what was passed.
     pub fn argument(&self, name: &str) -> Option<Value> {
         let number = self.arguments.iter().position(|argument| argument.name == name)?;
         let received = self.end.get().and_then(|end| end.arguments.iter().find(|(at, _)| *at == number));
@@ -74,17 +74,17 @@ impl Call {
         self.launch.as_ref()
     }
 
-    /// Whether it gives a device a kernel or a graph.
+    /// Whether it launches a kernel or a graph.
     pub fn is_launch(&self) -> bool {
         self.is_launch
     }
 
-    /// What the program was answered; none while the call is under way.
+    /// The result that the program received; none while the call is in progress.
     pub fn answer(&self) -> Option<CUresult> {
         self.end.get().map(|end| end.answer)
     }
 
-    /// Whether the answer is a [`Fault`](crate::Fault)'s and not the driver's.
+    /// Whether the result comes from a [`Fault`](crate::Fault) and not from the driver.
     pub fn is_injected(&self) -> bool {
         self.end.get().is_some_and(|end| end.is_injected)
     }
@@ -94,12 +94,12 @@ impl Call {
         self.thread
     }
 
-    /// When it was made, since the spy was.
+    /// When it was made, since the spy was created.
     pub fn at(&self) -> Duration {
         self.at
     }
 
-    /// How long it took; none while it is under way.
+    /// How long it took; none while it is in progress.
     pub fn took(&self) -> Option<Duration> {
         self.end.get().map(|end| end.took)
     }

@@ -1,7 +1,7 @@
-//! Follows what calls do to objects: before a call what it ends, after it what it made.
+//! Tracks the effects of calls on objects: before a call those that it destroys, after it those that it creates.
 //!
-//! Something is ended before the driver hears of it: afterwards another thread may already have been given the same handle. Where the
-//! driver refuses, it is alive again.
+//! An object is marked as destroyed before the driver is called: afterwards another thread may already have received the same handle. If the
+//! driver refuses, it is marked as alive again.
 
 use crate::functions::{Function, Plain, Type};
 use crate::kind::Kind;

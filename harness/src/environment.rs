@@ -1,4 +1,4 @@
-//! A spy as the environment asks for it: for programs in other languages, which load a driver library that has one.
+//! A spy configured by the environment: for programs in other languages, which load a driver library that contains one.
 
 use crate::call::Call;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the variables `CUDA_LAUNCH_HARNESS_*` ask for. `docs/environment.md` lists them.
+/// The settings of the variables `CUDA_LAUNCH_HARNESS_*`. `docs/environment.md` lists them.
 ///
 /// ```
 /// use cuda_driver_sys::CUresult;
@@ -42,20 +42,20 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What the variables of this process ask for; none if none of them is set.
+    /// The settings of this process's variables; none if none of them is set.
     ///
     /// # Errors
     ///
-    /// [`Error::Variable`] if one cannot be understood.
+    /// [`Error::Variable`] if a value is invalid.
     pub fn read() -> Result<Option<Environment>, Error> {
         Environment::of(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// The same for variables that come from elsewhere.
+    /// The same for variables from another source.
     ///
     /// # Errors
     ///
-    /// [`Error::Variable`] if one cannot be understood.
+    /// [`Error::Variable`] if a value is invalid.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Environment>, Error> {
         let mut is_any = false;
         let mut get = |name: &'static str| {

@@ -1,31 +1,31 @@
-//! Why a spy cannot be made or cannot do what it is told.
+//! Errors of creating and configuring spies.
 
 use std::time::Duration;
 
-/// What goes wrong before any driver call is made.
+/// An error before any driver call is made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// As many spies as there can be are alive.
+    /// The maximum number of spies are alive.
     #[error(
         "all {slots} spies of this process are in use, and none was dropped in {waited:?}: drop one with all its drivers, \
          run fewer tests at a time (`--test-threads`), or wait longer (`SpyOptions::patience`)"
     )]
     NoSlot {
-        /// How many there can be.
+        /// The maximum number.
         slots: usize,
-        /// How long it was waited for one of them.
+        /// How long the call waited for one of them.
         waited: Duration,
     },
-    /// A function whose answer cannot be [short](crate::Fault::short).
+    /// A function whose result cannot be [short](crate::Fault::short).
     #[error("`{name}` has no short answer: these have one: {}", .known.join(", "))]
     NoShortAnswer {
         /// The function.
         name: String,
-        /// The functions that have one.
+        /// The functions that support it.
         known: &'static [&'static str],
     },
-    /// A variable of the environment that cannot be understood.
+    /// An environment variable with an invalid value.
     #[error("{name} is {value:?}: it should be {wanted}")]
     Variable {
         /// The variable.
@@ -35,10 +35,10 @@ pub enum Error {
         /// What it should be.
         wanted: String,
     },
-    /// No function of the driver API is called so.
+    /// No function of the driver API has this name.
     #[error("there is no driver function `{name}`: `cuda_driver_sys::FUNCTIONS` and `ALIASES` list them")]
     NoSuchFunction {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What calls answer if nothing else is asked for. None is sticky: a driver goes on after it. The last is one that no header has.
+/// The codes that calls return by default. None is sticky: a driver keeps working after it. The last is in no header.
 pub const CODES: [CUresult; 5] = [
     CUresult::CUDA_ERROR_INVALID_VALUE,
     CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -23,11 +23,11 @@ pub const CODES: [CUresult; 5] = [
     CUresult(12345),
 ];
 
-/// Runs `program` again and again: each of its driver calls fails, once and from then on, with each of [`CODES`]. Whatever happens, a good
-/// program ends with an error or well, does not panic, and has given back what it made.
+/// Runs `program` repeatedly: each of its driver calls fails, once or from then on, with each of [`CODES`]. In every run, a correct
+/// program ends with or without an error, does not panic, and releases everything that it created.
 ///
-/// The program takes its driver from the argument, and runs on a thread of its own. The report says what was found;
-/// [`Report::assert_clean`] makes a test of it. [`EveryFailure`] has what can be changed.
+/// The program takes its driver from the argument, and runs on a separate thread. The report lists the findings;
+/// use [`Report::assert_clean`] in a test. [`EveryFailure`] has the options.
 ///
 /// ```
 /// use cuda_driver_sys::{CUresult, Driver};
@@ -66,7 +66,7 @@ pub const CODES: [CUresult; 5] = [
 ///
 /// # Errors
 ///
-/// [`Error::NoSlot`] if there can be no spy.
+/// [`Error::NoSlot`] if no spy can be created.
 pub fn every_failure<E: Display + Send + 'static>(
     base: &Arc<Driver>,
     program: impl Fn(Arc<Driver>) -> Result<(), E> + Send + Sync + 'static,
@@ -76,7 +76,7 @@ pub fn every_failure<E: Display + Send + 'static>(
 
 type Settle = dyn Fn(&Arc<Driver>) + Send + Sync;
 
-/// How [`every_failure`] goes about it.
+/// The options of [`every_failure`].
 #[derive(Clone)]
 #[must_use = "`run` does it"]
 pub struct EveryFailure {
@@ -104,50 +104,50 @@ impl Default for EveryFailure {
 }
 
 impl EveryFailure {
-    /// As [`every_failure`] does it.
+    /// The defaults of [`every_failure`].
     pub fn new() -> EveryFailure {
         EveryFailure::default()
     }
 
-    /// What calls answer, instead of [`CODES`]. After a code that is sticky (`CUresult::is_sticky`), all later calls answer it, too.
+    /// The codes that calls return, instead of [`CODES`]. After a sticky code (`CUresult::is_sticky`), all later calls return it, too.
     pub fn codes(mut self, codes: &[CUresult]) -> EveryFailure {
         self.codes = codes.to_vec();
         self
     }
 
-    /// A run that lasts longer hangs; a minute without this. If such a run does not end either when its calls no longer fail, the
-    /// search ends there, and its thread is left behind.
+    /// A run that takes longer counts as hanging; a minute by default. If such a run does not end even when its calls no longer fail, the
+    /// search ends there, and its thread is leaked.
     pub fn limit(mut self, time: Duration) -> EveryFailure {
         self.limit = time;
         self
     }
 
-    /// For how long it waits, after a run, for what other threads still give back; 20 seconds without this. After the first time that
-    /// this was in vain it waits for a twentieth.
+    /// How long it waits, after a run, for objects that other threads still release; 20 seconds by default. After the first time that
+    /// this was in vain, it waits only a twentieth of that.
     pub fn patience(mut self, time: Duration) -> EveryFailure {
         self.patience = time;
         self
     }
 
-    /// The search ends with that many findings; 10 without this.
+    /// The search ends after this many findings; 10 by default.
     pub fn most_findings(mut self, count: usize) -> EveryFailure {
         self.most = count;
         self
     }
 
-    /// After a sticky code, a call that gives nothing back, waits for nothing and asks a context is a finding: it can only fail.
+    /// After a sticky code, a call that needs a context, and neither releases nor waits for anything, is a finding: it can only fail.
     pub fn quiet_after_fault(mut self) -> EveryFailure {
         self.quiet_after_fault = true;
         self
     }
 
-    /// Called after each run, on its thread, when nothing fails any more: for what a program puts off until a later call.
+    /// Called after each run, on its thread, when no call fails any more: for work that a program defers to a later call.
     pub fn settle(mut self, settle: impl Fn(&Arc<Driver>) + Send + Sync + 'static) -> EveryFailure {
         self.settle = Some(Arc::new(settle));
         self
     }
 
-    /// How the spy is made: a driver that lacks functions, or with backtraces.
+    /// How the spy is created: as a driver that lacks functions, or with backtraces.
     pub fn spy(mut self, options: SpyOptions) -> EveryFailure {
         self.spy = options;
         self
@@ -157,7 +157,7 @@ impl EveryFailure {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSlot`] if there can be no spy; [`Error::NoSuchFunction`] if the spy is to hide one that does not exist.
+    /// [`Error::NoSlot`] if no spy can be created; [`Error::NoSuchFunction`] if the spy is to hide one that does not exist.
     pub fn run<E: Display + Send + 'static>(
         &self,
         base: &Arc<Driver>,
@@ -166,8 +166,8 @@ impl EveryFailure {
         self.run_checked(base, program, |_, _| Ok(()))
     }
 
-    /// As [`run`](Self::run), but each run of the program has a driver of its own, which `base` makes: what one leaves behind or breaks,
-    /// another does not see. An emulator for each run is a `cuda_emulator::Instance`.
+    /// As [`run`](Self::run), but each run of the program has its own driver, which `base` creates: leaks and faults of one run
+    /// do not affect another. For an emulator per run, use `cuda_emulator::Instance`.
     ///
     /// ```
     /// use cuda_driver_sys::Driver;
@@ -196,8 +196,8 @@ impl EveryFailure {
         Search { how: self, spy, program: Arc::new(program), check, leaks: Cell::new(false) }.run()
     }
 
-    /// As [`run`](Self::run); after each run in which a call failed, `check` sees where, and what the program returned. What it
-    /// objects to is a finding.
+    /// As [`run`](Self::run); after each run in which a call failed, `check` gets the call and the program's result. Whatever it
+    /// rejects is a finding.
     ///
     /// ```
     /// use cuda_driver_sys::{CUresult, Driver};
@@ -369,7 +369,7 @@ where
         Run { findings, result, calls, is_lost: false }
     }
 
-    /// What the run left behind, and what it used wrongly.
+    /// What the run leaked or misused.
     fn left(&self, spy: &Spy, before: &crate::ledger::Ledger) -> Option<What> {
         let start = Instant::now();
         loop {

@@ -1,11 +1,11 @@
-//! Expectations on which calls are made, and in which order.
+//! Expectations about which calls are made, and in which order.
 
 use crate::call::{Call, Calls};
 use crate::functions::symbol;
 use crate::spy::Spy;
 use std::fmt::Write as _;
 
-/// What has a record of calls: a [`Spy`], or [`Calls`] that were taken from one.
+/// A record of calls: a [`Spy`], or [`Calls`] that were taken from one.
 pub trait Recorded {
     /// The calls.
     fn recorded(&self) -> Calls;
@@ -32,7 +32,7 @@ impl<T: Recorded + ?Sized> Recorded for &T {
 /// Panics unless the calls are these, in this order. Each is written as a function's name (`"cuMemAlloc"` or `"cuMemAlloc_v2"`), or as
 /// the whole call in the words of a [snapshot](Calls::snapshot) (`"cuMemFree_v2(dptr: memory#1)"`).
 ///
-/// The first argument is a [`Spy`] or [`Calls`]. The message shows both lists, with what is missing and what is too much.
+/// The first argument is a [`Spy`] or [`Calls`]. The message shows both lists, with missing and unexpected calls.
 ///
 /// ```
 /// use cuda_harness::{Spy, assert_calls};
@@ -78,7 +78,7 @@ macro_rules! assert_no_calls {
     };
 }
 
-/// Runs an expression, and panics if more driver calls than that were made meanwhile, by any thread. Its value is the expression's.
+/// Runs an expression, and panics if more than this number of driver calls were made meanwhile, by any thread. Its value is the expression's.
 ///
 /// ```
 /// # let spy = cuda_harness::Spy::over(&cuda_emulator::driver())?;

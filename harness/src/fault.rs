@@ -1,4 +1,4 @@
-//! Faults: calls that answer something else than the driver would.
+//! Faults: calls that return something else than the driver would.
 
 use crate::call::Call;
 use crate::error::Error;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Calls that are to fail, and how.
+/// Which calls fail, and how.
 ///
-/// Which: those [of one function](Fault::on), [all](Fault::any) or [launches](Fault::launches); of these the
-/// [n-th](Fault::nth) or all [from the n-th](Fault::from_nth) on; and [what else](Fault::when) must be so. Nothing is done before
+/// The calls are those [of one function](Fault::on), [all](Fault::any) or [launches](Fault::launches); of these the
+/// [n-th](Fault::nth) or all [from the n-th](Fault::from_nth) on; and optionally those that [meet a condition](Fault::when). It has no effect before
 /// [`Spy::inject`](crate::Spy::inject).
 ///
-/// A call that fails is not passed on to the driver, with one exception: what gives something back (`cuMemFree`, `cuStreamDestroy`,
-/// `cuModuleUnload`, `cuStreamEndCapture`, ..) is done all the same, and answers the error. So does a driver whose earlier work failed.
+/// A call that fails is not passed on to the driver, with one exception: calls that release something (`cuMemFree`, `cuStreamDestroy`,
+/// `cuModuleUnload`, `cuStreamEndCapture`, ..) do their work, and return the error, as on a driver whose earlier work failed.
 ///
 /// ```
 /// use cuda_driver_sys::CUresult;
@@ -89,7 +89,7 @@ impl Fault {
         Fault::of(Target::Any)
     }
 
-    /// All calls that give a device a kernel or a graph.
+    /// All calls that launch a kernel or a graph.
     pub fn launches() -> Fault {
         Fault::of(Target::Launches)
     }
@@ -104,35 +104,35 @@ impl Fault {
         Fault { first: n, last: usize::MAX, ..self }
     }
 
-    /// Only calls for which the predicate is true. It sees a call that has no answer yet; calls for which it is false are not counted.
+    /// Only calls for which the predicate is true. It sees a call that has no result yet; calls for which it is false are not counted.
     ///
-    /// It may ask the spy and call the driver. Where it panics, the call goes on as if it were false, and
-    /// [`Spy::panics`](crate::Spy::panics) has the message: a panic cannot pass the C function that it would have to unwind.
+    /// It may query the spy and call the driver. If it panics, the call proceeds as if it had returned false, and
+    /// [`Spy::panics`](crate::Spy::panics) has the message: a panic cannot unwind through a C function.
     pub fn when(self, predicate: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Fault {
         Fault { when: Some(Arc::new(predicate)), ..self }
     }
 
-    /// What the calls answer. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
+    /// The code that the calls return. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
     /// `CUDA_ERROR_UNKNOWN`.
     pub fn answer(self, code: CUresult) -> Fault {
         Fault { answer: Some(code), ..self }
     }
 
-    /// The calls begin that much later.
+    /// The calls are delayed by this time.
     pub fn delay(self, time: Duration) -> Fault {
         Fault { delay: time, ..self }
     }
 
-    /// The driver does what it is asked, and the answer is replaced afterwards: what the call made is lost.
+    /// The driver makes the call, and the result is replaced afterwards: an object that the call created is lost.
     pub fn done_all_the_same(self) -> Fault {
         Fault { is_done: true, ..self }
     }
 
-    /// The calls succeed and give less than they could, as a driver may on another machine or at another time:
+    /// The calls succeed but return less than they could, as a driver may on another machine or at another time:
     ///
-    /// | call | gives |
+    /// | call | returns |
     /// |---|---|
-    /// | `cuDeviceGetCount` | one device less |
+    /// | `cuDeviceGetCount` | one device fewer |
     /// | `cuDeviceGetName` | a name that fills the buffer, without a NUL at its end |
     /// | `cuGetErrorName`, `cuGetErrorString` | a null pointer |
     /// | `cuGetProcAddress_v2` | a null pointer, and `CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND` |
@@ -140,10 +140,10 @@ impl Fault {
     /// | `cuMemGetInfo` | no free memory |
     /// | `cuOccupancyMaxActiveBlocksPerMultiprocessor`, also `WithFlags` | no block |
     ///
-    /// A name without a NUL, a null text and a null image are beyond what the driver documents: give the driver only to code that looks at
-    /// what it gets. Code that takes the documents at their word has undefined behaviour with them.
+    /// A name without a NUL, a null text and a null image contradict the driver's documentation: use them only with code that checks
+    /// results. Code that relies on the documentation has undefined behaviour with them.
     ///
-    /// Of [all calls](Fault::any) those that are in this table are met. One that the driver refuses stays refused.
+    /// With [all calls](Fault::any), it applies to those in this table. A call that the driver refuses remains refused.
     ///
     /// ```
     /// use cuda_harness::{Fault, Spy};
@@ -160,9 +160,9 @@ impl Fault {
         Fault { is_short: true, ..self }
     }
 
-    /// The calls succeed, and every later call answers this code: the kernel that was launched has a fault. As with a driver, that
+    /// The calls succeed, and every later call returns this code: the kernel that was launched has faulted. As with a driver, that
     /// includes calls that free, which do their work, and calls that wait; only those that need no context (`cuDeviceGetAttribute`,
-    /// `cuCtxGetCurrent`, `cuGetErrorName`, ..) go on.
+    /// `cuCtxGetCurrent`, `cuGetErrorName`, ..) keep working.
     pub fn sticky(self, code: CUresult) -> Fault {
         Fault { sticky: Some(code), ..self }
     }
@@ -180,17 +180,17 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// A fault that a spy has.
+/// A fault that was injected into a spy.
 #[derive(Clone, Debug)]
 pub struct Injected(pub(crate) Arc<Active>);
 
 impl Injected {
-    /// How many calls it has met.
+    /// How many calls it has affected.
     pub fn hits(&self) -> usize {
         self.0.hits.load(Ordering::Acquire)
     }
 
-    /// It meets no more calls. A sticky fault that has struck stays.
+    /// Removes it: it affects no more calls. A sticky fault that has occurred remains.
     pub fn lift(&self) {
         self.0.is_lifted.store(true, Ordering::Release);
     }

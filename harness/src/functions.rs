@@ -1,4 +1,4 @@
-//! What is known of each function: its arguments with their types, and what it does to objects.
+//! The description of each function: its arguments with their types, and its effects on objects.
 
 use crate::enums::ENUMS;
 use crate::kind::{self, Kind};
@@ -42,11 +42,11 @@ pub(crate) struct Parameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Plain(Plain),
-    /// A place where the function puts a value.
+    /// A pointer through which the function writes a value.
     Out(Plain),
     /// A C string.
     Text,
-    /// A place where the function puts a C string that is the driver's.
+    /// A pointer through which the function writes the address of a C string owned by the driver.
     OutText,
     /// An address of the host's.
     Pointer,

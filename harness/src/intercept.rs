@@ -1,4 +1,4 @@
-//! What happens in a call that goes through a layer, and what a spy does in it.
+//! How a call passes through a layer, and what a spy does in it.
 //!
 //! No lock is held while the base driver or a predicate runs: both may call the driver again, on this thread or while another waits.
 //!
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) sticky: Option<CUresult>,
     pub(crate) panics: Vec<String>,
     pub(crate) budget: Option<u64>,
-    /// Bytes of device memory that calls under way ask for.
+    /// Bytes of device memory that calls in progress request.
     asked: u64,
     threads: Vec<ThreadId>,
 }
@@ -90,7 +90,7 @@ struct Begun {
     faults: Vec<Arc<Active>>,
     undo: Vec<Undo>,
     sticky: Option<CUresult>,
-    /// It would allocate more than there may be.
+    /// It would exceed the memory limit.
     is_too_much: bool,
 }
 

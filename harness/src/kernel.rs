@@ -1,4 +1,4 @@
-//! What the base driver knows of a kernel: its name and its parameters.
+//! What the base driver knows about a kernel: its name and its parameters.
 //!
 //! Relies on: a kernel is asked for only where a call was seen that gave its handle, which tells the kind, and it has not ended.
 #![allow(unsafe_code)]

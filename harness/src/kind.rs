@@ -1,10 +1,10 @@
-//! What a driver makes: kinds of objects.
+//! The kinds of objects that a driver creates.
 
 use std::fmt;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $text:literal $($type:literal)?;)*) => {
-        /// A kind of thing that a driver makes and that a program refers to by a handle or an address.
+        /// A kind of object that a driver creates and that a program refers to by a handle or an address.
         ///
         /// ```
         /// assert_eq!(cuda_harness::Kind::ExecutableGraph.to_string(), "graph exec");
@@ -34,7 +34,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A share in the primary context of a device: `cuDevicePrimaryCtxRetain`.
+    /// A reference to the primary context of a device: `cuDevicePrimaryCtxRetain`.
     PrimaryContext "primary context";
     /// A context.
     Context "context" "CUcontext";
@@ -56,7 +56,7 @@ kinds! {
     Kernel "kernel" "CUkernel";
     /// A linker.
     Linker "linker" "CUlinkState";
-    /// Device memory: `cuMemAlloc`, `cuMemAllocAsync` and their like.
+    /// Device memory: `cuMemAlloc`, `cuMemAllocAsync` and similar.
     Memory "memory";
     /// Managed memory.
     ManagedMemory "managed";
@@ -94,7 +94,7 @@ kinds! {
     GraphNode "node" "CUgraphNode";
     /// A condition of a graph.
     Condition "condition" "CUgraphConditionalHandle";
-    /// Shares in a user object.
+    /// References to a user object.
     UserObject "user object" "CUuserObject";
     /// Imported memory.
     ExternalMemory "external memory" "CUexternalMemory";
@@ -106,7 +106,7 @@ kinds! {
     ResourceDescription "resource description" "CUdevResourceDesc";
     /// A function that is called for each line of the driver's log.
     LogCallback "log callback" "CUlogsCallbackHandle";
-    /// A function that is called when a device has news.
+    /// A function that is called for events of a device.
     Notification "notification" "CUasyncCallbackHandle";
     /// A function that is called for a core dump.
     CoredumpCallback "core dump callback" "CUcoredumpCallbackHandle";
@@ -121,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// Whether the program has to give it back. The others go with what they belong to.
+    /// Whether the program has to release it. Others are released with the object that they belong to.
     pub fn is_owned(self) -> bool {
         !matches!(
             self,

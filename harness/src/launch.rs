@@ -178,7 +178,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The kernel's name; none on drivers before CUDA 12.3, and of a kernel that was there before the spy.
+    /// The kernel's name; none on drivers before CUDA 12.3, and for a kernel that was loaded before the spy existed.
     pub fn kernel(&self) -> Option<&str> {
         self.kernel.as_deref()
     }
@@ -198,7 +198,7 @@ impl Launch {
         self.shared
     }
 
-    /// Where it runs.
+    /// The stream.
     pub fn stream(&self) -> &Value {
         &self.stream
     }
@@ -208,8 +208,8 @@ impl Launch {
         &self.attributes
     }
 
-    /// Its arguments, by the kernel's own parameters; none where the driver cannot list these, which is so before CUDA 12.4, and of a kernel
-    /// that was there before the spy.
+    /// Its arguments, by the kernel's own parameters; none if the driver cannot list these, as before CUDA 12.4, and for a kernel
+    /// that was loaded before the spy existed.
     pub fn parameters(&self) -> Option<&[Parameter]> {
         self.parameters.as_deref()
     }
@@ -294,7 +294,7 @@ impl Parameter {
         matches!(self.bytes.len(), 1 | 2 | 4 | 8).then(|| u64::from_le_bytes(word))
     }
 
-    /// The memory that it is an address in, if it is one of the spy's.
+    /// The memory that it points into, if the spy knows it.
     pub fn memory(&self) -> Option<&Value> {
         self.value.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What was made and not given back, and what was used after its end.
+//! Objects that were not released, and uses of destroyed objects.
 
 use crate::kind::Kind;
 use crate::objects::Object;
@@ -7,9 +7,9 @@ use std::backtrace::Backtrace;
 use std::fmt;
 use std::sync::Arc;
 
-/// What calls have made and not given back, and which calls used something that was no longer there.
+/// The objects that calls have created and not released, and the calls that used an object after it was destroyed.
 ///
-/// Only calls through the spy count. What goes with something else (functions of a module, nodes of a graph) is never owed.
+/// Only calls through the spy count. Objects that are released with another one (functions of a module, nodes of a graph) are not listed.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(crate) live: Vec<Entry>,
@@ -17,7 +17,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What was made and not given back, in the order in which it was made.
+    /// The objects that were not released, in the order in which they were created.
     pub fn live(&self) -> &[Entry] {
         &self.live
     }
@@ -27,17 +27,17 @@ impl Ledger {
         self.live.iter().filter(|entry| entry.kind() == kind).count()
     }
 
-    /// Mistakes that calls made, in their order.
+    /// The mistakes of calls, in their order.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether everything was given back, and nothing was used after its end.
+    /// Whether everything was released, and nothing was used after it was destroyed.
     pub fn is_clean(&self) -> bool {
         self.live.is_empty() && self.problems.is_empty()
     }
 
-    /// What is live here and was not before.
+    /// What is live here and was not in the earlier ledger.
     pub fn since(&self, before: &Ledger) -> Ledger {
         let is_new = |entry: &&Entry| !before.live.iter().any(|old| old.name == entry.name);
         Ledger {
@@ -50,7 +50,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If something is live, or was used after its end.
+    /// If something is live, or was used after it was destroyed.
     #[track_caller]
     #[allow(clippy::panic, reason = "it is an assertion")]
     pub fn assert_clean(&self) {
@@ -69,7 +69,7 @@ impl fmt::Display for Ledger {
     }
 }
 
-/// An object that was made and not given back.
+/// An object that was created and not released.
 #[derive(Clone, Debug)]
 pub struct Entry {
     name: ObjectName,
@@ -99,32 +99,32 @@ impl Entry {
         self.name
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         self.name.kind()
     }
 
-    /// Its size in bytes; 0 for what is no memory.
+    /// Its size in bytes; 0 if it is not memory.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many shares are to be given back, of a primary context, a user object or physical memory; 1 for everything else.
+    /// How many references have to be released, of a primary context, a user object or physical memory; 1 for everything else.
     pub fn shares(&self) -> u64 {
         self.shares
     }
 
-    /// The number of the call that made it.
+    /// The number of the call that created it.
     pub fn made_by(&self) -> usize {
         self.made_by
     }
 
-    /// The function that made it.
+    /// The function that created it.
     pub fn function(&self) -> &'static str {
         self.function
     }
 
-    /// Where in the program it was made, with [`SpyOptions::backtraces`](crate::SpyOptions::backtraces).
+    /// Where in the program it was created, with [`SpyOptions::backtraces`](crate::SpyOptions::backtraces).
     pub fn backtrace(&self) -> Option<&Backtrace> {
         self.backtrace.as_deref()
     }
@@ -152,17 +152,17 @@ impl fmt::Display for Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// It gives back what was given back before.
+    /// It releases an object that was released before.
     DoubleFree,
-    /// It uses a handle whose object has ended.
+    /// It uses a handle whose object was destroyed.
     DeadHandle,
     /// It uses memory that was freed.
     DeadMemory,
-    /// It uses objects of two contexts where the driver asks for one.
+    /// It uses objects of two contexts where the driver requires one.
     WrongContext,
 }
 
-/// A call that used something wrongly.
+/// A call that misused an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub(crate) mistake: Mistake,
@@ -178,7 +178,7 @@ impl Problem {
         self.mistake
     }
 
-    /// What was used.
+    /// The object.
     pub fn object(&self) -> ObjectName {
         self.object
     }

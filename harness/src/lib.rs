@@ -1,21 +1,21 @@
-//! Tests code that drives CUDA, in front of any driver: the system's, the emulator, or one of your own.
+//! For testing code that uses CUDA, with any driver: the system's, the emulator, or your own.
 //!
-//! [`Spy::over`] makes a driver in front of another. Code that takes an `Arc<cuda_driver_sys::Driver>` takes the spy's
+//! [`Spy::over`] wraps a driver. Code that takes an `Arc<cuda_driver_sys::Driver>` takes the spy's
 //! ([`Spy::driver`]), as does `CudaContext::with_driver` of `cuda-launch`. The spy
 //!
 //! - records [each call](Call), with its arguments by type and objects by names, and [launches](Launch) by the kernel's own parameter
 //!   list;
 //! - [makes calls fail](Fault), and [lacks functions](SpyOptions) as older drivers do;
-//! - keeps a [`Ledger`] of what was made and not given back, and of what was used after its end.
+//! - keeps a [`Ledger`] of objects that were not released, and of uses of destroyed objects.
 //!
-//! Upon this,
+//! Based on this,
 //!
 //! - [`assert_calls!`], [`assert_no_calls!`] and [`assert_at_most!`] say which calls are expected, and [`Calls::is_ordered`] whether one
 //!   piece of work is done before another begins;
 //! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
-//!   what was left behind.
+//!   leaks.
 //!
-//! A spy hears the calls of all threads. Several spies in one process do not hear each other, so that tests run in parallel.
+//! A spy sees the calls of all threads. Several spies in one process do not affect each other, so tests can run in parallel.
 //!
 //! # What it relies on
 //!

@@ -1,5 +1,5 @@
-//! Handles that a call answers with in a list: of objects that belong to another one, and that no call need have made. A driver gives
-//! the address of one that is gone to the next.
+//! Handles that a call returns in a list: of objects that belong to another one, and that no call has to have created. A driver reuses
+//! the address of a destroyed one for the next.
 //!
 //! Relies on: the words are the arguments of a call that succeeded, and whose contract holds.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Every object that calls made or mentioned: its name, and whether it is alive.
+//! Every object that calls created or mentioned: its name, and whether it is alive.
 
 use crate::kernel::Kernel;
 use crate::kind::Kind;
@@ -96,7 +96,7 @@ impl New {
 #[derive(Default)]
 pub(crate) struct Objects {
     all: Vec<Object>,
-    /// Those that have not ended: few, where `all` only grows.
+    /// Those that are alive: few, while `all` only grows.
     live: BTreeSet<Place>,
     /// What belongs to each of those that own something.
     owned: HashMap<Place, Vec<Place>>,

@@ -1,4 +1,4 @@
-//! Which work is done before which other begins, as far as calls say so.
+//! Which work is done before other work begins, as far as the calls show it.
 
 use crate::call::{Call, Calls};
 use crate::value::Value;
@@ -6,13 +6,13 @@ use cuda_driver_sys::CUresult;
 use std::collections::HashMap;
 
 impl Calls {
-    /// Whether the work that call number `first` gave to the device is done before that of call number `second` begins, because the calls
-    /// in this list say so. Numbers are those of [`Call::number`].
+    /// Whether the work that call number `first` submitted is done before that of call number `second` begins, because the calls
+    /// in this list ensure it. Numbers are those of [`Call::number`].
     ///
-    /// These order work: the same stream; an event that is recorded behind the first, and waited for before the second, over any number
+    /// Work is ordered by the same stream; an event that is recorded after the first, and waited for before the second, over any number
     /// of streams; the default stream of a context, which waits for blocking streams whose creation is in the list, and they for it; and a thread that waited
     /// (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize`, a query that succeeded, a copy that is not asynchronous) before
-    /// it made the second call. What another thread learned from it is not known, nor is what graphs and captures do.
+    /// it made the second call. Communication between threads is not known, nor is the effect of graphs and captures.
     ///
     /// ```
     /// # use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! Answers in which a driver speaks of itself: its version, and `cuGetProcAddress`.
+//! Calls in which a driver describes itself: its version, and `cuGetProcAddress`.
 //!
 //! Relies on: the caller keeps the contract of the function, and the call succeeded.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a search for failures found.
+//! The findings of a search for failures.
 
 use crate::ledger::Ledger;
 use cuda_driver_sys::CUresult;
@@ -31,23 +31,23 @@ impl Report {
         &self.functions
     }
 
-    /// The functions after whose failure the program ended well all the same, and how often: either it has another way, or it does not
-    /// look at the answer.
+    /// The functions after whose failure the program still ended without an error, and how often: either it has an alternative, or it does not
+    /// check the result.
     pub fn swallowed(&self) -> &BTreeMap<&'static str, usize> {
         &self.swallowed
     }
 
-    /// What was found, in the order of the calls.
+    /// The findings, in the order of the calls.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Panics if something was found, with all of it.
+    /// Panics if there are findings, and lists them.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Site {
         self.number
     }
 
-    /// What it answered.
+    /// The code that it returned.
     pub fn code(&self) -> CUresult {
         self.code
     }
@@ -102,7 +102,7 @@ impl Site {
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lasting = if self.is_lasting { ", and every later call too" } else { "" };
-        write!(f, "call {}, {}, answers {:?}{lasting}", self.number, self.function, self.code)
+        write!(f, "call {}, {}, returns {:?}{lasting}", self.number, self.function, self.code)
     }
 }
 
@@ -114,7 +114,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The failure; none where the program does this although nothing fails.
+    /// The failure; none if the program does this although nothing fails.
     pub fn site(&self) -> Option<&Site> {
         self.site.as_ref()
     }
@@ -140,15 +140,15 @@ impl fmt::Display for Finding {
 pub enum What {
     /// It panicked, with this message.
     Panics(String),
-    /// It did not end in time. The call that it was in, or the last one that it made.
+    /// It did not end in time: the call in progress, or the last one that it made.
     Hangs(Option<String>),
-    /// It did not give back what it made, or used something after its end.
+    /// It did not release what it created, or used an object after it was destroyed.
     Leaves(Ledger),
-    /// After a fault that ends the use of the context, it made these calls, which can only fail.
+    /// After a fault that made the context unusable, it made these calls, which can only fail.
     CallsAfterFault(Vec<&'static str>),
     /// It ends with this error although nothing fails.
     FailsAnyway(String),
-    /// What the check of [`run_checked`](crate::EveryFailure::run_checked) objects to.
+    /// What the check of [`run_checked`](crate::EveryFailure::run_checked) rejected.
     Objection(String),
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for What {
             What::Panics(message) => write!(f, "it panics: {message}"),
             What::Hangs(Some(call)) => write!(f, "it does not end; its last call is {call}"),
             What::Hangs(None) => f.write_str("it does not end; it made no call"),
-            What::Leaves(ledger) => write!(f, "not given back or used wrongly:\n{ledger}"),
+            What::Leaves(ledger) => write!(f, "it leaks or misuses objects:\n{ledger}"),
             What::CallsAfterFault(names) => write!(f, "it calls {names:?} after the fault"),
             What::FailsAnyway(error) => write!(f, "it ends with an error: {error}"),
             What::Objection(text) => f.write_str(text),

@@ -1,25 +1,25 @@
-//! What functions make, and what they give back.
+//! The objects that functions create, and those that they release.
 
 use crate::kind::Kind;
 
 /// What a call does to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Makes an object, whose handle is the value of that argument, or is put where the argument points.
+    /// Creates an object, whose handle is the value of that argument, or is written where the argument points.
     Makes(Kind, usize, Size),
     /// As `Makes`, unless the handle is that of an object that is there.
     Finds(Kind, usize),
     /// Looks an object up, or makes one, that belongs to the one that the second argument names.
     Belongs(Kind, usize, usize),
-    /// Ends the object that the argument names.
+    /// Destroys the object that the argument names.
     Ends(Kind, usize),
     /// Ends what starts in the range: address and size.
     EndsRange(Kind, usize, usize),
-    /// Takes shares in the object that the first argument names, as many as the second says.
+    /// Takes references to the object that the first argument names, as many as the second says.
     Shares(Kind, usize, Shares),
-    /// Gives shares back.
+    /// Releases references.
     Unshares(Kind, usize, Shares),
-    /// Ends a context, with all that was made in it.
+    /// Destroys a context, with everything created in it.
     EndsContext(usize),
 }
 

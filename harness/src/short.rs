@@ -1,4 +1,4 @@
-//! Short answers: calls that succeed and give less than was asked for, each as a driver may.
+//! Short results: calls that succeed but return less than requested, each as a driver may.
 //!
 //! Relies on: the caller keeps the contract of the function, and the call succeeded.
 #![allow(unsafe_code)]

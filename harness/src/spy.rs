@@ -15,11 +15,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A driver in front of another: it records each call, and can answer in the other's place.
+/// A driver in front of another: it records each call, and can make calls fail.
 ///
-/// [`driver`](Self::driver) is a table like any other: for `CudaContext::with_driver`, or for code over `cuda_driver_sys`. It sees the
+/// [`driver`](Self::driver) is a table like any other: for `CudaContext::with_driver`, or for code that uses `cuda_driver_sys`. It sees the
 /// calls of all threads, and no other spy's. Up to 16 spies can be alive at a time; a spy is alive as long as it or one of its drivers
-/// is. Threads that use it need not be known to it.
+/// is. Threads need not be registered with it.
 ///
 /// ```
 /// use cuda_harness::Spy;
@@ -59,7 +59,7 @@ impl Spy {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSlot`] if 16 spies are alive, and none goes in a minute.
+    /// [`Error::NoSlot`] if 16 spies are alive, and none is dropped within a minute.
     pub fn over(driver: &Arc<Driver>) -> Result<Spy, Error> {
         SpyOptions::new().over(driver)
     }
@@ -76,8 +76,8 @@ impl Spy {
 
     /// The driver whose calls the spy sees; always the same one.
     ///
-    /// Its functions are good as long as the driver, a clone of it or the spy exists. Whoever keeps the address of one for longer gets
-    /// `CUDA_ERROR_DEINITIALIZED` from it, or is heard by a later spy.
+    /// Its functions are valid as long as the driver, a clone of it or the spy exists. A function pointer kept for longer returns
+    /// `CUDA_ERROR_DEINITIALIZED`, or calls a later spy.
     pub fn driver(&self) -> Arc<Driver> {
         self.driver.clone()
     }
@@ -87,7 +87,7 @@ impl Spy {
         &self.inner.base
     }
 
-    /// The calls since the spy was made or [cleared](Self::clear).
+    /// The calls since the spy was created or [cleared](Self::clear).
     pub fn calls(&self) -> Calls {
         Calls(self.inner.lock().calls.iter().cloned().collect())
     }
@@ -102,12 +102,12 @@ impl Spy {
         self.calls().snapshot()
     }
 
-    /// Forgets the calls. Numbers and names go on, and the ledger stays.
+    /// Discards the recorded calls. Numbers and names continue, and the ledger is kept.
     pub fn clear(&self) {
         self.inner.lock().calls.clear();
     }
 
-    /// Runs `work`, and returns its result with the calls that were made meanwhile, also by other threads.
+    /// Runs `work`, and returns its result with the calls made meanwhile, including those of other threads.
     ///
     /// ```
     /// # let spy = cuda_harness::Spy::over(&cuda_emulator::driver())?;
@@ -123,7 +123,7 @@ impl Spy {
         (result, self.calls().filter(|call| call.number() > before))
     }
 
-    /// What was made and not given back, and what was used wrongly.
+    /// The objects that were not released, and the mistakes of calls.
     pub fn ledger(&self) -> Ledger {
         let state = self.inner.lock();
         let live = state.objects.live().map(|(_, object)| object).filter(|object| object.is_owed());
@@ -142,7 +142,7 @@ impl Spy {
         Ok(Injected(active))
     }
 
-    /// Takes all faults back, also a sticky one that has struck, and the budget of memory.
+    /// Removes all faults, including a sticky one that has occurred, and the memory limit.
     pub fn heal(&self) {
         let mut state = self.inner.lock();
         // Their predicates are dropped after the lock.
@@ -152,19 +152,19 @@ impl Spy {
         drop(faults);
     }
 
-    /// The code that all calls answer because a [sticky](Fault::sticky) fault has struck.
+    /// The code that all calls return because a [sticky](Fault::sticky) fault has occurred.
     pub fn sticky(&self) -> Option<CUresult> {
         self.inner.lock().sticky
     }
 
-    /// Allocations of device memory that would bring the sum of those that are live over `bytes` answer `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// Makes allocations of device memory return `CUDA_ERROR_OUT_OF_MEMORY` if the live ones would exceed `bytes` in sum.
     ///
-    /// Device, pool, managed and physical memory count, as it was asked for; arrays do not.
+    /// Device, pool, managed and physical memory count, with their requested sizes; arrays do not.
     pub fn limit_memory(&self, bytes: u64) {
         self.inner.lock().budget = Some(bytes);
     }
 
-    /// What [predicates](Fault::when) said when they panicked, each with the call that they were asked about.
+    /// The messages of [predicates](Fault::when) that panicked, each with the call that they were evaluated for.
     pub fn panics(&self) -> Vec<String> {
         self.inner.lock().panics.clone()
     }
@@ -176,7 +176,7 @@ impl fmt::Debug for Spy {
     }
 }
 
-/// How a spy is made.
+/// How a spy is created.
 ///
 /// ```
 /// use cuda_harness::SpyOptions;
@@ -218,7 +218,7 @@ impl SpyOptions {
         SpyOptions::default()
     }
 
-    /// The driver lacks this function, also for `cuGetProcAddress`; by symbol or by the header's name. A call of it answers
+    /// The driver lacks this function, also for `cuGetProcAddress`; by symbol or by the header's name. A call of it returns
     /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
     pub fn hide(mut self, function: impl Into<String>) -> SpyOptions {
         self.hidden.insert(function.into());
@@ -226,30 +226,30 @@ impl SpyOptions {
     }
 
     /// The driver has only the symbols of this version (`11_080` is 11.8), by
-    /// `FunctionInfo::since`, and says that it is not newer.
+    /// `FunctionInfo::since`, and reports no newer version.
     ///
-    /// What functions do is not changed: an enum's value that came later is still taken.
+    /// The behaviour of functions does not change: newer enum values are still accepted.
     pub fn as_of(mut self, version: u32) -> SpyOptions {
         self.version = Some(version);
         self
     }
 
-    /// Keeps where in the program each object was made, for the ledger. Costs some 10 microseconds for each.
+    /// Records where in the program each object was created, for the ledger. Costs about 10 microseconds per object.
     pub fn backtraces(mut self) -> SpyOptions {
         self.backtraces = true;
         self
     }
 
-    /// Keeps only the last calls, as many as this; without it, all of them.
+    /// Keeps only this many of the last calls; by default, all of them.
     pub fn keep(mut self, calls: usize) -> SpyOptions {
         self.keep = calls;
         self
     }
 
-    /// Tells of each call when it ends, on the thread that made it.
+    /// Reports each call to a listener when it ends, on the thread that made it.
     ///
-    /// The listener may ask the spy, and call its base; a call of the spy's own driver would be told of in turn. Where it panics, the
-    /// call goes on, and [`Spy::panics`] has the message.
+    /// The listener may query the spy, and call its base; a call of the spy's own driver would be reported in turn. If it panics, the
+    /// call proceeds, and [`Spy::panics`] has the message.
     ///
     /// ```
     /// use cuda_harness::SpyOptions;
@@ -263,18 +263,18 @@ impl SpyOptions {
         self
     }
 
-    /// How long [`over`](Self::over) waits while all spies that there can be are in use; a minute without this.
+    /// How long [`over`](Self::over) waits while the maximum number of spies are in use; a minute by default.
     pub fn patience(mut self, time: Duration) -> SpyOptions {
         self.patience = time;
         self
     }
 
-    /// Makes the spy.
+    /// Creates the spy.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchFunction`] if a hidden one is not in the API; [`Error::NoSlot`] if all spies that there can be are in use for longer
-    /// than the [patience](Self::patience) lasts.
+    /// [`Error::NoSuchFunction`] if a hidden one is not in the API; [`Error::NoSlot`] if the maximum number of spies are in use for longer
+    /// than the [patience](Self::patience).
     pub fn over(&self, driver: &Arc<Driver>) -> Result<Spy, Error> {
         let mut hidden = BTreeSet::new();
         for name in &self.hidden {

@@ -3,9 +3,9 @@
 use crate::kind::Kind;
 use std::fmt;
 
-/// The name of an object: its kind, and a number that no other of the kind has. `stream#2`.
+/// The name of an object: its kind, and a number that is unique within the kind, as in `stream#2`.
 ///
-/// Numbers count from 1, in the order in which a spy meets objects. A driver uses handles again; a name means one object.
+/// Numbers count from 1, in the order in which a spy meets objects. A driver reuses handles; a name always means the same object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName {
     kind: Kind,
@@ -22,7 +22,7 @@ impl ObjectName {
         ObjectName { offset, ..self }
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(self) -> Kind {
         self.kind
     }
@@ -37,7 +37,7 @@ impl ObjectName {
         self.offset
     }
 
-    /// Whether both are of one object, whatever the offsets.
+    /// Whether both are the same object, regardless of the offsets.
     pub fn is_of(self, other: ObjectName) -> bool {
         (self.kind, self.number) == (other.kind, other.number)
     }
@@ -68,11 +68,11 @@ pub enum Value {
     Name(&'static str),
     /// A handle, or an address in memory that the spy knows.
     Object(ObjectName),
-    /// A pointer or handle that is null.
+    /// A null pointer or handle.
     Null,
     /// One of the streams that every context has: `default`, `legacy` or `per-thread`.
     Stream(&'static str),
-    /// An address that says nothing.
+    /// An address without a meaning to the spy.
     Pointer(u64),
     /// A C string.
     Text(String),
@@ -144,7 +144,7 @@ impl Argument {
         &self.value
     }
 
-    /// What the driver put where the argument points; none unless the call succeeded, and the argument points to a single value.
+    /// What the driver wrote where the argument points; none unless the call succeeded and the argument points to a single value.
     pub fn received(&self) -> Option<&Value> {
         self.received.as_ref()
     }

@@ -1,4 +1,4 @@
-//! An argument as a number, whatever its type.
+//! An argument as a number, of any type.
 
 use cuda_driver_sys::*;
 

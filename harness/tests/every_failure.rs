@@ -240,7 +240,7 @@ fn the_check_sees_every_site_and_what_the_program_returned() {
         .unwrap();
     assert_eq!((seen.load(Ordering::Relaxed), report.findings().len()), (20, 4));
     assert!(
-        report.to_string().contains("cuMemFree_v2, answers CUDA_ERROR_UNKNOWN (999): nobody looked"),
+        report.to_string().contains("cuMemFree_v2, returns CUDA_ERROR_UNKNOWN (999): nobody looked"),
         "{report}"
     );
 }

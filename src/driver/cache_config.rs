@@ -5,7 +5,7 @@ use cuda_driver_sys::CUfunc_cache;
 use crate::open_number::open_number;
 
 open_number! {
-    /// What a function or a context prefers where L1 cache and shared memory use the same storage.
+    /// The preference of a function or a context, on devices where L1 cache and shared memory use the same storage.
     ///
     /// A preference, which devices of compute capability 7 and later largely ignore.
     ///

@@ -78,7 +78,7 @@ pub(super) struct FaultState {
 #[derive(Debug, Default)]
 struct Watched {
     list: Vec<Weak<StreamInner>>,
-    /// Those whose end is not over: more than can be had from the list while one ends.
+    /// Those that are still being destroyed, which are no longer in the list.
     live: usize,
 }
 

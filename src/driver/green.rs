@@ -332,7 +332,7 @@ impl fmt::Debug for GreenContext {
 }
 
 impl Green {
-    /// Takes it off this thread: what a driver does on a thread whose green context is gone is not documented.
+    /// Takes it off this thread: it is not documented what a driver does on a thread whose green context was destroyed.
     fn leave(&self) {
         let (driver, mut current) = (self.primary.driver(), null_mut());
         // SAFETY: the output is a local, which outlives the call.

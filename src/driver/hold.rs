@@ -1,4 +1,4 @@
-//! What keeps a context alive, and how that is released.
+//! What keeps a context alive, and how it is released.
 
 #![allow(unsafe_code)] // Each hold is given back once, by the value that has it.
 
@@ -18,7 +18,7 @@ pub(super) enum Hold {
     Created,
     /// A context that other code keeps alive; so does this, if it is given.
     Foreign(Option<Arc<dyn Any + Send + Sync>>),
-    /// Nothing is owed any more.
+    /// Nothing has to be released any more.
     Released,
 }
 

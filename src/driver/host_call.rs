@@ -39,11 +39,11 @@ pub enum HostWait {
     Spin = 1,
 }
 
-/// What a number that the driver has stands for.
+/// The function behind a number that was passed to the driver.
 enum Entry {
     /// A function that was given to a stream: it is called once.
     Once(Pending),
-    /// A function of graphs, called by each launch that comes to it.
+    /// A function of graphs, called by each launch that reaches it.
     Again(Weak<GraphFunction>),
 }
 
@@ -51,7 +51,7 @@ enum Entry {
 struct Pending {
     call: Call,
     place: Place,
-    /// Kept alive until the call: the end of a context would end its streams too.
+    /// Kept alive until the call: destroying a context would destroy its streams, too.
     context: CudaContext,
 }
 
@@ -60,9 +60,9 @@ struct Pending {
 struct Place {
     context: usize,
     stream: usize,
-    /// Tells streams apart that had one raw handle after each other; 0 for streams that this crate did not make.
+    /// Distinguishes streams that had the same raw handle one after the other; 0 for streams that this crate did not create.
     serial: u64,
-    /// Whose stream it is, where the handle means another one on every thread.
+    /// The thread whose stream it is, if the handle means a different stream on every thread.
     thread: Option<ThreadId>,
 }
 
@@ -240,7 +240,7 @@ impl Drop for GraphFunction {
     }
 }
 
-/// What the driver calls, with whatever number. Nothing unwinds out of it.
+/// The function that the driver calls, with any number. It never unwinds.
 extern "C" fn run(data: *mut c_void) {
     inside(|| {
         let mut entries = locked(&ENTRIES);
@@ -324,7 +324,7 @@ fn later(end: Call) {
     });
 }
 
-/// Tells the panics in host functions of a stream that nobody was told of yet.
+/// Returns the panics in host functions of a stream that have not been reported yet.
 pub(super) fn raise_of_stream(stream: &CudaStream) -> Result<(), Error> {
     raise(|| Place::of(stream), |place, wanted| place == wanted)
 }
@@ -348,7 +348,7 @@ fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Resu
     }
 }
 
-/// A kernel faulted: the functions that wait behind it are dropped. Where the driver calls one all the same, that does nothing.
+/// A kernel faulted: the functions that wait behind it are dropped. If the driver still calls one, nothing happens.
 ///
 /// On another thread: this one may hold locks, which what they own may ask for when it ends.
 #[cold]
@@ -369,7 +369,7 @@ fn drop_all(entries: Vec<Entry>) {
     entries.into_iter().for_each(drop_quietly);
 }
 
-/// Drops what is the program's: nobody could be told of a panic in that.
+/// Drops values of the program: a panic in their destructors could not be reported.
 fn drop_quietly<T>(value: T) {
     quietly(|| drop(value));
 }
@@ -389,7 +389,7 @@ fn end(payload: Payload) {
     }
 }
 
-/// The context is gone: nobody will ask for its panics.
+/// The context was destroyed: its panics will not be asked for.
 pub(super) fn forget(context: usize) {
     let _ = raise_of_context(context);
 }

@@ -23,7 +23,7 @@ pub(super) struct Signature {
     pub(super) blocks_are_clusters: bool,
 }
 
-/// What an image says of its kernels. Text is read when somebody asks for the first time: most programs load more than they launch, and
+/// What an image says about its kernels. Text is parsed on the first request: most programs load more than they launch, and
 /// some look up nothing.
 #[derive(Debug, Default)]
 pub(super) struct Signatures {

@@ -56,9 +56,9 @@ struct ModuleInner {
 /// Who unloads a module.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// The last handle does.
+    /// The last handle unloads it.
     Handle,
-    /// Other code, who promised to keep it loaded.
+    /// Other code, which promised to keep it loaded.
     Foreign,
     /// Its library, which lives as long as this.
     Library { _kept: CudaLibrary },

@@ -1,13 +1,13 @@
-//! Calls that older drivers have under an older ABI: the newest one is tried first, and where the driver does not have it, the
-//! one that it has does the same, as far as it can.
+//! Calls that older drivers have under an older ABI: the newest one is tried first; if the driver does not have it, the
+//! older one does the same, as far as it can.
 //!
-//! On a driver that has the newest, this costs a comparison of its answer.
+//! On a driver that has the newest, this costs one comparison of its result.
 
 #![allow(unsafe_code)] // Calls of the driver, whose contracts are the callers' duties.
 
 use cuda_driver_sys::*;
 
-/// What a table answers for a function that its driver does not have.
+/// What a table returns for a function that its driver does not have.
 const MISSING: CUresult = CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
 
 /// The answer, or that of the older function where the newer is missing.

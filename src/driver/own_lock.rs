@@ -1,5 +1,5 @@
-//! A lock that is held in calls of the driver. In the middle of such a call code of the program may run: a listener of the driver's
-//! log, a subscriber of `tracing`. What that asks for is an error where it would wait for itself.
+//! A lock that is held during driver calls. In the middle of such a call, code of the program may run: a listener of the driver's
+//! log, or a `tracing` subscriber. Its calls return an error if they would wait for themselves.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
-//! Things whose release must be deferred after their last owner is gone.
+//! Objects whose release must be deferred after their last owner was dropped.
 //!
-//! There are two reasons. Work may still use them: what a dropped executable graph needs is parked behind an event. Or their end
-//! failed and may be tried again: it must not be now, as in a capture, or the driver refused to wait for their work. A later
-//! call of this crate drops them ([`sweep`]); what fails again parks again.
+//! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or their release
+//! failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A later
+//! call of this crate drops them ([`sweep`]); if that fails, they are parked again.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +28,9 @@ struct Parked {
 enum Until {
     /// This event is done.
     Done(CudaEvent),
-    /// This stream is idle: where the driver made no event.
+    /// This stream is idle; used if the driver created no event.
     Idle(ThreadStream),
-    /// Any later call: its end is tried again.
+    /// Any later call: its release is tried again.
     Again,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn sweep() -> bool {
     !due.is_empty()
 }
 
-/// What is not in the list while it is asked; the rest of it goes back, also after a panic.
+/// Entries taken from the list while they are examined; the remaining ones are put back, even after a panic.
 struct Asked(Vec<Parked>);
 
 impl Drop for Asked {

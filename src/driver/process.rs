@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What the system answered; 0 before that, and in a child.
 static ID: AtomicU32 = AtomicU32::new(0);
 
-/// The number of this process, which the system is asked for once, and once in each child.
+/// The number of this process, queried once, and once in each child process.
 #[inline]
 pub(crate) fn id() -> u32 {
     match ID.load(Ordering::Relaxed) {

@@ -1,6 +1,6 @@
 //! The sizes and kinds of a parameter list as two numbers: what a builder compares before each launch.
 
-/// Whether a number is a float or an integer, as far as its type tells.
+/// Whether a number is a float or an integer, as far as its type says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bits that may be either: structs, arrays, `.b32`.

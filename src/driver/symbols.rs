@@ -1,9 +1,9 @@
 //! Which variables of a module, or of a library's modules, have a handle, and the accesses to them.
 //!
-//! Known by their addresses: what a library's image declares `.managed` is one variable in all contexts.
+//! They are identified by address: a variable that a library's image declares `.managed` is the same in all contexts.
 //!
-//! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its accesses outlives
-//! the handle: the next one goes on from there.
+//! There is one handle at a time, so that a mutable view of a variable is the only one. The record of its accesses outlives
+//! the handle: the next one continues from there.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -22,7 +22,7 @@ struct Symbol {
     address: u64,
     /// A handle lives.
     taken: bool,
-    /// The last owner: it lives on where a graph uses the variable.
+    /// The last owner, which stays alive while a graph uses the variable.
     allocation: Weak<dyn Any + Send + Sync>,
     /// What the last owner left behind.
     accesses: Option<StreamAccesses>,

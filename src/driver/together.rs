@@ -1,7 +1,7 @@
 //! Which objects may be used together in one driver call.
 //!
-//! A driver follows a handle as a pointer, so that one of another driver crashes it; most calls want one context, too. Here alone it
-//! is decided and worded; `tests/two_drivers.rs` finds every public function that takes two objects, and calls it with those of two
+//! A driver dereferences a handle, so a handle of another driver crashes it; most calls also need objects of a single context. Only this file
+//! decides this and words the errors; `tests/two_drivers.rs` finds every public function that takes two objects, and calls it with objects of two
 //! drivers.
 
 use cuda_driver_sys::Driver;

@@ -4,7 +4,7 @@ use std::fmt;
 use thiserror::Error;
 
 /// A call made inside a host function of a stream or graph, or inside a listener of the driver's log, where CUDA cannot
-/// be used; or one that gives work to a stream, made by a subscriber of `tracing` in the middle of another such call.
+/// be used; or one that submits work to a stream, made by a `tracing` subscriber in the middle of another such call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), or \

@@ -76,7 +76,7 @@ pub enum CompileError {
     Refused(#[from] Refusal),
 }
 
-/// What a compiler reported when it rejected its input: the log as it stands, and parsed.
+/// What a compiler reported when it rejected its input: the log, unchanged and parsed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -180,7 +180,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Parses a log of NVRTC, nvJitLink (including `ptxas` messages) or libNVVM. Lines that are not understood are left
+    /// Parses a log of NVRTC, nvJitLink (including `ptxas` messages) or libNVVM. Lines that cannot be parsed are left
     /// out.
     pub fn parse(log: &str) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();

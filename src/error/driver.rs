@@ -13,7 +13,7 @@ pub struct DriverError {
     pub code: CUresult,
     /// What was requested, with values.
     pub asked: String,
-    /// What the driver's log says of it, for launches and for what the driver or device does not support: drivers from CUDA
+    /// What the driver's log says about it, for launches and for requests that the driver or device does not support: drivers from CUDA
     /// 12.9 on have a log (`cuLogsDumpToMemory`), and so has the emulator.
     pub log: Option<String>,
     /// What to do next, if known.

@@ -1,4 +1,4 @@
-//! What the driver's own log says of a call that failed. Drivers from CUDA 12.9 on have one, and so has the emulator.
+//! What the driver's own log says about a call that failed. Drivers from CUDA 12.9 on have one, and so has the emulator.
 
 #![allow(unsafe_code)] // One call, which fills a buffer of this file.
 

@@ -356,7 +356,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Alignment(_))
     }
 
-    /// The driver or the device is too old for the request, or does not support it: a program may do without, or take
+    /// The driver or the device is too old for the request, or does not support it: a program may do without it, or take
     /// another way. A mistake in the request itself, such as an attribute that launches do not have, does not count.
     ///
     /// ```

@@ -10,11 +10,11 @@ use thiserror::Error;
 pub struct Faulted {
     /// The first error that the driver returned.
     pub code: CUresult,
-    /// The driver function that returned it; rarely the one to blame.
+    /// The driver function that returned it; rarely the cause.
     pub call: &'static str,
     /// The launches that may have caused it, the oldest first for each stream.
     pub suspects: Vec<Suspect>,
-    /// What the driver's log says of the fault, if the driver has a log (CUDA 12.9 and later) that names it. The emulator's has
+    /// What the driver's log says about the fault, if the driver has a log (CUDA 12.9 and later) that names it. The emulator's has
     /// kernel, block, thread, address, what lies there, and the line in the PTX.
     pub log: Option<String>,
 }

@@ -18,7 +18,7 @@ use crate::launch::KernelNode;
 
 /// Each of these affects launches from now on; earlier launches run unchanged. The graph itself is not changed.
 impl GraphExec {
-    /// Gives a kernel node new arguments, dimensions, or another function. Its attributes do not change: those of
+    /// Changes the arguments and dimensions of a kernel node, or its function. Its attributes do not change: those of
     /// `kernel` are ignored.
     ///
     /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, or its first ABI before CUDA 12.0.

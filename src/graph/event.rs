@@ -61,7 +61,7 @@ impl CudaGraph {
     /// event.record(&stream)?;
     /// let mut graph = CudaGraph::new(&ctx)?;
     /// let there = graph.add_event_wait(&[], &event)?;
-    /// graph.add_host(&[there], || println!("after what the event stands for"))?;
+    /// graph.add_host(&[there], || println!("after the work before the event"))?;
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///

@@ -58,12 +58,12 @@ pub(super) struct Family {
 /// Who may use the graphs of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Whoever has the lock.
+    /// Any holder of the lock.
     #[default]
     Free,
     /// A capture, which records into one of them.
     Recording,
-    /// Nobody any more: the driver may have destroyed one, and given its address to another.
+    /// No one any more: the driver may have destroyed one, and reused its address for another.
     Lost,
 }
 
@@ -217,7 +217,7 @@ impl CudaGraph {
         self.remove_shared(node)
     }
 
-    /// The same for whoever holds the graph alone, behind a shared reference.
+    /// The same for a caller that holds the graph alone, behind a shared reference.
     pub(super) fn remove_shared(&self, node: GraphNode) -> Result<(), Error> {
         let family = self.family.lock()?;
         let gone = self.remove_locked(node)?;

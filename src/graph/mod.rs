@@ -1,9 +1,9 @@
 //! Graphs: work that is described once and launched many times.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `graph` | [`CudaGraph`]: a graph that can be edited; its nodes, clones |
-//! | `node` | [`GraphNode`], the handle of a node; what the graph remembers of each |
+//! | `node` | [`GraphNode`], the handle of a node; what the graph stores about each |
 //! | `edge` | dependencies, plain and programmatic |
 //! | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
 //! | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |

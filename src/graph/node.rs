@@ -1,4 +1,4 @@
-//! The handle of a node, and what a graph remembers of each of its nodes.
+//! The handle of a node, and what a graph stores about each of its nodes.
 
 use cuda_driver_sys::{CUgraphNode, CUgraphNodeType};
 use std::fmt;

@@ -42,9 +42,9 @@ struct Recording<'g> {
     scope: Scope,
     /// Nodes from this number on are new.
     first: usize,
-    /// What the graph kept before it kept what these use.
+    /// What the graph kept alive before this capture.
     before: Option<Share>,
-    /// What the end leaves of the graph.
+    /// The state of the graph after the capture.
     then: Phase,
     kept: bool,
 }

@@ -27,13 +27,13 @@ pub struct ParameterType {
     pub role: Role,
 }
 
-/// What a parameter stands for.
+/// The role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// A value, whole.
     Value,
-    /// The bytes of a value, whatever they mean.
+    /// The bytes of a value, of any type.
     Bits,
     /// The address of a slice.
     Address,
@@ -103,12 +103,12 @@ pub unsafe trait ArgumentList {
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
 }
 
-/// Memory whose accesses are remembered, in the list that [`ArgumentList::memory`] makes.
+/// Memory whose accesses are tracked, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a, const WRITE: bool>(&'a Arc<Allocation>);
 
-/// An object whose users are remembered, in the list that [`ArgumentList::memory`] makes.
+/// An object whose users are tracked, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Reached<'a, const WRITE: bool>(&'a dyn Shared);

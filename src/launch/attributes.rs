@@ -206,7 +206,7 @@ impl<'event> Attribute<'event> {
 
     /// All blocks run at once and may wait for each other. Since 11.8; the field `cooperative` sets it.
     ///
-    /// The grid must fit: blocks a multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
+    /// The grid must fit: blocks per multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
     /// `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
     ///
     /// [`CudaFunction::max_active_blocks`]: crate::CudaFunction::max_active_blocks
@@ -215,7 +215,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
     }
 
-    /// How threads wait for a stream. Since 11.8; an attribute of streams only: a launch that has it is an error.
+    /// How threads wait for a stream. Since 11.8; an attribute of streams only: a launch with it is an error.
     pub fn synchronization_policy(policy: SynchronizationPolicy) -> Self {
         let value = CUlaunchAttributeValue { syncPolicy: sys::CUsynchronizationPolicy(policy as u32) };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value)
@@ -223,8 +223,8 @@ impl<'event> Attribute<'event> {
 
     /// Blocks of a cluster along x, y, z. Since 11.8; devices from compute capability 9.0; the field `cluster_dim` sets it.
     ///
-    /// Each divides the grid's dimension. The product is at most 8, or 16 where the kernel allows a size that is not
-    /// portable. A kernel compiled for one cluster shape takes that shape only.
+    /// Each divides the grid's dimension. The product is at most 8, or 16 if the kernel allows a size that is not
+    /// portable. A kernel compiled for one cluster shape accepts only that shape.
     pub fn cluster_dimension((x, y, z): Dim3) -> Self {
         let value = CUlaunchAttributeValue { clusterDim: sys::CUlaunchAttributeValue_clusterDim { x, y, z } };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
@@ -237,7 +237,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
     }
 
-    /// The kernel may start before the one in front of it in the stream is done, and waits for it with
+    /// The kernel may start before the preceding one in the stream is done, and waits for it with
     /// `griddepcontrol.wait`. Since 11.8; devices from compute capability 9.0.
     pub fn programmatic_stream_serialization(allowed: bool) -> Self {
         let value = CUlaunchAttributeValue { programmaticStreamSerializationAllowed: allowed.into() };
@@ -246,7 +246,7 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` when all blocks have triggered it (`griddepcontrol.launch_dependents`), or when all have started.
     ///
-    /// Since 11.8. Events that keep time or are shared between processes cannot be used here. A graph whose node has it keeps the
+    /// Since 11.8. Timing events and events shared between processes cannot be used here. A graph whose node has it keeps the
     /// event.
     pub fn programmatic_event(event: &'event CudaEvent, trigger_at_block_start: bool) -> Self {
         let raw = sys::CUlaunchAttributeValue_programmaticEvent {
@@ -280,7 +280,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
     }
 
-    /// A cluster shape to use where it fits; the `cluster_dimension` of the same launch is used elsewhere. Since 12.8.
+    /// A cluster shape to use where it fits; elsewhere the `cluster_dimension` of the same launch is used. Since 12.8.
     ///
     /// A multiple of that one along x and y, equal along z, and a divisor of the grid.
     pub fn preferred_cluster_dimension((x, y, z): Dim3) -> Self {
@@ -291,7 +291,7 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` once all blocks have started. Since 12.3.
     ///
-    /// Events that keep time or are shared between processes cannot be used here. A graph whose node has it keeps the event.
+    /// Timing events and events shared between processes cannot be used here. A graph whose node has it keeps the event.
     pub fn launch_completion_event(event: &'event CudaEvent) -> Self {
         let raw = sys::CUlaunchAttributeValue_launchCompletionEvent { event: event.raw(), flags: 0 };
         let value = CUlaunchAttributeValue { launchCompletionEvent: raw };
@@ -311,7 +311,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
     }
 
-    /// The same, and `node` gets the handle that the driver gives the node.
+    /// The same, and `node` receives the handle of the node.
     pub fn device_updatable_kernel_node_at(node: &'event DeviceNode) -> Self {
         Self::device_updatable_kernel_node().with(Lent::Node(node))
     }
@@ -323,7 +323,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
     }
 
-    /// Schedule blocks so that NVLink is used best. Since 13.0.
+    /// Schedule blocks for the best use of NVLink. Since 13.0.
     pub fn nvlink_util_centric_scheduling(yes: bool) -> Self {
         let value = CUlaunchAttributeValue { nvlinkUtilCentricScheduling: yes.into() };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
@@ -345,7 +345,7 @@ impl<'event> Attribute<'event> {
     /// An attribute that this version of the crate does not know.
     ///
     /// # Safety
-    /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call; those of an attribute that
+    /// 1. Id and value are as the driver's documentation requires, and pointers in them outlive the launch call; those of an attribute that
     ///    a stream is given outlive the work on the stream.
     /// 2. Where a graph gets the launch as a node, what they refer to lives as long as that can run: nothing keeps it.
     /// 3. What they refer to may be used from any thread.

@@ -1,4 +1,4 @@
-//! What is checked before the driver is called, and what its refusals mean.
+//! The checks before the driver is called, and explanations of its refusals.
 //!
 //! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
 
@@ -21,38 +21,39 @@ use crate::error::{
 /// Whether a list of these types was found to fit the kernel before.
 #[inline(always)]
 pub(super) fn verified<L: ArgumentList>(kernel: &Kernel) -> bool {
-    L::SIGNATURE.is_some_and(|signature| is_verified(kernel, signature))
+    is_verified(kernel, L::SIGNATURE)
 }
 
 #[inline(always)]
-fn is_verified(kernel: &Kernel, signature: &'static Signature) -> bool {
+fn is_verified(kernel: &Kernel, signature: Option<&'static Signature>) -> bool {
     std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(signature))
 }
 
 /// Signatures are static: one address is one list of types (the same list may have several addresses).
 #[inline(always)]
-fn address(signature: &'static Signature) -> *mut () {
-    std::ptr::from_ref(signature).cast_mut().cast()
+fn address(signature: Option<&'static Signature>) -> *mut () {
+    /// Its address stands for the list without arguments.
+    static EMPTY: u8 = 0;
+    let address =
+        signature.map_or(std::ptr::from_ref(&EMPTY).cast(), |it| std::ptr::from_ref(it).cast::<()>());
+    address.cast_mut()
 }
 
-/// The list against the kernel's parameters; remembers one that fits.
+/// Compares the list with the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    let signature = match types {
-        ParameterTypes::Fixed(signature) => signature,
-        ParameterTypes::Gathered(_) => None,
-    };
+    let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
     // Launches with attributes come here every time.
-    if signature.is_some_and(|signature| is_verified(kernel, signature)) {
+    if is_verified(kernel, signature) {
         return Ok(());
     }
     compare(kernel, types)?;
-    if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
+    if !kernel.has_special_rules() {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// The same, and remembers nothing: where no launch follows, whose list may have another address.
+/// The same without remembering the list, for when no launch follows, or its list may have another address.
 pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     if fits(kernel, types) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
@@ -131,7 +132,7 @@ pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(),
     context.same_context(object, &format!("{}: {what}", kernel.name()), "the stream of the launch")
 }
 
-/// Grid, block and shared memory against the limits of kernel and device.
+/// Compares grid, block and shared memory with the limits of kernel and device.
 ///
 /// No short cuts between the dimensions, so that they are compared side by side.
 #[inline(always)]
@@ -148,7 +149,7 @@ pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
         && within_shared(kernel, c)
 }
 
-/// Shared memory against the limit of the kernel, which may change between launches.
+/// Compares shared memory with the limit of the kernel, which may change between launches.
 #[inline(always)]
 pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
     // Zero first: most launches know it when they are compiled, and then the limit is not read.
@@ -332,7 +333,7 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
 }
 
-/// Blocks a cluster that every device with clusters allows; and any device at all.
+/// Blocks per cluster that every device with clusters allows; and the maximum of any device.
 const PORTABLE: u64 = 8;
 const LARGEST: u64 = 16;
 
@@ -388,7 +389,7 @@ fn clusters(
     Ok(())
 }
 
-/// A launch that the driver refused, with what that most likely means for this launch.
+/// The error for a launch that the driver refused, with the most likely reason.
 #[cold]
 pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let (kernel, config) = (request.kernel, request.config);

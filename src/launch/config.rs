@@ -15,14 +15,14 @@ pub type Dim3 = (u32, u32, u32);
 pub struct LaunchConfig {
     /// Blocks along x, y, z.
     pub grid_dim: Dim3,
-    /// Threads of a block along x, y, z.
+    /// Threads per block along x, y, z.
     pub block_dim: Dim3,
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_mem_bytes: u32,
 }
 
 impl LaunchConfig {
-    /// Threads of a block that [`LaunchConfig::for_num_elems`] chooses.
+    /// Threads per block that [`LaunchConfig::for_num_elems`] chooses.
     pub const DEFAULT_BLOCK: u32 = 256;
 
     /// `grid_dim` blocks of `block_dim` threads each, without dynamic shared memory.
@@ -32,7 +32,7 @@ impl LaunchConfig {
 
     /// One thread per element, 256 threads per block, rounded up: the kernel must not touch elements past `n`.
     ///
-    /// Zero elements give one block, which finds nothing to do: an empty grid is an error to the driver.
+    /// Zero elements give one block, which has nothing to do, because the driver refuses an empty grid.
     ///
     /// ```
     /// use cuda_launch::LaunchConfig;

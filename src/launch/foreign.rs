@@ -12,7 +12,7 @@ use crate::ordering::Submission;
 /// What errors call it.
 const CALL: &str = "foundation::submit_with";
 
-/// Lets other code submit work to `stream` that uses this memory: a collective of NCCL, a product of cuBLAS, a driver call of your own.
+/// Lets other code submit work to `stream` that uses this memory: an NCCL collective, a cuBLAS product, a driver call of your own.
 ///
 /// The work is ordered as a launch with these arguments would be: it comes after all work on other streams that wrote the memory, or
 /// that used what it writes, and later work on other streams comes after it. `ptr(x)` in `arguments` is memory that it reads,

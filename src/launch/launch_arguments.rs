@@ -1,4 +1,4 @@
-//! What a launch needs of its arguments, whoever put them together: a macro, a builder, or a prepared launch.
+//! What a launch needs to know about its arguments, from a macro, a builder, or a prepared launch.
 
 use std::ffi::c_void;
 

@@ -38,12 +38,12 @@
 /// | `stream` | a [`CudaStream`](crate::CudaStream) |
 /// | `config` | a [`LaunchConfig`](crate::LaunchConfig) |
 /// | `args` | a list in brackets, one entry for one or two parameters of the kernel (below) |
-/// | `cluster_dim` | optional: blocks of a cluster, `(x, y, z)` |
+/// | `cluster_dim` | optional: blocks per cluster, `(x, y, z)` |
 /// | `cooperative` | optional: `true` for a grid whose blocks wait for each other |
 /// | `attributes` | optional: an array, `Vec` or slice of [`Attribute`](crate::Attribute) |
 ///
 /// `module`, `stream`, `function` and the buffers in `args` may be values, references, `Box`es, `Rc`s or `Arc`s; they are
-/// borrowed for the call, not moved. A kernel that is named is looked up once for a module and call site; a literal name
+/// borrowed for the call, not moved. A kernel given by name is looked up once per module and call site; a literal name
 /// costs a warm launch one comparison.
 ///
 /// # Arguments
@@ -53,38 +53,38 @@
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
 /// | `pitched(x)`, `pitched_mut(x)` | two of 8 bytes: device address, pitch in bytes, of a [`PitchedBuffer`](crate::memory::PitchedBuffer) |
-/// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
+/// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address; `x` as for `slice(x)`, `slice_mut(x)` |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
-/// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices follow addresses of the host: what they point to is memory of duties 2 to 4 |
+/// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices can access host memory: the memory that they point to is subject to duties 2 to 4 |
 /// | `named("n", x)` | those of `x`, which is one of these: a `LaunchPlan` can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
 /// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
 ///
 /// # Errors
-/// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): number or sizes of the arguments are not those of the
-///   kernel's parameters, or one is an integer where PTX says that the parameter is a float, or the other way round; `byval(x)`
-///   passes bits whatever they mean. Where neither driver nor image knows them,
-///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch goes ahead.
+/// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): the number or sizes of the arguments differ from those of the
+///   kernel's parameters, or an integer is passed where PTX declares a float, or the reverse; `byval(x)`
+///   passes any bits. If neither driver nor image describes the parameters,
+///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch proceeds.
 /// - [`is_launch_refused`](crate::Error::is_launch_refused): a dimension is zero or over a limit, too much shared memory, a
-///   cluster that does not fit, an attribute that this driver lacks.
-/// - [`is_context_mismatch`](crate::Error::is_context_mismatch): module, stream and buffers are not of one context.
+///   cluster that does not fit, an attribute that the driver is too old for.
+/// - [`is_context_mismatch`](crate::Error::is_context_mismatch): module, stream and buffers do not belong to the same context.
 /// - [`is_not_found`](crate::Error::is_not_found): there is no such kernel.
-/// - What the driver answers to `cuLaunchKernelEx`, also faults of earlier launches.
+/// - Any error returned by `cuLaunchKernelEx`, including faults of earlier launches.
 ///
 /// # Safety
 /// Checked for you: number and sizes of the arguments, the dimensions, contexts, lifetimes during the call. Yours:
-/// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, or a struct with
-///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
+/// 1. Types: each argument is what the kernel expects of that parameter. Two of the same size that are swapped, or a struct with
+///    other fields of the same size, are not noticed; an integer for a float, or the reverse, only if the image says so
 ///    (PTX with `.f32`, `.u64`).
 /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
 ///    owns, and only inside it.
 /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
 ///    [`DeviceBuffer`](crate::DeviceBuffer) of the stream's context is ordered after it; memory from elsewhere may not be.
-/// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not work
+/// 4. Aliasing: until it is done, nothing else writes what the kernel reads, or uses what it writes: not the host, not work
 ///    on another stream that is not ordered against this one. Buffers and views that are passed as `slice`, `slice_mut`,
 ///    `pitched`, `pitched_mut`, `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.
-/// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
+/// 5. Validity: the kernel writes only valid values of a buffer's element type into it.
 /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless `cooperative` is set.
 #[macro_export]
 macro_rules! cuda_launch {
@@ -95,7 +95,7 @@ macro_rules! cuda_launch {
 
 /// A list of arguments for `graph::KernelNode::new`, written as in [`cuda_launch!`].
 ///
-/// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
+/// It borrows its contents until the end of the statement. In it `slice_mut(x)` takes buffers and mutable views;
 /// for types of your own bring `cuda_launch::launch::MutArgument` into scope.
 #[macro_export]
 macro_rules! kernel_args {
@@ -312,7 +312,7 @@ macro_rules! __cuda_launch_attributes {
     };
 }
 
-/// The kernel, from whatever names it.
+/// The kernel, from its name or a handle.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_kernel {

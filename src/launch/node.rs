@@ -66,7 +66,7 @@ impl<'event> KernelNode<'event> {
         Self::checked(function, config, attributes.to_vec(), Listed(&arguments))
     }
 
-    /// The same with arguments that somebody else has put together.
+    /// The same with arguments that the caller has put together.
     pub(super) fn checked<'l, G: LaunchArguments<'l>>(
         function: &CudaFunction,
         config: LaunchConfig,

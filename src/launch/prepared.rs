@@ -71,8 +71,8 @@ impl<'event> Launch<'event> {
 
     /// Submits the launch to `stream`, with the arguments as they are now.
     ///
-    /// The answer holds the events of
-    /// [`record_kernel_launch`](crate::LaunchBuilder::record_kernel_launch), if that was asked for. Driver calls as
+    /// Returns the events of
+    /// [`record_kernel_launch`](crate::LaunchBuilder::record_kernel_launch), if requested. Driver calls as
     /// [`LaunchBuilder::launch`](crate::LaunchBuilder::launch).
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl<'event> Launch<'event> {
     ///
     /// # Safety
     /// 1. The duties 1 to 6 of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
-    /// 2. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
+    /// 2. Nothing is borrowed: while this runs, no other thread submits work with the same memory to a stream, unless all of it
     ///    only reads.
     #[inline(always)]
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
@@ -97,10 +97,10 @@ impl<'event> Launch<'event> {
         Ok(None)
     }
 
-    /// Sets a value by name, from the next launch on; it is of the type that was given. No driver call.
+    /// Sets a value by name, from the next launch on; its type must not change. No driver call.
     ///
     /// # Errors
-    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
+    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value has another type. Then
     /// nothing is changed.
     #[inline(always)]
     pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! What one call site remembers, and what may stand for a module, a stream or a function there, or in a list of arguments.
+//! What one call site remembers, and the types accepted there as a module, a stream or a function, or in a list of arguments.
 
 use std::rc::Rc;
 use std::sync::Arc;

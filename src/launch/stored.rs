@@ -54,7 +54,7 @@ impl<'a> StoredArguments<'a> {
         self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
     }
 
-    /// The same whatever they mean to the kernel.
+    /// The same, without comparing types with the kernel's.
     #[inline(always)]
     pub(crate) fn bits<T: Copy>(&mut self, value: T) {
         self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Bits) }, Kind::Other);

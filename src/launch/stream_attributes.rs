@@ -30,7 +30,7 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// [`AttributeError`]: an attribute that only launches have, or one that the driver is too old for. Or whatever the driver
+    /// [`AttributeError`]: an attribute that only launches have, or one that the driver is too old for. Or any error that the driver
     /// answers, `CUDA_ERROR_INVALID_VALUE` for values that it does not take.
     #[doc(alias = "cuStreamSetAttribute")]
     pub fn set_attribute(&self, attribute: Attribute<'_>) -> Result<(), Error> {

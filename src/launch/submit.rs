@@ -1,7 +1,7 @@
 //! The one place that calls `cuLaunchKernelEx`.
 //!
-//! A warm launch, whose argument types and kinds of attributes the kernel has seen, takes a few comparisons and the call. Everything
-//! else, such as a first launch, an event in an attribute, an error, goes through [`examined`], which says what is wrong where something
+//! A warm launch, whose argument types and kinds of attributes were checked for the kernel before, takes a few comparisons and the call. Everything
+//! else, such as a first launch, an event in an attribute, an error, goes through [`examined`], which reports what is wrong if something
 //! is.
 
 #![allow(unsafe_code)] // The call itself; its caller vouches for what cannot be checked.
@@ -35,17 +35,17 @@ pub(super) struct Request<'a> {
     pub(super) stream: &'a CudaStream,
     /// Dimensions, shared memory and stream; the attributes are beside it.
     pub(super) config: &'a CUlaunchConfig,
-    /// The attributes that fields of the macro stand for.
+    /// The attributes set by fields of the macro.
     pub(super) fields: &'a [Attribute<'a>],
     /// The attributes listed.
     pub(super) attributes: &'a [Attribute<'a>],
 }
 
-/// Checks a launch and submits it: what [`cuda_launch!`](crate::cuda_launch) ends in.
+/// Checks a launch and submits it: the function behind [`cuda_launch!`](crate::cuda_launch).
 ///
-/// `fields` are the attributes that `cluster_dim` and `cooperative` stand for, `attributes` those listed.
+/// `fields` are the attributes set by `cluster_dim` and `cooperative`, `attributes` those listed.
 ///
-/// Driver calls: `cuLaunchKernelEx`. If it answers that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
+/// Driver calls: `cuLaunchKernelEx`. If it returns that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
 /// and `cuLaunchKernelEx` again. Where another stream used a buffer last: `cuEventRecord` there, `cuStreamWaitEvent` here.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub unsafe fn submit<L: ArgumentList>(
     unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
 }
 
-/// The same with arguments that somebody else has put together.
+/// The same with arguments that the caller has put together.
 ///
 /// # Safety
 /// 1. The duties of [`submit`].
@@ -158,7 +158,7 @@ fn copy_verified(
     Some(count as u32)
 }
 
-/// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
+/// The driver refused a warm launch. If the only reason is the context that is current on this thread, it is submitted again.
 ///
 /// # Safety
 /// 1. The duties of [`submit`]; `params` is the packet, of these types.
@@ -291,7 +291,7 @@ fn recordings<'a>(request: &Request<'a>) -> Result<Vec<Recording<'a>>, Error> {
     Ok(all)
 }
 
-/// Every check, in the order in which errors are worth telling; then the stream waits for what the launch comes after.
+/// Every check, in the order of usefulness of the errors; then the stream waits for work that the launch comes after.
 pub(super) fn make_ready(
     request: &Request<'_>,
     types: ParameterTypes<'_>,

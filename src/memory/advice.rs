@@ -18,13 +18,13 @@ use super::location::MemoryLocation;
 #[non_exhaustive]
 #[doc(alias = "CUmem_advise")]
 pub enum MemoryAdvice {
-    /// It is mostly read: each reader gets its own copy; or no longer.
+    /// Whether it is mostly read, so that each reader gets its own copy.
     ReadMostly(bool),
     /// It should stay there.
     PreferredLocation(MemoryLocation),
     /// It may stay anywhere.
     NoPreferredLocation,
-    /// That device or the host will use it, and should always reach it without a page fault.
+    /// This device or the host will use it, and should always access it without a page fault.
     AccessedBy(MemoryLocation),
     /// The opposite.
     NotAccessedBy(MemoryLocation),
@@ -56,7 +56,7 @@ pub struct RangeState {
     pub read_mostly: bool,
     /// Its preferred location.
     pub preferred_location: Option<MemoryLocation>,
-    /// Who will use it.
+    /// The devices, or the host, that will use it.
     pub accessed_by: Vec<MemoryLocation>,
     /// Where a prefetch last moved it.
     pub last_prefetch: Option<MemoryLocation>,

@@ -1,4 +1,4 @@
-//! The one owner of a piece of device memory: knows the accesses to it, and how it is freed.
+//! The sole owner of a piece of device memory: knows the accesses to it, and how it is freed.
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
@@ -35,7 +35,7 @@ pub(crate) enum Origin {
     Pool(CudaStream, Option<Keep>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
-    /// Other code's, who frees it.
+    /// Other code's, which frees it.
     Borrowed,
     /// A variable of this module, which frees it.
     Variable(CudaModule),
@@ -97,7 +97,7 @@ impl Allocation {
 
     /// Gives the memory back after all work that uses it; once.
     ///
-    /// Where it must not be now, or nobody can tell when the work is done, it stays: the end of this value tries again.
+    /// If it must not be freed now, or it is unknown when the work is done, it stays: dropping this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
             self.context.may_give_back("cuMemFree").inspect_err(|_| self.leave())?;

@@ -79,7 +79,7 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 ///
 /// # Safety
 /// 1. No value of the type contains anything that a kernel dereferences: an address, or the handle of a texture,
-///    surface or other object. A number does not count, whatever a kernel does with it: whoever declares the kernel as
+///    surface or other object. A number does not count, whatever a kernel does with it: the author who declares the kernel as
 ///    `safe fn` vouches for that.
 #[diagnostic::on_unimplemented(
     message = "a `safe fn` cannot take `{Self}`, which may be or hold an address or a handle: the caller could pass any",

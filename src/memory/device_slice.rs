@@ -1,4 +1,4 @@
-//! What device memory is to whoever reads and writes it: the traits of buffers, views and memory of one's own.
+//! The traits of device memory that can be read and written: buffers, views and memory of your own.
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use crate::driver::CudaContext;
 ///
 /// Implement it, and [`DeviceSliceMut`], for memory of your own: launches and copies then take your type wherever they take a buffer,
 /// order it, and keep it alive. Memory of another allocator first becomes a buffer, by [`DeviceBuffer::from_foreign`](crate::DeviceBuffer::from_foreign) or
-/// [`from_raw_parts`](crate::DeviceBuffer::from_raw_parts), which remembers who uses it and says how it ends; your type holds that buffer, or
+/// [`from_raw_parts`](crate::DeviceBuffer::from_raw_parts), which tracks its users and knows how to free it; your type holds that buffer, or
 /// a share of it, and says which part is its own:
 ///
 /// ```
@@ -197,7 +197,7 @@ pub unsafe trait DeviceSlice {
             `&mut PitchedBuffer<T>` in a typed module, and `row_mut(y)` is one row of it"
 )]
 pub unsafe trait DeviceSliceMut: DeviceSlice {
-    /// Like [`DeviceSlice::parts`], for whoever may write.
+    /// Like [`DeviceSlice::parts`], for writing.
     fn parts_mut(&mut self) -> SliceParts<'_, Self::Element>;
 }
 
@@ -213,7 +213,7 @@ pub struct SliceParts<'a, T: DeviceCopy> {
 impl<'a, T: DeviceCopy> SliceParts<'a, T> {
     /// `len` elements at `address`, a part of `owner`'s memory: for a [`DeviceSlice`] of your own.
     ///
-    /// Whatever uses them uses the memory of `owner`, all of it as far as the order of streams goes.
+    /// Using them counts as using the memory of `owner`, all of it as far as the order of streams is concerned.
     ///
     /// # Safety
     /// 1. The elements lie in the memory of `owner`, aligned as their type asks for; or `len` is 0.
@@ -222,7 +222,7 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
         Self::new(address, len, owner.parts().allocation)
     }
 
-    /// The address of the first element. Work that is given it as a number is not ordered.
+    /// The address of the first element. Work that receives it as a number is not ordered.
     pub fn address(&self) -> &'a u64 {
         self.address
     }

@@ -20,7 +20,7 @@ use crate::driver::{CudaContext, CudaStream, older};
 use crate::error::{Error, ErrorKind, HostAccess, LengthMismatch};
 use crate::ordering::Submission;
 
-/// Who may use managed memory on devices without concurrent access (`CUmemAttach_flags`).
+/// Which streams may use managed memory on devices without concurrent access (`CUmemAttach_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUmemAttach_flags")]
@@ -205,7 +205,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         free_of_graphs(&self.allocation)
     }
 
-    /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
+    /// The host address of the elements. Order accesses through it against streams that use them yourself.
     pub fn as_host_ptr(&self) -> *mut T {
         match self.address {
             0 => std::ptr::NonNull::dangling().as_ptr(),
@@ -293,7 +293,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Sets who may use the memory from now on, in stream order on `stream`; for devices without concurrent access.
+    /// Sets which streams may use the memory from now on, in stream order on `stream`; for devices without concurrent access.
     ///
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
     ///

@@ -10,7 +10,7 @@ use super::device_copy::{DeviceCopy, NoAddress};
 ///
 /// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
 /// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices convert in both
-/// directions without a copy. It is [`NoAddress`](crate::memory::NoAddress): do not implement `Pod` by hand for a type
+/// directions without a copy. It is [`NoAddress`](crate::memory::NoAddress): do not implement `Pod` yourself for a type
 /// that holds an address of the device.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Any number of operations side by side.
+//! Any number of operations, run concurrently.
 
 #![allow(unsafe_code)] // Implements and forwards `execute`.
 
@@ -6,14 +6,14 @@ use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// What [`all`] makes.
+/// The result of [`all`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct All<Op>(Vec<Op>);
 
-/// Runs all of them side by side, as [`zip`](super::zip()) does; gives the outputs in the order of the operations.
+/// Runs all of them concurrently, as [`zip`](super::zip()) does; returns the outputs in the order of the operations.
 ///
-/// The streams are those of the chain's policy: with a pool of 4, every fourth operation waits for the one before it there.
+/// The streams are those of the chain's policy: with a pool of 4, each operation waits for the one four places before it, on the same stream.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, all, value, zeroed};

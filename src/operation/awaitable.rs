@@ -6,11 +6,11 @@ use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
 use crate::error::Error;
 
-/// An operation that can be awaited as it is, and gives a `T`: what functions return whose callers write `.await`.
+/// An operation that can be awaited and returns a `T`: the return type of functions whose callers write `.await`.
 ///
 /// Not every [`DeviceOperation`] can be awaited, because a future may be forgotten while its work goes on, and some operations
-/// borrow what must live as long as that. So `impl DeviceOperation<Output = T>` does not tell the caller; `impl Awaitable<T>`
-/// does, and has all methods of operations, too. It is implemented for whatever is both.
+/// borrow values that must live as long. So `impl DeviceOperation<Output = T>` does not promise it; `impl Awaitable<T>`
+/// does, and has all methods of operations, too. It is implemented for every type that is both.
 ///
 /// ```
 /// use cuda_launch::operation::{Awaitable, DeviceOperation, block_on, copy_to_device, memset};
@@ -29,7 +29,7 @@ use crate::error::Error;
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// An operation of your own gets there by a few lines:
+/// Your own operation needs a few lines for it:
 ///
 /// ```
 /// use cuda_launch::operation::{Awaitable, DeviceFuture, DeviceOperation, ExecutionContext, block_on};

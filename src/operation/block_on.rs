@@ -27,7 +27,7 @@ impl Wake for Unpark {
 
 /// Waits for a future on this thread: for programs without an executor.
 ///
-/// An operation alone is better [synchronised](super::DeviceOperation::sync), which needs no event.
+/// A single operation is better [synchronised](super::DeviceOperation::sync), which needs no event.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, zeroed};

@@ -25,13 +25,13 @@ macro_rules! chained {
 }
 
 chained! {
-    /// What [`DeviceOperation::map`] makes.
+    /// The result of [`DeviceOperation::map`].
     Map;
-    /// What [`DeviceOperation::inspect`] makes.
+    /// The result of [`DeviceOperation::inspect`].
     Inspect;
-    /// What [`DeviceOperation::and_then`] makes.
+    /// The result of [`DeviceOperation::and_then`].
     AndThen;
-    /// What [`DeviceOperation::and_then_with_context`] makes.
+    /// The result of [`DeviceOperation::and_then_with_context`].
     AndThenWithContext;
 }
 

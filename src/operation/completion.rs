@@ -1,4 +1,4 @@
-//! How the end of work reaches the future that waits for it. No driver call, no time, and nothing else of this crate, so that
+//! How a future learns that its work is done. No driver call, no time, and nothing else of this crate, so that
 //! loom can try the orders of events: `tests/loom` includes this file with loom's types as `super::sync`.
 //!
 //! A future has a [`Claim`] to a [`Slot`], which it shares with the table of what is in flight. The slot holds the output. A claim
@@ -49,9 +49,9 @@ struct State<T, E> {
 
 enum Progress<E> {
     Running,
-    /// Nobody waits any more; the output is kept until the work is done.
+    /// No future waits any more; the output is kept until the work is done.
     Abandoned,
-    /// As that, and whoever asks is told that it took too long.
+    /// Like that, and the waiting future learns that the time is up.
     Expired,
     Done,
     Failed(E),

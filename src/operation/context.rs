@@ -1,4 +1,4 @@
-//! What an operation runs in: the stream of its chain.
+//! The context in which an operation runs: the stream of its chain.
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -27,8 +27,8 @@ pub(super) enum Source {
 /// Something that work uses and that does not order itself.
 pub(super) type Kept = Box<dyn Any + Send>;
 
-/// What a chain of operations runs in. It leads to the chain's stream, which is chosen when it is first asked for: a chain that
-/// uses no device costs no stream, and nothing has to be waited for.
+/// The context in which a chain of operations runs. It provides the chain's stream, which is chosen on the first request: a chain that
+/// uses no device needs no stream, and nothing has to be waited for.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, with_context};
@@ -39,24 +39,24 @@ pub(super) type Kept = Box<dyn Any + Send>;
 /// ```
 pub struct ExecutionContext {
     source: Source,
-    /// Whether the chain uses the one stream of its source.
+    /// Whether the chain uses the only stream of its source.
     fixed: Cell<bool>,
     /// Otherwise the one that it was given.
     stream: OnceCell<CudaStream>,
-    /// Where the chain stood that this is a branch of: its first work waits for that.
+    /// The point in the parent chain at which this branch began: its first work waits for it.
     before: Option<CudaStream>,
     /// How many [`Branches`] it has had.
     forked: Cell<u32>,
-    /// Few chains have anything of it.
+    /// Few chains need any of it.
     rest: OnceCell<Box<Rest>>,
 }
 
-/// What whoever ends a chain has to see to.
+/// What has to be done when a chain ends.
 #[derive(Default)]
 struct Rest {
     kept: RefCell<Vec<Kept>>,
     /// Streams of branches that have ended and were not joined, with the number of their [`Branches`]. They are here, so that a
-    /// `Branches` that is forgotten takes none of them along.
+    /// forgotten `Branches` does not lose any of them.
     open: RefCell<Vec<(u32, CudaStream)>>,
 }
 
@@ -78,7 +78,7 @@ impl ExecutionContext {
         }
     }
 
-    /// The stream of this chain; work given to it runs in the order of the chain.
+    /// The stream of this chain; work submitted to it runs in the order of the chain.
     ///
     /// The first time, the policy chooses it. Driver calls then: what the policy does; in a branch of a chain that has used its
     /// stream also `cuEventRecord` there and `cuStreamWaitEvent` here.
@@ -92,7 +92,7 @@ impl ExecutionContext {
     /// ```
     ///
     /// # Errors
-    /// The device cannot be opened, or the policy has no stream to give.
+    /// The device cannot be opened, or the policy has no stream.
     #[inline]
     pub fn stream(&self) -> Result<&CudaStream, Error> {
         match self.stream.get() {
@@ -143,10 +143,10 @@ impl ExecutionContext {
         self.context().map(CudaContext::ordinal)
     }
 
-    /// Keeps `what` until all work that this chain has been given when it is submitted as a whole is done; then it is dropped,
+    /// Keeps `what` alive until all work of this chain is done, including work that is submitted later; then it is dropped,
     /// perhaps on a thread of this crate.
     ///
-    /// For what the work uses and that does not order itself, such as host memory. If the driver cannot tell any more when the
+    /// For values that the work uses and that are not ordered otherwise, such as host memory. If the driver can no longer tell when the
     /// work is done, it is never dropped.
     ///
     /// ```
@@ -163,7 +163,7 @@ impl ExecutionContext {
         self.rest().kept.borrow_mut().push(Box::new(what));
     }
 
-    /// Runs parts of the work side by side: see [`Branches`].
+    /// Runs parts of the work concurrently: see [`Branches`].
     pub fn branches(&self) -> Branches<'_> {
         let before = self.used_stream().or(self.before.as_ref());
         let number = self.forked.get();
@@ -246,11 +246,11 @@ impl ExecutionContext {
     }
 }
 
-/// Parts of the work of a chain that run side by side, each on a stream of its own from the chain's policy.
+/// Parts of the work of a chain that run concurrently, each on its own stream from the chain's policy.
 ///
-/// What a branch is given comes after what the chain was given before; what the chain is given after
-/// [`join`](Branches::join), or after the end of this value, comes after all branches; where the value is forgotten, only the end
-/// of the chain does. Only branches that ask for a stream cost anything: an event and a wait at each end.
+/// Work of a branch comes after earlier work of the chain; work that the chain submits after
+/// [`join`](Branches::join), or after this value is dropped, comes after all branches; if the value is forgotten, only the end
+/// of the chain does. Only branches that use a stream cost anything: an event and a wait at each end.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, with_context};
@@ -288,7 +288,7 @@ impl Branches<'_> {
         work(&branch.cx)
     }
 
-    /// Makes what the chain is given from now on wait for all branches.
+    /// Makes work that the chain submits from now on wait for all branches.
     ///
     /// # Errors
     /// Any error returned by the driver to `cuEventRecord` and `cuStreamWaitEvent`; then the host has waited instead.

@@ -13,7 +13,7 @@ use crate::memory::{
     PinnedBuffer, PinnedFlags,
 };
 
-/// What [`copy_to_device`] makes.
+/// The result of [`copy_to_device`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyToDevice<S, T> {
@@ -21,7 +21,7 @@ pub struct CopyToDevice<S, T> {
     of: std::marker::PhantomData<fn() -> T>,
 }
 
-/// A new buffer with the elements of `source`: a `Vec`, an array, an `Arc` of a slice, or whatever else owns them. It is kept
+/// A new buffer with the elements of `source`: a `Vec`, an array, an `Arc` of a slice, or another owner of them. It is kept
 /// until the copy is done.
 ///
 /// The driver reads memory that is not pinned before the submission returns, in part or as a whole: see
@@ -82,7 +82,7 @@ impl<S: AsRef<[T]> + Send + 'static, T: DeviceCopy + Send> DeviceOperation for C
     }
 }
 
-/// What [`copy_from_pinned`] makes.
+/// The result of [`copy_from_pinned`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyFromPinned<P, T> {
@@ -90,7 +90,7 @@ pub struct CopyFromPinned<P, T> {
     of: std::marker::PhantomData<fn() -> T>,
 }
 
-/// A new buffer with the elements of a [`PinnedBuffer`], or of a reference or `Arc` of one; gives both. The submission does not
+/// A new buffer with the elements of a [`PinnedBuffer`], or of a reference or `Arc` of one; returns both. The submission does not
 /// wait for the copy.
 ///
 /// Driver calls: those of [`DeviceBuffer::uninit`], and `cuMemcpyHtoDAsync`.
@@ -120,7 +120,7 @@ impl<P: Borrow<PinnedBuffer<T>> + Send, T: DeviceCopy + Send> DeviceOperation fo
     }
 }
 
-/// What [`copy_to_host`] makes.
+/// The result of [`copy_to_host`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyToHost<S>(S);
@@ -154,7 +154,7 @@ impl<S: DeviceSlice<Element: Send> + Send> DeviceOperation for CopyToHost<S> {
     }
 }
 
-/// What [`copy_to_pinned`] makes.
+/// The result of [`copy_to_pinned`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyToPinned<S, P> {
@@ -162,7 +162,7 @@ pub struct CopyToPinned<S, P> {
     destination: P,
 }
 
-/// Copies the elements of `source` over all of a [`PinnedBuffer`]; gives both back.
+/// Copies the elements of `source` over all of a [`PinnedBuffer`]; returns both.
 ///
 /// Driver call: `cuMemcpyDtoHAsync`.
 ///
@@ -197,7 +197,7 @@ where
     }
 }
 
-/// What [`copy_on_device`] makes.
+/// The result of [`copy_on_device`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyOnDevice<S, D> {
@@ -205,7 +205,7 @@ pub struct CopyOnDevice<S, D> {
     destination: D,
 }
 
-/// Copies the elements of `source` over all of `destination`; gives both back.
+/// Copies the elements of `source` over all of `destination`; returns both.
 ///
 /// Driver call: `cuMemcpyDtoDAsync`.
 ///
@@ -236,7 +236,7 @@ where
     }
 }
 
-/// What [`memset`] makes.
+/// The result of [`memset`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Memset<D: DeviceSlice> {
@@ -244,7 +244,7 @@ pub struct Memset<D: DeviceSlice> {
     value: D::Element,
 }
 
-/// Sets each element of a buffer or mutable view to `value`; gives it back.
+/// Sets each element of a buffer or mutable view to `value`; returns the buffer or view.
 ///
 /// Driver call: `cuMemsetD8Async`, `cuMemsetD16Async` or `cuMemsetD32Async`.
 ///

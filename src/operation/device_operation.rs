@@ -22,24 +22,24 @@ use crate::error::Error;
 /// A description of work for a device. Nothing happens until it is awaited or synchronised.
 ///
 /// Operations compose: [`map`](Self::map), [`and_then`](Self::and_then) and the like make a *chain*, which runs on one stream;
-/// `zip!` and [`all`](super::all()) run theirs on a stream each, and wait for each other where they meet.
+/// `zip!` and [`all`](super::all()) run their operations on one stream each, and order them where the results are used together.
 ///
 /// # What a closure in a chain sees
 /// Closures run while the work is being *submitted*, and see outputs that the device is still working on. That is sound
-/// because memory of this crate orders itself: work on another stream waits, the free of a buffer comes after its last use, and
-/// the host waits before it looks into a [`PinnedBuffer`](crate::PinnedBuffer).
+/// because the memory of this crate is ordered automatically: work on another stream waits, a buffer is freed after its last use, and
+/// the host waits before it reads a [`PinnedBuffer`](crate::PinnedBuffer).
 ///
 /// # Implementing it
-/// Any type can be an operation; see the example. Implementing is safe; the `unsafe` blocks in an `execute` of your own answer for
+/// Any type can be an operation; see the example. Implementing is safe; the `unsafe` blocks in your own `execute` must ensure
 /// this:
 ///
-/// 1. The output may be seen, used and dropped by safe code as soon as `execute` returns. So memory in it orders itself
-///    (as all of this crate's does), or waits.
-/// 2. Whatever else the work uses lives until the work is done: give it to [`ExecutionContext::keep`], or borrow it, which is
+/// 1. The output may be seen, used and dropped by safe code as soon as `execute` returns. So memory in it is ordered automatically
+///    (as all memory of this crate is), or waits.
+/// 2. Everything else that the work uses lives until the work is done: pass it to [`ExecutionContext::keep`], or borrow it, which is
 ///    the caller's duty 1 below. A panic after work was submitted changes nothing about this.
-/// 3. The work is given to [`ExecutionContext::stream`], or to streams that this one is made to wait for.
-/// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not noted, such as
-///    an address that is given as a number, does not live until then in an output that anybody may drop.
+/// 3. The work is submitted to [`ExecutionContext::stream`], or to streams that this one is made to wait for.
+/// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not tracked, such as
+///    memory behind an address passed as a number, must not rely on an output to keep it alive, since any code may drop that.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, ExecutionContext, allocate};
@@ -73,7 +73,7 @@ use crate::error::Error;
 /// |---|---|
 /// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); everything in it is owned; of a function that returns [`impl Awaitable<T>`](super::Awaitable) |
 /// | [`op.sync()`](Self::sync), [`op.sync_on(&stream)`](Self::sync_on) | when done; may borrow |
-/// | [`scope`](super::scope()) | when all that was submitted in it is done; may borrow |
+/// | [`scope`](super::scope()) | when everything submitted in it is done; may borrow |
 /// | [`op.submit_on(&stream)`](Self::submit_on) | at once, with an event |
 /// | [`unsafe op.async_on(&stream)`](Self::async_on) | at once |
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
@@ -242,7 +242,7 @@ pub trait DeviceOperation: Send + Sized {
         <Self::Output as Unzip<Self>>::unzip(self)
     }
 
-    /// Runs it on a stream of this policy, whatever the chain around it runs on.
+    /// Runs it on a stream of this policy, independent of the stream of the chain around it.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -326,7 +326,7 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// Whatever stands against submitting the work.
+    /// Any error of submitting the work.
     ///
     /// # Safety
     /// 1. What the operation borrows stays borrowed until the work is done, also if this returns an error or panics.
@@ -351,7 +351,7 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// Whatever stands against submitting the work.
+    /// Any error of submitting the work.
     fn submit_on(self, stream: &CudaStream) -> Result<(Self::Output, CudaEvent), Error>
     where
         Self: 'static,

@@ -20,19 +20,19 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 
 /// An operation as a future. The first poll submits the work.
 ///
-/// A poll first looks whether the work is done for a short time ([`inline_wait`]); short work is ready then, with no allocation
+/// The first poll waits for the work for a short time ([`inline_wait`]); short work completes in it, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
-/// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
-/// all futures would wait with it.
+/// a kernel faulted; then the error names the launches that may have caused it. That thread runs the waker, which must not wait:
+/// otherwise all futures would wait with it.
 ///
-/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]); it may be
+/// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
 ///
 /// # Dropping, forgetting, panics
-/// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
+/// A future that was never polled drops its operation, and nothing runs. If it was polled, its output is dropped
 /// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or
-/// lost with its executor; the work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on
-/// into the poll; what was submitted before is treated as that of a dropped future.
+/// lost with its executor; the work continues, and what it uses stays alive until it is done. A panic in a closure of the chain propagates
+/// out of the poll; work submitted before it is treated like that of a dropped future.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
@@ -208,10 +208,10 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
 /// Nanoseconds; the highest number stands for "not asked yet".
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20
-/// microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said when it was first asked for, or what [`set_inline_wait`] says.
+/// How long the first poll waits for the work before the future sleeps, if no other future waits for the same stream: 20
+/// microseconds, or the value of `CUDA_LAUNCH_INLINE_WAIT_US` when it was first read, or that of [`set_inline_wait`].
 ///
-/// The executor's thread is never held longer, but for the call that submits the work.
+/// The executor's thread is never blocked longer, except by the call that submits the work.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {
         u64::MAX => first_inline_wait(),
@@ -229,7 +229,7 @@ fn first_inline_wait() -> Duration {
     asked.map_or_else(Duration::from_nanos, |_| wait)
 }
 
-/// Sets how long first polls wait for the work, from now on and for the whole process. Zero asks once.
+/// Sets how long first polls wait for the work, from now on and for the whole process. Zero means one query.
 ///
 /// ```
 /// use cuda_launch::operation::{inline_wait, set_inline_wait};

@@ -14,13 +14,13 @@ use crate::graph::LaunchPlan;
 use crate::launch::ByValue;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
-/// An operation that was recorded once, to be replayed by one driver call: what [`DeviceOperation::graph`] makes.
+/// An operation that was recorded once, to be replayed with one driver call: the result of [`DeviceOperation::graph`].
 ///
-/// Branches of the operation are branches of the graph. Its output is what the recorded operation gave; its buffers are those
-/// that each replay works on, and hold nothing before the first. Inputs are changed by copying into buffers, or by
+/// Branches of the operation are branches of the graph. Its output is that of the recorded operation; its buffers are those
+/// that each replay works on, and have no defined contents before the first. Inputs are changed by copying into buffers, or by
 /// [`set`](Self::set) where a launch names its arguments. Dropping it does not wait.
 ///
-/// On an H200 to await a replay of a hundred small kernels takes 0.31 of the time that launching them takes; 0.33 to 0.38 once kernels
+/// On an H200, awaiting a replay of a hundred small kernels takes 0.31 of the time of launching them; 0.33 to 0.38 once kernels
 /// have run on a second stream of the process, which slows the replay itself: `docs/performance.md`.
 ///
 /// ```
@@ -76,7 +76,7 @@ impl<T> OperationGraph<T> {
         Ok(Self { plan, output: output.ok_or_else(lost)? })
     }
 
-    /// Replays the work on `stream`, behind what it was given so far and behind earlier replays; does not wait.
+    /// Replays the work on `stream`, after all work submitted to it so far and after earlier replays; does not wait.
     ///
     /// Driver calls: those of [`LaunchPlan::launch`].
     ///
@@ -93,12 +93,12 @@ impl<T> OperationGraph<T> {
     /// ```
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn launch_on(&mut self, stream: &CudaStream) -> Result<(), Error> {
         self.plan.launch(stream)
     }
 
-    /// A replay as an operation without output. It can be awaited although it borrows: the graph keeps what it uses until it is
+    /// A replay as an operation without output. It can be awaited although it borrows: the graph keeps alive what it uses until it is
     /// done.
     ///
     /// ```
@@ -116,12 +116,12 @@ impl<T> OperationGraph<T> {
         Replay(&mut self.plan)
     }
 
-    /// What the recorded operation gave.
+    /// The output of the recorded operation.
     pub fn output(&self) -> &T {
         &self.output
     }
 
-    /// The same, to be changed: copies into its buffers are ordered against replays.
+    /// The same, mutable: copies into its buffers are ordered against replays.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
@@ -137,7 +137,7 @@ impl<T> OperationGraph<T> {
         &mut self.output
     }
 
-    /// Gives up the graph for the output. Replays that run are not waited for; buffers are ordered after them.
+    /// Drops the graph and returns the output. Running replays are not waited for; buffers are ordered after them.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
@@ -279,7 +279,7 @@ impl<T> OperationGraph<T> {
     }
 }
 
-/// What [`OperationGraph::replay`] makes.
+/// The result of [`OperationGraph::replay`].
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Replay<'a>(&'a mut LaunchPlan);

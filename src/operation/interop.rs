@@ -1,4 +1,4 @@
-//! Operations behind work that others submitted; the other direction is [`DeviceOperation::submit_on`].
+//! Operations that run after work submitted by other code; the other direction is [`DeviceOperation::submit_on`].
 
 #![allow(unsafe_code)] // Implements `execute`.
 
@@ -7,7 +7,7 @@ use super::device_operation::DeviceOperation;
 use crate::driver::{CudaEvent, CudaStream};
 use crate::error::Error;
 
-/// What [`from_event`] and [`from_stream`] make.
+/// The result of [`from_event`] and [`from_stream`].
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct After<E, T> {
@@ -33,7 +33,7 @@ pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
     After { earlier: event, value }
 }
 
-/// This value, once the work is done that `stream` has been given when the operation runs; of a per-thread stream, that of the
+/// This value, once all work is done that was submitted to `stream` before the operation runs; for a per-thread stream, that of the
 /// thread which runs it.
 ///
 /// Driver calls, when it runs: `cuEventRecord`, `cuStreamWaitEvent`.

@@ -21,7 +21,7 @@ use crate::memory::DeviceCopy;
 /// it shares. Up to 16 parameters and 256 bytes of values need no heap.
 ///
 /// Describing one is safe. What the kernel does cannot be checked, so [`execute`](Self::execute), for an operation of your
-/// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and gives it back.
+/// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and returns it.
 ///
 /// Arguments have the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
 /// [`value`](Self::value), [`byval`](Self::byval), [`named`](Self::named).
@@ -46,9 +46,9 @@ use crate::memory::DeviceCopy;
 #[derive(Debug)]
 #[must_use = "nothing is launched before it is executed"]
 pub struct AsyncKernelLaunch<'a> {
-    /// The error of looking it up is told when the launch is submitted.
+    /// An error of the lookup is returned when the launch is submitted.
     function: Result<CudaFunction, Error>,
-    /// Whether there are addresses among the arguments of memory that nobody keeps.
+    /// Whether the arguments include addresses of memory that is not kept alive.
     raw: bool,
     config: Option<LaunchConfig>,
     pub(super) arguments: StoredArguments<'a>,
@@ -74,14 +74,14 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.value(&value)
     }
 
-    /// One parameter of 8 bytes: a device address as a number. Nothing is noted of what the kernel does there, so a graph does
-    /// not take the launch.
+    /// One parameter of 8 bytes: a device address as a number. Accesses of the kernel through it are not tracked, so a graph does
+    /// not accept the launch.
     ///
     /// # Safety
     /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken, if
-    ///    the work is on a stream of its context. Memory of another context or library must order its own end: an
-    ///    [`OwnedKernelLaunch`] gives it on, and it may be dropped, when the work is submitted.
-    /// 2. Until then nobody else writes what the kernel reads, or uses what it writes, but work that is ordered against it: work
+    ///    the work is on a stream of its context. Memory of another context or library must order its own release: an
+    ///    [`OwnedKernelLaunch`] passes it on, and it may be dropped, when the work is submitted.
+    /// 2. Until then nothing else writes what the kernel reads, or uses what it writes, except work that is ordered against it: work
     ///    of the same chain, and of chains that wait for it.
     #[inline]
     pub unsafe fn push_device_ptr(&mut self, address: cuda_driver_sys::CUdeviceptr) -> &mut Self {
@@ -167,7 +167,7 @@ impl<'a> AsyncKernelLaunch<'a> {
 
     /// The launch as an operation without output.
     ///
-    /// It can be awaited although it borrows: memory that is pushed as such orders itself, also when the future is dropped and
+    /// It can be awaited although it borrows: memory that is passed as such is ordered automatically, even if the future is dropped and
     /// the borrow ends before the kernel has.
     ///
     /// # Safety
@@ -217,7 +217,7 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
 }
 
 impl<'a> KernelLaunch<'a> {
-    /// What [`cuda_launch_async!`](crate::cuda_launch_async) ends in.
+    /// The function behind [`cuda_launch_async!`](crate::cuda_launch_async).
     ///
     /// # Safety
     /// 1. As duty 1 of [`AsyncKernelLaunch::into_operation`].
@@ -247,7 +247,7 @@ impl<'a> KernelLaunch<'a> {
     }
 }
 
-/// A launch that owns what it uses, and gives it back: it can be spawned and stored.
+/// A launch that owns what it uses, and returns it when done: it can be spawned and stored.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
@@ -284,12 +284,12 @@ where
     R: Send,
     F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
 {
-    /// The launch that `launch` describes of `resources`, which it gives back.
+    /// The launch that `launch` describes, with `resources`, which it returns.
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) for the launch, whenever the operation runs.
     /// 2. `resources` go to the next operation, and may be dropped, as soon as the launch is submitted. What the kernel uses of
-    ///    them is pushed as memory, which is ordered, or orders its own end otherwise.
+    ///    them is passed as memory, which is ordered, or orders its own release otherwise.
     pub unsafe fn new(resources: R, launch: F) -> Self {
         Self { resources, launch }
     }

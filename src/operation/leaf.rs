@@ -6,7 +6,7 @@ use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// What [`value`] makes.
+/// The result of [`value`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Value<T>(T);
@@ -30,12 +30,12 @@ impl<T: Send> DeviceOperation for Value<T> {
     }
 }
 
-/// What [`from_result`] makes.
+/// The result of [`from_result`].
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct FromResult<T>(Result<T, Error>);
 
-/// This value, or this error: it ends the chain.
+/// This value, or this error, which ends the chain.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -55,7 +55,7 @@ impl<T: Send> DeviceOperation for FromResult<T> {
     }
 }
 
-/// What [`lazy`] makes.
+/// The result of [`lazy`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Lazy<F>(F);
@@ -79,12 +79,12 @@ impl<T: Send, F: FnOnce() -> T + Send> DeviceOperation for Lazy<F> {
     }
 }
 
-/// What [`with_context`] makes.
+/// The result of [`with_context`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct WithContext<F>(F);
 
-/// The operation that `f` makes of the context that the chain runs in: of its stream, above all.
+/// The operation that `f` creates from the context of the chain, mainly from its stream.
 ///
 /// ```
 /// use cuda_launch::DeviceBuffer;

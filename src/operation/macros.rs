@@ -3,8 +3,8 @@
 /// A kernel launch as an operation without output: [`cuda_launch!`](crate::cuda_launch) for later, on a stream that the schedule
 /// chooses.
 ///
-/// Usable only inside `unsafe`. Fields and arguments are those of [`cuda_launch!`](crate::cuda_launch), but for `stream`. Values
-/// are copied; buffers and views stay borrowed until the operation is gone, and are ordered as there. A kernel that is not found
+/// Usable only inside `unsafe`. Fields and arguments are those of [`cuda_launch!`](crate::cuda_launch), except `stream`. Values
+/// are copied; buffers and views stay borrowed until the operation is dropped, and are ordered as there. A kernel that is not found
 /// is an error of the operation.
 ///
 /// ```
@@ -36,7 +36,7 @@ macro_rules! cuda_launch_async {
     };
 }
 
-/// The kernel, from whatever names it, as something to keep.
+/// The kernel, from its name or a handle, as an owned value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_owned {

@@ -1,4 +1,4 @@
-//! Operations that make device memory.
+//! Operations that allocate device memory.
 
 #![allow(unsafe_code)] // Implements `execute`.
 
@@ -9,7 +9,7 @@ use super::device_operation::DeviceOperation;
 use crate::error::Error;
 use crate::memory::{DeviceBuffer, DeviceCopy};
 
-/// What [`allocate`] and [`zeroed`] make.
+/// The result of [`allocate`] and [`zeroed`].
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Allocate<T> {
@@ -18,7 +18,7 @@ pub struct Allocate<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// A buffer of `len` elements, which are left as they are.
+/// A buffer of `len` uninitialised elements.
 ///
 /// Driver calls: those of [`DeviceBuffer::uninit`].
 ///

@@ -12,14 +12,14 @@
 //! # Ok::<(), cuda_launch::Error>(())
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `device_operation`, `awaitable`, `context` | the trait, the bound of what can be awaited, and what an operation runs in |
-//! | `leaf`, `memory`, `copy`, `launch`, `words`, `typed`, `interop`, `graph` | operations that are made of no others |
-//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations made of others |
+//! | `device_operation`, `awaitable`, `context` | the trait, the bound for operations that can be awaited, and the context in which an operation runs |
+//! | `leaf`, `memory`, `copy`, `launch`, `words`, `typed`, `interop`, `graph` | operations that do not contain others |
+//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations that combine others |
 //! | `policy`, `registry` | which stream and which device |
-//! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting, and waiting |
-//! | `completion`, `mark_queues`, `reactor`, `reaper` | how the end of work reaches a future |
+//! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting and waiting |
+//! | `completion`, `mark_queues`, `reactor`, `reaper` | how a future learns that its work is done |
 
 mod all;
 mod awaitable;

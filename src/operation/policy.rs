@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, OperationError};
 
 /// Chooses a stream for each chain of operations, and for each branch.
 ///
-/// Policies are shared by threads, and no lock is held while one is asked.
+/// Policies are shared by threads, and no lock is held while one is called.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, SchedulingPolicy, zeroed};
@@ -43,7 +43,7 @@ impl<P: SchedulingPolicy + ?Sized> SchedulingPolicy for Arc<P> {
     }
 }
 
-/// Everything on one stream: nothing runs side by side.
+/// Everything on one stream: nothing runs concurrently.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -85,7 +85,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// So many new streams of this context.
+    /// This many new streams of this context.
     ///
     /// Driver call: `cuStreamCreateWithPriority` for each.
     ///
@@ -118,7 +118,7 @@ impl RoundRobin {
         Self::of(streams)
     }
 
-    /// These streams, of whatever contexts.
+    /// These streams, of any contexts.
     ///
     /// # Errors
     /// There are none.

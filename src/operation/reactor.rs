@@ -1,4 +1,4 @@
-//! The thread that watches what is in flight.
+//! The thread that watches the work in flight.
 //!
 //! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
 //! the process does not wait for it. Work that is done wakes its future. Nothing of a user is dropped on it: what nobody waits for any
@@ -57,7 +57,7 @@ impl Complete<Error> for Nobody {
     fn expire(&self) {}
 }
 
-/// How many pieces of work are in flight: futures that wait, and work whose future was dropped. No driver call.
+/// How much work is in flight: futures that wait, and work whose future was dropped. No driver call.
 ///
 /// ```
 /// println!("{} operations are under way", cuda_launch::operation::in_flight());

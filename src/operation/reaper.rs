@@ -1,5 +1,5 @@
-//! Dropping what nobody waits for any more, on a thread of its own: the end of a module, of pinned memory or of foreign objects
-//! may wait for the whole device, and the thread that watches must not. It ends like that one when it has been idle.
+//! Drops values that no future waits for any more, on a separate thread: releasing a module, pinned memory or foreign objects
+//! may wait for the whole device, and the watching thread must not. Like that thread, it ends when it has been idle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex};

@@ -1,4 +1,4 @@
-//! The devices of the process, each with a pool of streams: what operations run on that are told nothing else.
+//! The devices of the process, each with a pool of streams: the default for operations.
 //!
 //! A slot a device, filled once and never emptied. Nothing is locked while a device is opened, and a thread remembers nothing
 //! but what a task on it asked for.
@@ -39,8 +39,8 @@ thread_local! {
 /// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the one that operations run on.
 ///
 /// These streams and the legacy default stream wait for each other
-/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so that work on addresses that nobody notes comes after
-/// what was done there before. A policy of your own may have streams that do not.
+/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so that work on addresses that are not tracked comes after
+/// earlier work on that stream. Your own policy may have streams that do not.
 ///
 /// Once in a process. A program that never calls it gets device 0, and any other device when it is first used.
 ///
@@ -99,7 +99,7 @@ pub fn default_device() -> u32 {
 /// ```
 ///
 /// # Errors
-/// There are fewer devices, or [`init_device_contexts`] was told of fewer and this one was not in use before.
+/// There are fewer devices, or [`init_device_contexts`] was called with fewer and this one was not in use before.
 pub fn set_default_device(device: u32) -> Result<(), Error> {
     policy_of(device)?;
     DEFAULT.store(device, Ordering::Relaxed);
@@ -135,7 +135,7 @@ pub fn task_on_device<F: Future>(device: u32, task: F) -> TaskOnDevice<F> {
     TaskOnDevice { device, task: Box::pin(task) }
 }
 
-/// What [`task_on_device`] makes.
+/// The result of [`task_on_device`].
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is polled"]
 pub struct TaskOnDevice<F> {
@@ -161,7 +161,7 @@ impl<F: Future> Future for TaskOnDevice<F> {
 /// ```
 ///
 /// # Errors
-/// [`init_device_contexts`] was told of fewer devices, and this one was not in use before; the device cannot be opened.
+/// [`init_device_contexts`] was called with fewer devices, and this one was not in use before; the device cannot be opened.
 pub fn device_policy(device: u32) -> Result<Arc<RoundRobin>, Error> {
     policy_of(device).cloned()
 }

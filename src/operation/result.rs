@@ -1,4 +1,4 @@
-//! An operation that could not be made is one that fails.
+//! An operation that could not be created, as an operation that fails.
 
 #![allow(unsafe_code)] // Forwards `execute`.
 

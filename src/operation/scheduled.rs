@@ -8,10 +8,10 @@ use super::context::{ExecutionContext, Source};
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// What [`DeviceOperation::schedule`] and [`DeviceOperation::on_device`] make.
+/// The result of [`DeviceOperation::schedule`] and [`DeviceOperation::on_device`].
 ///
-/// In a chain it runs beside the chain's stream, after what came before and before what follows, also on another device. At the
-/// beginning of a chain, what follows goes on on the same stream.
+/// In a chain it runs on its own stream, after the preceding work and before the following, also on another device. At the
+/// beginning of a chain, the following work continues on the same stream.
 #[derive(Clone)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Scheduled<Op> {

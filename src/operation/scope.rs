@@ -12,7 +12,7 @@ use super::run;
 use crate::driver::CudaStream;
 use crate::error::Error;
 
-/// What operations are given to in [`scope`].
+/// Accepts operations in [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     /// Those that were used.
     streams: RefCell<Vec<CudaStream>>,
@@ -20,9 +20,9 @@ pub struct Scope<'scope, 'env: 'scope> {
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
-/// Calls `f` with a [`Scope`], and waits for all operations that were given to it; also where `f` panics.
+/// Calls `f` with a [`Scope`], and waits for all operations submitted to it, even if `f` panics.
 ///
-/// Operations in it may borrow whatever lives longer than the call, as threads of [`std::thread::scope`] may.
+/// Operations in it may borrow values that outlive the call, like threads of [`std::thread::scope`] may.
 ///
 /// ```
 /// use cuda_launch::operation::{self, DeviceOperation, copy_to_host};
@@ -48,10 +48,10 @@ pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) ->
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Submits an operation to a stream of the default device and gives its output, on which the device may still work.
+    /// Submits an operation to a stream of the default device and returns its output, on which the device may still work.
     ///
     /// # Errors
-    /// Whatever stands against submitting the work.
+    /// Any error of submitting the work.
     pub fn submit<Op: DeviceOperation + 'scope>(&'scope self, op: Op) -> Result<Op::Output, Error> {
         /// Notes the stream also where the operation panics.
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);

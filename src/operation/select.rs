@@ -1,4 +1,4 @@
-//! Whichever operation is done first.
+//! The operation that is done first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// What was done first, and the future of the other.
 #[derive(Debug)]
 pub enum Either<A: DeviceOperation, B: DeviceOperation> {
-    /// The output of the first operation, and the second one, which may be under way.
+    /// The output of the first operation, and the second one, which may still be running.
     Left(A::Output, DeviceFuture<B>),
     /// The first operation, and the output of the second one.
     Right(DeviceFuture<A>, B::Output),
@@ -25,7 +25,7 @@ pub struct Select<A: DeviceOperation, B: DeviceOperation>(Option<(DeviceFuture<A
 
 /// A future of the operation that is done first; the other one comes with it as a future, so that no output is lost.
 ///
-/// Each runs on a stream of its own. If both are done, the first one wins; if it is done at once, the second is not begun. An
+/// Each runs on its own stream. If both are done, the first one wins; if it is done immediately, the second is not started. An
 /// error of either is the error of both.
 ///
 /// ```
@@ -67,7 +67,7 @@ where
 #[must_use = "a future does nothing until it is polled"]
 pub struct SelectAll<Op: DeviceOperation>(Vec<DeviceFuture<Op>>);
 
-/// A future of whichever operation is done first: its number, its output, and the others in their order.
+/// A future of the operation that is done first: its number, its output, and the others in their order.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, select_all, zeroed};

@@ -1,4 +1,4 @@
-//! One operation behind several: it runs once, with the first that runs.
+//! One operation with several users: it runs once, when the first of them runs.
 
 #![allow(unsafe_code)] // Implements and forwards `execute`.
 
@@ -14,9 +14,9 @@ use crate::error::{Error, ErrorKind, OperationError};
 
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
-/// Whoever runs the first clone submits the work. Another one that runs meanwhile waits until it is submitted, and work behind
+/// Running the first clone submits the work. Another clone that runs meanwhile waits until it is submitted, and work behind
 /// it comes after it, whatever stream it is on. (Two shared operations that each run the other's clone in a closure, on two threads,
-/// wait for each other for ever.) After an error all others fail with [`OperationError::SharedFailed`].
+/// wait for each other forever.) After an error all others fail with [`OperationError::SharedFailed`].
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, zeroed, zip};

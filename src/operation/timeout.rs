@@ -11,8 +11,8 @@ use crate::error::Error;
 
 /// What [`DeviceOperation::timeout`] makes: an operation that is awaited or synchronised for a limited time.
 ///
-/// Nothing stops work that was given to a device. When the time is up, the wait ends with an error
-/// ([`Error::is_timed_out`]); the work goes on, and what it uses is kept until it is done.
+/// Work submitted to a device cannot be stopped. When the time is up, the wait ends with an error
+/// ([`Error::is_timed_out`]); the work continues, and what it uses is kept alive until it is done.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, zeroed};
@@ -33,7 +33,7 @@ impl<Op: DeviceOperation + 'static> Timeout<Op> {
         Self { op, limit }
     }
 
-    /// Runs it on a stream of the default device and waits, for so long at most.
+    /// Runs it on a stream of the default device and waits, for at most this long.
     ///
     /// # Errors
     /// [`Error::is_timed_out`], and those of [`DeviceOperation::sync`].

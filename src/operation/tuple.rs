@@ -131,8 +131,8 @@ macro_rules! ends {
 }
 
 ends! {
-    /// What [`DeviceOperation::first`] makes.
+    /// The result of [`DeviceOperation::first`].
     First First first;
-    /// What [`DeviceOperation::last`] makes.
+    /// The result of [`DeviceOperation::last`].
     Last Last last;
 }

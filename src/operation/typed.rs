@@ -1,4 +1,4 @@
-//! Launches that own their memory, as methods of typed modules make them.
+//! Launches that own their memory, as created by methods of typed modules.
 
 #![allow(unsafe_code)] // Declares how they are made, whose caller vouches for the launch.
 

@@ -1,4 +1,4 @@
-//! The words for arguments, as methods of a launch that happens later: those of the builder, and of the same meaning.
+//! The words for arguments, as methods of a launch that happens later; the same as those of the builder.
 
 use super::launch::AsyncKernelLaunch;
 use crate::launch::{
@@ -14,7 +14,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         self
     }
 
-    /// The next argument under a name, by which what is made of this launch can set it: a prepared
+    /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
     /// [`Launch`](crate::launch::Launch), a [`LaunchPlan`](crate::LaunchPlan), or a graph of operations. An argument of size 0 is
     /// no parameter, and leaves no name.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl StoredArgument<'a, Kind>) -> &mut Self {
@@ -66,16 +66,16 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arg(plain(value))
     }
 
-    /// One parameter of the size of `value`, whatever `Copy` type it is that borrows nothing, such as a closure or a struct of
+    /// One parameter of the size of `value`, which is of any `Copy` type that borrows nothing, such as a closure or a struct of
     /// another crate; none if the size is 0. What its bytes mean to the kernel is not compared.
     #[inline(always)]
     pub fn byval<T: ByValue>(&mut self, value: &T) -> &mut Self {
         self.arg(byval(value))
     }
 
-    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
+    /// The same of a value that may hold references, for machines whose devices can access host memory.
     ///
-    /// Nobody keeps or orders what they point to: whoever launches it answers for it as for memory of duties 2 to 4 of
+    /// What they point to is neither kept alive nor ordered: whoever launches it has duties 2 to 4 for that memory, as in
     /// [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as anything replays the launch.
     #[inline(always)]
     pub fn byval_borrowed<T: Copy + 'a>(&mut self, value: &T) -> &mut Self {

@@ -10,7 +10,7 @@
 //!    without consulting the list.
 //! 3. A stream whose bit is in `writer` has written and is alone in the list.
 //!
-//! A bit counts only for an announced submission. Who takes a bit away therefore waits for the stream only after looking whether
+//! A bit counts only for an announced submission. A thread that clears a bit therefore waits for the stream only after checking whether
 //! all submissions that may have seen the bit have finished (see `submissions`). If not, the wait may miss one of them: the
 //! stream stays in the list, without the bit, and the next one waits for it again.
 
@@ -18,30 +18,30 @@ use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use super::waits::Waits;
 
-/// What work is given to: a stream, or whatever a model has in its place.
+/// A queue of work: a stream, or its counterpart in a model.
 pub(crate) trait Queue: Clone {
-    /// What may go wrong.
+    /// The error of its operations.
     type Error;
 
     /// Its submissions.
     fn submissions(&self) -> &Submissions;
 
-    /// The bit that stands for it, and its owner's; [`NO_KEY`] if it has none.
+    /// Its bit, and the bits of its owner; [`NO_KEY`] if it has none.
     fn key(&self) -> u64;
 
-    /// The same, after looking for a free bit if it has none.
+    /// The same, after taking a free bit if it has none.
     fn claim_key(&self) -> u64;
 
     /// Whether the work of both runs in one order.
     fn is(&self, other: &Self) -> bool;
 
-    /// Makes work submitted to it from now on wait for what `earlier` was given so far.
+    /// Makes work submitted to it from now on wait for the work submitted to `earlier` so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
 
-    /// Whether the host has seen the end of its first `announced` submissions: what is given to any queue from now on comes after them.
+    /// Whether the host has seen the end of its first `announced` submissions: work submitted to any queue from now on comes after them.
     fn has_seen_end_of(&self, announced: usize) -> bool;
 
-    /// Whether all that it was given so far is done; `false` where nobody can tell.
+    /// Whether all work submitted to it so far is done; `false` if that is unknown.
     fn is_done(&self) -> bool;
 }
 
@@ -58,7 +58,7 @@ pub(crate) const NO_KEY: u64 = u64::MAX;
 /// How many owners can have a number at the same time.
 pub(crate) const OWNERS: u32 = 1 << OWNER_BITS;
 
-/// What stands for the owner of this number, below [`OWNERS`], in words and keys.
+/// The bits of the owner with this number, below [`OWNERS`], in words and keys.
 pub(crate) const fn owner(number: u32) -> u64 {
     let number = (number % OWNERS) as u64;
     let opposite = !number & (OWNERS as u64 - 1);
@@ -78,7 +78,7 @@ pub(crate) struct Accesses<Q> {
 #[derive(Debug)]
 struct List<Q> {
     entries: Vec<Entry<Q>>,
-    /// How long it may become before those that are done are looked for.
+    /// How long it may become before it is searched for entries that are done.
     limit: usize,
     /// Counts the notes.
     notes: u64,
@@ -95,16 +95,16 @@ struct Entry<Q> {
     lost_writing: Option<usize>,
 }
 
-/// What may use the memory at some moment, to be waited for without the lock.
+/// The work that may use the memory at some moment, to be waited for without the lock.
 #[derive(Debug)]
 pub(crate) struct Pending<Q>(Vec<(Q, Option<u64>)>);
 
-/// The list is not searched for what is done before it is so long: more than there are bits, so that streams which read again and
-/// again are not struck off between two short kernels.
+/// The list is searched for entries that are done only from this length on: more than there are bits, so that streams which read again and
+/// again are not removed between two short kernels.
 const FEW: usize = QUEUES as usize + 12;
 
 impl<Q: Queue> Accesses<Q> {
-    /// Memory of this [`owner`] that nobody has accessed yet; 0 for memory whose accesses all go through the list.
+    /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.
     pub(crate) fn new(owner: u64) -> Self {
         let list = List { entries: Vec::new(), limit: FEW, notes: 0 };
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
@@ -118,7 +118,7 @@ impl<Q: Queue> Accesses<Q> {
         if written { self.writer.load(Ordering::SeqCst) } else { self.readers.load(Ordering::SeqCst) }
     }
 
-    /// What of a key may be set and taken away here: nothing of another owner's.
+    /// The part of a key that may be set and cleared here: nothing of another owner's.
     fn bits(&self, key: u64) -> u64 {
         if self.owner != 0 && key != NO_KEY && key & self.owner == self.owner { key } else { self.owner }
     }
@@ -179,7 +179,7 @@ impl<Q: Queue> Accesses<Q> {
         Pending(list.entries.iter().map(one).collect())
     }
 
-    /// The host has waited for all of `pending`: nobody has to wait for it again.
+    /// The host has waited for all of `pending`, which need not be waited for again.
     pub(crate) fn settle(&self, pending: &Pending<Q>) {
         let is_done = |entry: &Entry<Q>| {
             pending.0.iter().any(|(queue, note)| *note == Some(entry.note) && queue.is(&entry.queue))
@@ -187,7 +187,7 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.retain(|entry| !is_done(entry));
     }
 
-    /// The host has waited for all there was, and nobody can have used the memory in the meantime.
+    /// The host has waited for everything, and the memory cannot have been used in the meantime.
     pub(crate) fn forget(&self) {
         let mut list = self.list();
         self.take_bits(&mut list);
@@ -209,7 +209,7 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.iter().map(|entry| entry.queue.clone()).collect()
     }
 
-    /// Strikes off who is done.
+    /// Removes entries that are done.
     fn prune(&self, list: &mut List<Q>) {
         list.entries.retain_mut(|entry| {
             // Asked before, so that who is busy keeps its bit; and after, when no more can come.

@@ -1,4 +1,4 @@
-//! The host waits for work on memory, and finds out where memory can be freed.
+//! Waits of the host for work on memory, and where memory can be freed.
 
 use super::Queue;
 use crate::driver::{CudaContext, CudaStream, StreamAccesses, ThreadStream};
@@ -25,7 +25,7 @@ impl StreamAccesses {
         self.writers().iter().try_for_each(ThreadStream::drain)
     }
 
-    /// Waits on the host at the end of the memory: for all work in the context where `all` says so, or where the driver
+    /// Waits on the host before the memory is freed: for all work in the context if `all` is set, or if the driver
     /// refuses less.
     pub(crate) fn end(&self, context: &CudaContext, all: bool) -> Result<(), Error> {
         if !all && self.wait().is_ok() {
@@ -52,7 +52,7 @@ impl StreamAccesses {
         })
     }
 
-    /// A stream that all accesses come before: where the memory can be freed. It is the only one that accessed the memory, else
+    /// A stream that comes after all accesses, on which the memory can be freed: the only one that accessed it, or else
     /// `otherwise`, which then waits for all.
     pub(crate) fn last_stream(&self, otherwise: &CudaStream) -> Result<CudaStream, Error> {
         let queues = self.queues();
@@ -68,7 +68,7 @@ impl StreamAccesses {
     }
 
     /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` where some
-    /// of that has no stream any more that could be waited for.
+    /// of that work has no stream any more that could be waited for.
     pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {
         let context = otherwise.context();
         let busy = context.busy_streams()?;
@@ -95,8 +95,8 @@ impl StreamAccesses {
     }
 }
 
-/// Submits work that uses host memory of the caller, and waits until it does not any more: also after an error, when part of it
-/// may be under way, and where a subscriber of `tracing` panics.
+/// Submits work that uses host memory of the caller, and waits until it no longer does: also after an error, when part of it
+/// may be running, and if a `tracing` subscriber panics.
 ///
 /// Driver calls: those of `submit`, `cuStreamSynchronize`.
 pub(crate) fn submit_and_wait(
@@ -113,7 +113,7 @@ pub(crate) fn submit_and_wait(
     submitted.and(waited)
 }
 
-/// Work that uses borrowed host memory: waits in its end.
+/// Work that uses borrowed host memory: waits when it is dropped.
 struct Unfinished<'s>(&'s CudaStream);
 
 impl Drop for Unfinished<'_> {

@@ -13,7 +13,7 @@ pub struct Submission<'s> {
     stream: &'s CudaStream,
     number: usize,
     waits: StreamWaits,
-    /// Of a capture that `stream` belongs to; an error where that cannot be had.
+    /// The turn in the capture that `stream` belongs to; an error if it cannot be had.
     turn: Result<Option<OwnGuard<'s, ()>>, Error>,
 }
 
@@ -47,7 +47,7 @@ impl<'s> Submission<'s> {
         self.stream
     }
 
-    /// It launches the kernel of this number, which may be blamed for a fault.
+    /// It launches the kernel of this number, which is then listed if a fault occurs.
     pub(crate) fn launches(&self, kernel: u32) {
         self.stream.queue().launches.note(self.number, kernel);
     }

@@ -1,24 +1,24 @@
-//! How many submissions a stream was told of, and how many of them have ended. Independent of the driver: loom tests
+//! How many submissions were announced on a stream, and how many of them have finished. Independent of the driver: loom tests
 //! it.
 //!
-//! A submission is announced before anything checks what it must wait for, and finished when the driver has taken it.
-//! Whoever takes a stream's permission to go ahead removes the permission first and then looks here. One of the two
+//! A submission is announced before anything checks what it must wait for, and finished when the driver has accepted it.
+//! A thread that revokes a stream's permission to proceed first removes the permission and then looks here. One of the two
 //! always sees the other: the submission finds no permission, or the other one finds the submission unfinished.
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering};
 
-/// The submissions of one stream, on a cache line of their own: no other stream writes it.
+/// The submissions of one stream, in a separate cache line that no other stream writes.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Submissions {
     announced: AtomicUsize,
     finished: AtomicUsize,
-    /// Some submission was announced before an earlier one had finished, so that the two counts tell less.
+    /// Some submission was announced before an earlier one had finished, so that the two counts are less conclusive.
     overlapped: AtomicBool,
 }
 
 impl Submissions {
-    /// Announces a submission; its number.
+    /// Announces a submission, and returns its number.
     #[inline(always)]
     pub(crate) fn announce(&self) -> usize {
         // SeqCst, as the look that follows: see the head of this file.
@@ -36,7 +36,7 @@ impl Submissions {
         self.overlapped.store(true, Ordering::Relaxed);
     }
 
-    /// The driver has taken a submission, or refused it.
+    /// The driver has accepted a submission, or refused it.
     #[inline(always)]
     pub(crate) fn finish(&self) {
         // AcqRel, so that each brings along what those before it have set.
@@ -48,9 +48,9 @@ impl Submissions {
         self.announced.load(Ordering::SeqCst)
     }
 
-    /// Whether the first `announced` of them have finished; it may say no where they have.
+    /// Whether the first `announced` of them have finished; may return false although they have.
     ///
-    /// As long as each finishes before the next one is announced, the count tells. Where threads share the stream the only proof is
+    /// As long as each finishes before the next one is announced, the count is enough. If threads share the stream, the only proof is
     /// a moment at which all had finished.
     pub(crate) fn have_finished(&self, announced: usize) -> bool {
         let finished = self.finished.load(Ordering::SeqCst);
@@ -60,14 +60,14 @@ impl Submissions {
         self.all_have(finished)
     }
 
-    /// So many of them, the first ones, have finished for certain; it may say fewer.
+    /// How many of them, counted from the first, have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
         let known = !self.overlapped.load(Ordering::Relaxed) || self.all_have(finished);
         if known { finished } else { 0 }
     }
 
-    /// Whether there was a moment at which all had finished, who were so many.
+    /// Whether there was a moment at which this many had been announced, and all of them had finished.
     fn all_have(&self, finished: usize) -> bool {
         // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
         finished == self.announced()

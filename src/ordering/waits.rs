@@ -1,15 +1,15 @@
-//! What one submission already waits for. Independent of the driver: loom tests it.
+//! The waits of one submission so far. Independent of the driver: loom tests it.
 
 use super::accesses::Queue;
 
-/// The queues that one submission waits for, so that it waits once for each, whatever memory they share.
+/// The queues that one submission waits for, so that it waits only once for each, even if they share several pieces of memory.
 #[derive(Debug)]
 pub(crate) struct Waits<Q>(Vec<Wait<Q>>);
 
 #[derive(Debug)]
 struct Wait<Q> {
     earlier: Q,
-    /// So many submissions had been announced before the wait, and all of them had finished.
+    /// How many submissions had been announced before the wait, all of which had finished.
     covers: Option<usize>,
 }
 
@@ -21,9 +21,9 @@ impl<Q> Default for Waits<Q> {
 }
 
 impl<Q: Queue> Waits<Q> {
-    /// Makes `later` wait for what `earlier` was given so far, unless an earlier wait covers as much.
+    /// Makes `later` wait for the work submitted to `earlier` so far, unless an earlier wait covers it.
     ///
-    /// One from before something was announced to `earlier` does not, even where that something is not submitted yet: it may already
+    /// A wait from before a submission was announced on `earlier` does not cover it, even if it is not submitted yet: it may already
     /// come after other streams, and have taken their place in a list.
     pub(super) fn wait(&mut self, later: &Q, earlier: &Q) -> Result<(), Q::Error> {
         // Counted before the wait: what is announced after that is not covered.

@@ -16,16 +16,16 @@ use crate::output::Outcome;
 pub(crate) struct Arguments {
     /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
-    /// Path of it in the program's source, relative to its Cargo.toml [default: FILE]
+    /// Its path as the program writes it, relative to its Cargo.toml [default: FILE]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Name of the module [default: that of the file]
+    /// Name of the module [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// Where the program has the crate cuda_launch
+    /// Path of the crate cuda_launch in the program
     #[arg(long = "crate", value_name = "PATH", default_value = "cuda_launch")]
     krate: String,
-    /// Writes to this file instead of standard output
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -14,11 +14,11 @@ use summary::Summary;
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-Findings go to standard error when the call is made, and a summary at the end.
-The exit code is that of the program if it failed, else 1 if a rule of level
-error was broken, else 0. Suppressions are the name of a rule, or a rule, a
-colon and the name of a kernel, in which * is any text; a file has one in each
-line, and # begins a comment. docs/check.md lists the rules.";
+Findings are written to standard error as calls are made, with a summary at the
+end. The exit code is that of the program if it failed, else 1 if a rule of
+level error was broken, else 0. A suppression is RULE or RULE:KERNEL, where * in
+the name of the kernel matches any text; a file has one per line, and # begins a
+comment. docs/check.md lists the rules.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Report findings of this level or worse: warning, error
     #[arg(long, default_value = "warning", value_parser = level)]
     level: Level,
-    /// Do not report a rule, for all kernels or those of a name
+    /// Do not report a rule, for all kernels or for those with a name
     #[arg(long, value_name = "RULE[:KERNEL]", value_parser = allow)]
     allow: Vec<String>,
     /// Suppressions from a file

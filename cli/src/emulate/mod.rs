@@ -28,12 +28,13 @@ const LIBRARIES: [&str; 2] = ["cuda-launch-nvrtc", "cuda-launch-nvjitlink"];
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-The program finds the emulator as libcuda.so.1. NVRTC, nvJitLink and ptxas are
-its own, asked for PTX where it wants a cubin: the emulator runs PTX. Programs
-over the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: it asks a driver to
-prove that it is NVIDIA's, and the emulator does not answer. docs/emulator.md
-has what runs, and the ways round. The exit code is that of the program, or 128
-and the number of the signal that ended it; 2 or 3 if it was not started.";
+The program finds the emulator as libcuda.so.1. It uses its own NVRTC, nvJitLink
+and ptxas, which produce PTX when it asks for a cubin, since the emulator runs
+PTX. Programs that use the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: the
+runtime asks the driver to prove that it is NVIDIA's, and the emulator does not
+answer. docs/emulator.md lists what runs, and the workarounds. The exit code is
+that of the program, or 128 plus the number of the signal that ended it; 2 or 3
+if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -41,8 +42,8 @@ pub(crate) struct Arguments {
     /// Memory of each device, in bytes or with K, M, G
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// Say afterwards what in the program cannot run on the emulator, and the
-    /// nearest way round
+    /// Say afterwards what in the program cannot run on the emulator, and what to
+    /// do instead
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -88,7 +89,7 @@ fn text(reasons: &[Reason], is_asked: bool) -> String {
     text
 }
 
-/// Has the program find the stand-ins where it looks for its compilers.
+/// Makes the program find the stand-ins where it looks for its compilers.
 fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
     let [nvrtc, nvjitlink] = LIBRARIES;
     let (nvrtc, nvjitlink) = (emulated::beside(None, nvrtc)?, emulated::beside(None, nvjitlink)?);

@@ -10,34 +10,35 @@ use crate::output::Outcome;
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-A fault is NAME, NAME:N or NAME:N:CODE: the N-th call of a driver function (3..
-is the third and all that follow, * any function, launch a kernel or a graph)
-answers CODE, a name or a number [default: every call; UNKNOWN]. With ! before
-the code a launch faults, and all later calls answer it:
+A fault is NAME, NAME:N or NAME:N:CODE: call N of a driver function returns
+CODE, a name or a number [default: every call; UNKNOWN]. 3.. as N is the third
+call and all later ones; * as NAME is any function, and launch is a launch of a
+kernel or a graph. With ! before the code a launch faults, and all later calls
+return that code:
   cuda-launch harness --fail cuMemAlloc:2:OUT_OF_MEMORY --leaks -- ./program
   cuda-launch harness --fail launch:2:!700 -- ./program
 
-The program must use the driver API and bring PTX: programs over the CUDA
+The program must use the driver API and contain PTX: programs that use the CUDA
 runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
-that of the program, or 128 and the number of the signal that ended it; 2 or 3
+that of the program, or 128 plus the number of the signal that ended it; 2 or 3
 if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// Have calls fail: NAME[:N[:CODE]]
+    /// Make calls fail: NAME[:N[:CODE]]
     #[arg(long, value_name = "FAULT")]
     fail: Vec<String>,
     /// Allocations beyond this many bytes (K, M, G) return OUT_OF_MEMORY
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// The driver of a CUDA version, such as 11.8: without what came later
+    /// Behave like the driver of a CUDA version, such as 11.8, without later functions
     #[arg(long, value_name = "VERSION")]
     as_of: Option<String>,
-    /// Functions that the driver lacks
+    /// Functions that the driver shall lack
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     hide: Vec<String>,
-    /// Report at the end what was not given back or used wrongly
+    /// Report leaks and misused handles at the end
     #[arg(long)]
     leaks: bool,
     #[command(flatten)]
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(emulated.run()?.outcome("cuda-launch.harness.1", "", Value::Null))
 }
 
-/// What the library reads, tried here first: it would leave the program without a driver.
+/// The settings as the library reads them, tried here first, because an invalid one would leave the program without a driver.
 fn variables(arguments: &Arguments) -> Result<BTreeMap<&'static str, String>, Failure> {
     let mut variables = BTreeMap::new();
     let faults: Option<Vec<String>> = arguments.fail.iter().map(|text| fault(text)).collect();
@@ -88,7 +89,7 @@ fn fault(text: &str) -> Option<String> {
     is_whole.then(|| format!("{name}{number}{code}"))
 }
 
-/// The option whose value cannot be understood.
+/// The option whose value is invalid.
 fn refused(error: Error) -> Failure {
     let Error::Variable { name, value, wanted } = &error else {
         return Failure::usage(error.to_string());

@@ -14,7 +14,7 @@ use crate::output::{Json, Outcome};
 pub(crate) struct Arguments {
     /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
-    /// Only this kernel
+    /// Show only this kernel
     #[arg(long)]
     kernel: Option<String>,
 }

@@ -29,14 +29,14 @@ pub(crate) struct Arguments {
     /// Bytes of dynamic shared memory, for the plot over block sizes
     #[arg(long, default_value_t = 0)]
     shared: u32,
-    /// Computes for this architecture, without a driver: sm_86; the image must record
-    /// the registers, or give --registers
+    /// Compute for this architecture, such as sm_86, without a driver; needs an image
+    /// that records registers, or --registers
     #[arg(long)]
     arch: Option<String>,
-    /// Registers per thread, instead of those of the image or driver
+    /// Registers per thread, instead of the number from the image or driver
     #[arg(long)]
     registers: Option<u32>,
-    /// Also writes both plots to this file
+    /// Also write both plots to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 /// Everything that is shown.
 struct Answer {
     kernel: String,
-    /// Where the numbers are from.
+    /// The source of the numbers.
     origin: String,
     machine: Machine,
     resources: Resources,

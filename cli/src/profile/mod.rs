@@ -21,23 +21,30 @@ use lines::{Line, Listing};
 // The group of the flattened arguments has that name.
 #[group(id = "profile")]
 #[command(after_help = crate::failure::CODES)]
+// Options of `run` only: `run::counted` refuses them.
+#[command(
+    mut_arg("check", |arg| arg.hide(true)),
+    mut_arg("bench", |arg| arg.hide(true)),
+    mut_arg("schedules", |arg| arg.hide(true)),
+    mut_arg("seed", |arg| arg.hide(true)),
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     launch: run::Arguments,
-    /// List lines of the PTX also where they name lines of the source
+    /// List lines of the PTX even where the lines of the source are known
     #[arg(long)]
     ptx: bool,
-    /// Also writes a page for a browser
+    /// Also write a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also writes which lines and branches ran, for genhtml and the like
+    /// Also write which lines and branches ran, for genhtml and the like
     #[arg(long, value_name = "FILE")]
     lcov: Option<PathBuf>,
 }
 
-/// What is told.
+/// The answer of the command.
 struct Answer {
-    /// What ran where.
+    /// Which kernel ran on which device.
     heading: String,
     /// Why the kernel was stopped, if it was.
     fault: Option<String>,

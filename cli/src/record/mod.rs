@@ -14,27 +14,28 @@ use crate::table::Columns;
 /// What `--help` ends with.
 const NOTES: &str = "\
 The file has the kernel's image as the program loaded it, the configuration, the
-arguments, and before and after the launch all memory that these reach:
-allocations that a pointer among the arguments, or in such an allocation, is
-in. Handle it as the data that it has. The launch is waited for; launches that
-are captured into a graph are not counted. `cuda-launch replay` reads it.
+arguments, and all memory that they reach, before and after the launch: each
+allocation that a pointer in the arguments, or in such an allocation, points
+into. Keep it as safe as the data in it. `record` waits for all work of the
+context before and after the launch. Launches that are captured into a graph are
+not counted. `cuda-launch replay` reads the file.
 
-The exit code is that of the program if it failed, or 128 and the number of the
+The exit code is that of the program if it failed, or 128 plus the number of the
 signal that ended it; 1 if the launch was not recorded, else 0.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// The kernel's name as the driver has it, mangled; * is any text
+    /// The kernel's name as the driver knows it (mangled); * matches any text
     #[arg(long, value_name = "NAME", default_value = "*")]
     kernel: String,
-    /// Which of its launches, from 1
+    /// Which of its launches, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     nth: u64,
     /// Bytes of memory that the launch may reach (K, M, G)
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     limit: u64,
-    /// The recording
+    /// Where to write the recording
     #[arg(long, short, value_name = "FILE", default_value = "launch.record")]
     output: PathBuf,
     #[command(flatten)]
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(answer(arguments, &std::fs::read_to_string(&lines).unwrap_or_default(), ended))
 }
 
-/// What became of it, from the recorder's lines.
+/// The outcome, from the recorder's lines.
 fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
     // A program that was killed may leave the last line cut.
     let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -93,7 +94,7 @@ fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
     Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) }
 }
 
-/// The answer of a launch that failed.
+/// The result of a launch that failed.
 fn fault(recorded: &Value) -> String {
     let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
     match cuda_launch::sys::CUresult(code) {
@@ -112,7 +113,7 @@ fn counted(lines: &[Value]) -> serde_json::Map<String, Value> {
     all
 }
 
-/// Names to choose from.
+/// The available names.
 fn launches(lines: &[Value]) -> String {
     const SHOWN: usize = 20;
     let counted = counted(lines);

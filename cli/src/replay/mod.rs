@@ -19,20 +19,20 @@ const LARGEST: u64 = 16 << 30;
 const NOTES: &str = "\
 On the emulator the kernel needs PTX in the image, and is checked for accesses
 outside its memory, races, uninitialised reads and divergent barriers. Memory is
-put where it was, so that pointers in it stay right; where that cannot be,
-the pointers among the arguments are changed, and the answer says so; those in
-memory with --relocate.
-Variables of the module have the values of the image, textures and surfaces
+placed at its recorded addresses, so that pointers in it stay valid. If that is
+not possible, the pointers among the arguments are adjusted, and the output says
+so; --relocate adjusts those in memory, too.
+Variables of the module have the values of the image; textures and surfaces
 are not recorded. Exit code 1: the kernel faulted, a check found something, or
 the outputs differ from those recorded.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// What `cuda-launch record` wrote
+    /// A file written by `cuda-launch record`
     file: PathBuf,
-    /// Where memory cannot be at its address, change also words in memory that
-    /// look like pointers
+    /// If memory cannot be placed at its recorded address, also adjust words in
+    /// memory that look like pointers
     #[arg(long)]
     relocate: bool,
     /// system, emulator, or the path of a libcuda

@@ -11,6 +11,7 @@ mod launch;
 mod npy;
 mod progress;
 mod report;
+mod schedules;
 mod shape;
 
 use std::path::PathBuf;
@@ -83,6 +84,13 @@ pub(crate) struct Arguments {
     /// memory that is read or shown
     #[arg(long)]
     check: bool,
+    /// Run on the emulator under so many orders of warps and blocks, and report
+    /// what depends on the order (docs/schedules.md)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    schedules: Option<u32>,
+    /// The seed of the first order [default: 1]; alone: run that one order
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
     /// Time this many launches [default: 30]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
@@ -90,7 +98,7 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
-/// What can be known and read before a driver is asked.
+/// Everything that can be checked and read before a driver is called.
 struct Prepared<'a> {
     file: File,
     inputs: Vec<data::Input<'a>>,
@@ -111,11 +119,11 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What was counted of a kernel.
+/// The counts of a kernel.
 pub(crate) struct Counted {
     /// The kernel file.
     pub(crate) file: PathBuf,
-    /// What ran where.
+    /// Which kernel ran on which device.
     pub(crate) heading: String,
     /// Why it was stopped, if it was.
     pub(crate) fault: Option<String>,
@@ -125,8 +133,8 @@ pub(crate) struct Counted {
 
 /// Runs the kernel once on the emulator, which counts what it does; saves outputs.
 pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
-    if arguments.check || arguments.bench.is_some() {
-        return Err(Failure::usage("--check and --bench belong to `cuda-launch run`"));
+    if arguments.check || arguments.bench.is_some() || schedules::asked(arguments).is_some() {
+        return Err(Failure::usage("--check, --schedules, --seed and --bench belong to `cuda-launch run`"));
     }
     let prepared = Prepared::new(arguments)?;
     let place = arguments.place.on_emulator("profile")?;
@@ -152,12 +160,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.check && arguments.bench.is_some() {
         return Err(Failure::usage("--check and --bench exclude each other: give one of them"));
     }
+    let schedules = schedules::asked(arguments);
+    if schedules.is_some() && arguments.bench.is_some() {
+        return Err(Failure::usage("--schedules and --bench exclude each other: give one of them"));
+    }
     let Prepared { file, inputs, variables, config } = Prepared::new(arguments)?;
     let kernel = file.kernel(&arguments.kernel)?;
-    let place =
-        if arguments.check { arguments.place.on_emulator("--check")? } else { arguments.place.clone() };
+    let place = match (arguments.check, schedules) {
+        (true, _) => arguments.place.on_emulator("--check")?,
+        (false, Some(_)) => arguments.place.on_emulator("--schedules")?,
+        (false, None) => arguments.place.clone(),
+    };
     if arguments.check {
         check::start();
+    }
+    if let Some(schedules) = schedules {
+        schedules::start(schedules);
     }
     let context = place.context()?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
@@ -173,10 +191,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Finished::Outputs(outputs) = &finished {
         data::save(&inputs, &launcher.variables, outputs)?;
     }
-    let (text, json) =
+    let (mut text, mut json) =
         report::answer(&launcher, &inputs, &finished, checked.as_ref(), timed.as_ref(), arguments.print);
+    let differences = cuda_emulator::take_differences();
+    if let Some(schedules) = schedules.filter(|_| matches!(finished, Finished::Outputs(_))) {
+        text += &schedules::text(schedules, &differences);
+        json["differences"] = schedules::json(&differences);
+    }
     let mut outcome = Outcome::new(text, json);
-    if matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0) {
+    let wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
+    if wrong || !differences.is_empty() {
         outcome.exit = Exit::Found;
     }
     Ok(outcome)

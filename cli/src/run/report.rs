@@ -47,7 +47,7 @@ pub(super) fn answer(
     (text, json)
 }
 
-/// What ran where.
+/// Which kernel ran on which device.
 pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
     let (kernel, config) = (launcher.function.name(), launcher.config);
     let device = launcher.context.device_name().unwrap_or_default();
@@ -65,6 +65,7 @@ pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
         "block": [bx, by, bz],
         "shared_bytes": shared,
         "fault": null,
+        "differences": null,
         "outputs": [],
         "globals": [],
     });

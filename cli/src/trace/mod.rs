@@ -17,11 +17,11 @@ use summary::Summary;
 /// What `--help` ends with.
 const NOTES: &str = "\
 Open the file at https://ui.perfetto.dev, or in chrome://tracing. ^C and other
-signals end the program, and what it did until then is written. The exit code
-is that of the program, 128 and the number of the signal that ended it, or 2 to
-4 where it did not start. Programs find the recorder as libcuda.so.1 (Linux),
-and those of the crate cuda-launch by the variable CUDA_LAUNCH_DRIVER. What
-graphs do inside is not seen.";
+signals end the program, and the timeline has what it did until then. The exit
+code is that of the program, 128 plus the number of the signal that ended it, or
+2 to 4 if it did not start. Programs find the recorder as libcuda.so.1 (Linux),
+and those that use the crate cuda-launch through the variable
+CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

@@ -49,6 +49,8 @@ fn settled(mut command: Command) -> Command {
         "CUDA_EMULATOR_DEVICES",
         "CUDA_LAUNCH_EMULATOR_DEVICES",
         "CUDA_LAUNCH_EMULATOR_CHECK",
+        "CUDA_LAUNCH_EMULATOR_SCHEDULES",
+        "CUDA_LAUNCH_EMULATOR_SEED",
     ] {
         command.env_remove(name);
     }

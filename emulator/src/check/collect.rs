@@ -41,6 +41,11 @@ impl Checker {
         Checker { sink: Some(Box::new(sink)), ..Checker::new(checks) }
     }
 
+    /// What was found so far.
+    pub(crate) fn peek(&self) -> Vec<Finding> {
+        self.lock().list.clone()
+    }
+
     /// What is checked.
     pub fn checks(&self) -> Checks {
         self.checks

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::state;
 use crate::check::Checks;
+use crate::schedule::Schedules;
 
 /// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
 #[derive(Clone)]
@@ -26,6 +27,10 @@ pub(super) struct Config {
     pub(super) prints: bool,
     /// How long a kernel may run: `CUDA_LAUNCH_EMULATOR_TIMEOUT`, in seconds; as long as it likes if it is unset.
     pub(super) time_limit: Option<Duration>,
+    /// Under which orders launches are run again: `CUDA_LAUNCH_EMULATOR_SCHEDULES`, how many, and `CUDA_LAUNCH_EMULATOR_SEED`, the first seed.
+    pub(super) schedules: Option<Schedules>,
+    /// Whether differences are printed besides being kept: where a variable asked for them.
+    pub(super) prints_differences: bool,
     /// What `cuDriverGetVersion` tells; functions that came later are not there.
     pub(super) version: c_int,
 }
@@ -63,9 +68,20 @@ impl Config {
                 .map(PathBuf::from),
             prints: true,
             time_limit: variable("CUDA_LAUNCH_EMULATOR_TIMEOUT", seconds),
+            schedules: schedules(),
+            prints_differences: true,
             version: DRIVER_VERSION,
         }
     }
+}
+
+/// A number of orders, or a seed, which alone stands for its one order.
+fn schedules() -> Option<Schedules> {
+    let count = variable("CUDA_LAUNCH_EMULATOR_SCHEDULES", |text| text.parse::<u32>().ok());
+    let seed = variable("CUDA_LAUNCH_EMULATOR_SEED", |text| text.parse::<u64>().ok());
+    let count = count.or(seed.map(|_| 1)).filter(|count| *count > 0)?;
+    let schedules = Schedules::new(count);
+    Some(seed.map_or(schedules, |seed| schedules.seed(seed)))
 }
 
 /// The value of a variable; one that cannot be understood is reported and ignored.

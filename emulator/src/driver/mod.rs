@@ -32,6 +32,7 @@ mod profile;
 mod profiler;
 mod queue;
 mod report;
+mod schedule;
 mod shims;
 mod slot;
 mod state;
@@ -52,6 +53,7 @@ pub use instance::{Instance, InstanceError, InstanceOptions};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, found_symbol};
 pub use profile::{set_profile, take_profiles};
+pub use schedule::{set_schedules, take_differences};
 pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;

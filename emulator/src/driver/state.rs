@@ -5,11 +5,12 @@ use super::check;
 use super::config::{Config, DRIVER_VERSION};
 use super::entry::Outcome;
 use super::fault::FaultLatch;
-use super::profile;
 use super::slot::{self, PerSlot, PerThread, per_slot, per_thread};
+use super::{profile, schedule};
 use crate::check::Checker;
 use crate::memory::Memory;
 use crate::profile::Profiler;
+use crate::schedule::Scheduler;
 use cuda_driver_sys::{CUdevice, CUresult};
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) checker: Option<Arc<Checker>>,
     /// Who counts what kernels do, if anybody does.
     pub(super) profiler: Option<Arc<Profiler>>,
+    /// Who has launches run under several orders, if anybody does.
+    pub(super) scheduler: Option<Arc<Scheduler>>,
     /// What a context takes with it when it ends, of each family.
     pub(super) belongings: &'static [Belongings],
 }
@@ -76,7 +79,12 @@ impl State {
         let (checker, profiler) = (check::checker(&config), profile::profiler(&config));
         let memories =
             Memory::of_devices(config.memory, config.devices, slot::share, checker.clone(), profiler.clone());
-        let devices: Vec<_> = memories.into_iter().map(Arc::new).collect();
+        let scheduler = schedule::scheduler(&config);
+        let with_orders = |memory: Memory| match &scheduler {
+            Some(scheduler) => memory.with_scheduler(Arc::clone(scheduler)),
+            None => memory,
+        };
+        let devices: Vec<_> = memories.into_iter().map(with_orders).map(Arc::new).collect();
         State {
             process: std::process::id(),
             memory: devices.first().map_or_else(|| Arc::new(Memory::new(0)), Arc::clone),
@@ -84,6 +92,7 @@ impl State {
             fault: FaultLatch::default(),
             checker,
             profiler,
+            scheduler,
             belongings,
             config,
         }

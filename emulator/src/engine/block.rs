@@ -40,6 +40,15 @@ enum Ran {
     Something,
 }
 
+/// What the turn of one warp came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stepped {
+    /// Threads have ended.
+    pub(super) ended: bool,
+    /// It only waited for other threads' stores.
+    pub(super) polls: bool,
+}
+
 /// What a group's turn came to.
 #[derive(Debug)]
 pub(super) enum Turn {
@@ -78,6 +87,73 @@ impl Group {
         }
     }
 
+    /// The warps that can run: number of the block in the group, and of the warp in the block.
+    pub(super) fn ready(&self) -> impl Iterator<Item = (usize, usize)> {
+        let warps = |running: &'_ Running| running.warps.len();
+        let all = self
+            .blocks
+            .iter()
+            .enumerate()
+            .flat_map(move |(block, running)| (0..warps(running)).map(move |warp| (block, warp)));
+        all.filter(|(block, warp)| self.blocks[*block].warps[*warp].is_runnable())
+    }
+
+    /// How many blocks it has.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Warps, with those that have ended.
+    pub(super) fn size(&self) -> usize {
+        self.blocks.iter().map(|running| running.warps.len()).sum()
+    }
+
+    /// Whether threads are left.
+    pub(super) fn is_live(&self) -> bool {
+        self.blocks.iter().any(Running::is_live)
+    }
+
+    /// Linear number of a block of the group.
+    pub(super) fn linear(&self, block: usize) -> u64 {
+        self.blocks[block].block.linear
+    }
+
+    /// Gives one warp a turn of so many backward branches, in which the split goes first that the number chooses, or with `None` as ever.
+    pub(super) fn step(
+        &mut self,
+        lanes: &mut Lanes<'_>,
+        (block, warp): (usize, usize),
+        budget: u32,
+        split: Option<u64>,
+    ) -> Result<Stepped, Box<Fault>> {
+        let running = &mut self.blocks[block];
+        lanes.enter_block(&running.block);
+        if let Some(number) = split {
+            running.warps[warp].favour(number);
+        }
+        let live = running.warps[warp].live();
+        let outcome = running.step(warp, lanes, &mut self.cluster, budget)?;
+        self.open_cluster();
+        let ended = self.blocks[block].warps[warp].live() != live;
+        Ok(Stepped { ended, polls: outcome == Ran::Polling })
+    }
+
+    /// What the state of a warp comes to.
+    pub(super) fn fingerprint(&self, (block, warp): (usize, usize)) -> u64 {
+        self.blocks[block].warps[warp].fingerprint()
+    }
+
+    /// Lets warps go on that waited for the cluster's barrier, if it has opened.
+    fn open_cluster(&mut self) -> bool {
+        let opens = self.cluster.take_news();
+        if opens {
+            let phase = self.cluster.phase();
+            let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
+            warps.for_each(|warp| warp.open_cluster(phase));
+        }
+        opens
+    }
+
     /// Runs until all is done, the turn is over, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
         for _ in 0..GROUP_TURNS {
@@ -92,10 +168,7 @@ impl Group {
                     Err(fault) => return Turn::Fault(fault),
                 }
                 live |= running.is_live();
-                if self.cluster.take_news() {
-                    let phase = self.cluster.phase();
-                    let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
-                    warps.for_each(|warp| warp.open_cluster(phase));
+                if self.open_cluster() {
                     (progress, polling) = (true, false);
                 }
             }
@@ -113,7 +186,7 @@ impl Group {
         Turn::Yielded
     }
 
-    fn deadlock(&self, lanes: &Lanes<'_>) -> Box<Fault> {
+    pub(super) fn deadlock(&self, lanes: &Lanes<'_>) -> Box<Fault> {
         report::deadlock(lanes.env, self.warps())
     }
 
@@ -122,7 +195,7 @@ impl Group {
         report::overdue(lanes.env, self.warps())
     }
 
-    fn warps(&self) -> impl Iterator<Item = (&Block, &Warp)> {
+    pub(super) fn warps(&self) -> impl Iterator<Item = (&Block, &Warp)> {
         self.blocks.iter().flat_map(|running| running.warps.iter().map(|warp| (&running.block, warp)))
     }
 }
@@ -165,25 +238,36 @@ impl Running {
         let mut ran = Ran::Nothing;
         lanes.enter_block(&self.block);
         for index in 0..self.warps.len() {
-            let warp = &mut self.warps[index];
-            if !warp.is_runnable() {
-                continue;
+            if self.warps[index].is_runnable() {
+                ran = ran.max(self.step(index, lanes, cluster, TURN)?);
             }
-            let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget: TURN, polled: 0 };
-            match warp.run(lanes, &mut around) {
-                Outcome::Fault(trouble, code, at) => {
-                    return Err(report::fault(lanes.env, &self.block, warp.state(), *trouble, code, at));
-                }
-                Outcome::Polling => ran = ran.max(Ran::Polling),
-                Outcome::Done | Outcome::Blocked | Outcome::Yielded => ran = Ran::Something,
+        }
+        Ok(ran)
+    }
+
+    /// Gives one warp a turn of so many backward branches.
+    fn step(
+        &mut self,
+        index: usize,
+        lanes: &mut Lanes<'_>,
+        cluster: &mut Cluster,
+        budget: u32,
+    ) -> Result<Ran, Box<Fault>> {
+        let warp = &mut self.warps[index];
+        let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget, polled: 0 };
+        let ran = match warp.run(lanes, &mut around) {
+            Outcome::Fault(trouble, code, at) => {
+                return Err(report::fault(lanes.env, &self.block, warp.state(), *trouble, code, at));
             }
-            if self.barriers.has_opened() {
-                for (id, result) in self.barriers.take_opened() {
-                    if lanes.watch.is_some() {
-                        self.tell(lanes, id);
-                    }
-                    self.warps.iter_mut().for_each(|warp| warp.open(id, result));
+            Outcome::Polling => Ran::Polling,
+            Outcome::Done | Outcome::Blocked | Outcome::Yielded => Ran::Something,
+        };
+        if self.barriers.has_opened() {
+            for (id, result) in self.barriers.take_opened() {
+                if lanes.watch.is_some() {
+                    self.tell(lanes, id);
                 }
+                self.warps.iter_mut().for_each(|warp| warp.open(id, result));
             }
         }
         Ok(ran)

@@ -17,6 +17,10 @@ pub(crate) enum Step {
     Diverge,
     /// The scheduler has to act: [`Inst::imm`] is an index into [`Code::controls`].
     Control,
+    /// The instruction has run, and others have to get their turn before the next one does.
+    Preempt,
+    /// As [`Step::Diverge`], and others have to get their turn.
+    Part,
     /// The kernel stops; `Lanes::trouble` says why.
     Fault,
 }

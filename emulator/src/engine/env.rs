@@ -1,12 +1,13 @@
 //! What the threads of a launch, and those of a block, share.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::exec::memory::Region;
 use super::kernel::Kernel;
 use super::launch::Launch;
+use super::schedule::Undo;
 use crate::memory::{Memory, Snapshot};
 
 /// A launch while it runs.
@@ -29,6 +30,8 @@ pub(crate) struct Env<'e> {
     pub(crate) stop: AtomicBool,
     /// When it may run no longer, and the limit that says so.
     pub(crate) deadline: Option<(Instant, Duration)>,
+    /// What the launch writes, where it runs under several orders.
+    pub(crate) undo: Option<Arc<Mutex<Undo>>>,
     /// Number of the launch, for `%gridid`.
     pub(crate) grid_id: u64,
 }

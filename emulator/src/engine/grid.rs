@@ -13,6 +13,7 @@ use super::exec::memory::Region;
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
 use super::launch::{Ends, Launch, Stats};
+use super::schedule;
 use crate::memory::Memory;
 
 /// Bytes of the workspace of the grid barrier.
@@ -64,17 +65,29 @@ pub fn run_until(
         workspace: workspace.address,
         stop: AtomicBool::new(false),
         deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+        undo: schedule::undo_of(kernel, memory),
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
+    let result = run_ordinary(&env, workers, ends);
+    if env.undo.is_some() {
+        schedule::run_others(&env, &result, ends);
+    }
+    result
+}
+
+/// Runs a launch in the ordinary order.
+fn run_ordinary(env: &Env<'_>, workers: usize, ends: Ends<'_>) -> Result<Stats, Box<Fault>> {
     // The watch has to see all accesses, in one order.
-    let races = memory.checker().is_some_and(|checker| checker.checks().races);
-    let work = Work::new(&env, if races { 1 } else { workers }, ends.unwanted);
+    let races = env.memory.checker().is_some_and(|checker| checker.checks().races);
+    // Results that others are compared with have to be the same each time.
+    let one = races || env.undo.is_some();
+    let work = Work::new(env, if one { 1 } else { workers }, ends.unwanted);
     thread::scope(|scope| {
         for worker in 1..work.workers {
-            let (work, env) = (&work, &env);
+            let work = &work;
             scope.spawn(move || work.run(env, worker));
         }
-        work.run(&env, 0);
+        work.run(env, 0);
     });
     let fault = work.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {

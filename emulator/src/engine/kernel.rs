@@ -8,6 +8,7 @@ use cuda_ptx::Parameter;
 
 use super::code::Code;
 use super::profile::Profiled;
+use super::schedule::Scheduled;
 use super::watch::Watched;
 
 /// A decoded kernel with everything it calls.
@@ -51,6 +52,8 @@ pub struct Kernel {
     pub(super) watched: Vec<Watched>,
     /// What is known of the counted instructions, by function; empty if nothing is counted.
     pub(super) profiled: Vec<Vec<Profiled>>,
+    /// What is known of the instructions that run under several orders, by function; empty if there is one order.
+    pub(super) scheduled: Vec<Vec<Scheduled>>,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
     /// Index in `codes` by index of the function in the program.

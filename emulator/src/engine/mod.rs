@@ -26,6 +26,7 @@ mod print;
 mod profile;
 mod program;
 mod report;
+mod schedule;
 mod special;
 mod table;
 mod valid;

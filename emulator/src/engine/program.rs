@@ -54,8 +54,12 @@ impl Program {
         if let Some(kernel) = kernels.get(name) {
             return Some(Arc::clone(kernel));
         }
-        let looks =
-            Looks { watches: self.memory.checker().is_some(), profiles: self.memory.profiler().is_some() };
+        let looks = Looks {
+            watches: self.memory.checker().is_some(),
+            profiles: self.memory.profiler().is_some(),
+            // What surfaces hold cannot be put back.
+            schedules: self.memory.scheduler().is_some() && !self.image.text.contains("sust."),
+        };
         let kernel = Arc::new(decode::kernel(&self.image, index, looks, table::decode));
         kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Some(kernel)

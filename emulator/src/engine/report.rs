@@ -50,7 +50,7 @@ fn source(env: &Env<'_>, origin: Origin) -> Option<(String, u32)> {
 
 /// The report of a group in which every thread waits.
 pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
-    standing(env, warps, FaultKind::Deadlock, "deadlock: every thread that is left waits")
+    standing(env, warps, FaultKind::Deadlock, "deadlock: every thread that is left waits", &|_, _| None)
 }
 
 /// The report of a group whose turn it was when the kernel's time was over.
@@ -60,7 +60,17 @@ pub(super) fn overdue<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block,
         "the kernel ran for longer than {} s, the limit that was set for kernels on the emulator",
         limit.as_secs_f64()
     );
-    standing(env, warps, FaultKind::TimeLimit, &message)
+    standing(env, warps, FaultKind::TimeLimit, &message, &|_, _| None)
+}
+
+/// The report of blocks whose threads wait for what cannot come; `looks` says what a warp that runs looks at.
+pub(super) fn hang<'w>(
+    env: &Env<'_>,
+    warps: impl Iterator<Item = (&'w Block, &'w Warp)>,
+    what: &str,
+    looks: &dyn Fn(&Block, u32) -> Option<String>,
+) -> Box<Fault> {
+    standing(env, warps, FaultKind::Deadlock, what, looks)
 }
 
 /// A report that says where the threads of a group stand.
@@ -69,6 +79,7 @@ fn standing<'w>(
     warps: impl Iterator<Item = (&'w Block, &'w Warp)>,
     kind: FaultKind,
     what: &str,
+    looks: &dyn Fn(&Block, u32) -> Option<String>,
 ) -> Box<Fault> {
     let mut lines = Vec::new();
     let mut first = None;
@@ -83,7 +94,7 @@ fn standing<'w>(
                 more += 1;
                 continue;
             }
-            lines.push(describe(block, thread, &waiting, origin));
+            lines.push(describe(block, thread, &waiting, origin, looks(block, warp.state().index)));
         }
     }
     if more > 0 {
@@ -102,19 +113,29 @@ fn standing<'w>(
     })
 }
 
-fn describe(block: &Block, thread: [u32; 3], waiting: &Waiting<'_>, origin: Origin) -> String {
+fn describe(
+    block: &Block,
+    thread: [u32; 3],
+    waiting: &Waiting<'_>,
+    origin: Origin,
+    looks: Option<String>,
+) -> String {
     let ([bx, by, bz], [x, y, z]) = (block.id, thread);
     let count = waiting.split.mask.count_ones();
     let others = if count == 1 { String::new() } else { format!(" and {} more of its warp", count - 1) };
+    let who = format!("block ({bx}, {by}, {bz}) thread ({x}, {y}, {z}){others}");
     let what = match waiting.split.state {
         State::Barrier(id) => format!("barrier {id}"),
         State::Cluster(_) => "the cluster's barrier".to_owned(),
         State::WarpSync(op, members) => format!("`{}` with members 0x{members:08x}", op.name()),
-        State::Ready | State::Opened(_) => "its turn".to_owned(),
+        State::Ready | State::Opened(_) => match looks {
+            Some(looks) => return format!("{who}: {looks}"),
+            None => "its turn".to_owned(),
+        },
     };
     let kind = control(waiting.code, waiting.split.pc);
     let line = origin.line;
-    format!("block ({bx}, {by}, {bz}) thread ({x}, {y}, {z}){others}: {what}{kind}, PTX line {line}")
+    format!("{who}: {what}{kind}, PTX line {line}")
 }
 
 /// What a waiting instruction asks for besides its number.

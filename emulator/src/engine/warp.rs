@@ -12,6 +12,7 @@ mod schedule;
 mod wait;
 
 use std::cell::UnsafeCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::barrier::Barriers;
 use super::cluster::Cluster;
@@ -96,6 +97,8 @@ pub(super) struct Warp {
     patience: u32,
     /// Arrivals at the cluster's barrier by lane.
     arrivals: [u64; 32],
+    /// Whether there were any.
+    arrived: bool,
 }
 
 /// What warps of a block act on.
@@ -131,6 +134,7 @@ impl Warp {
             boost: None,
             patience: PATIENCE,
             arrivals: [0; 32],
+            arrived: false,
         };
         warp.restart(kernel);
         warp
@@ -144,7 +148,9 @@ impl Warp {
         self.splits.clear();
         (self.boost, self.patience) = (None, PATIENCE);
         self.next_id = 0;
-        self.arrivals = [0; 32];
+        if std::mem::take(&mut self.arrived) {
+            self.arrivals = [0; 32];
+        }
         let frame = self.frames.start(kernel, &mut self.state.get_mut().local);
         self.add(frame, 0, present);
     }
@@ -215,6 +221,20 @@ impl Warp {
                 }
             }
         }
+    }
+
+    /// What its state comes to, in which threads stand where and their registers hold what.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let mut splits: Vec<&Split> = self.splits.iter().collect();
+        splits.sort_unstable_by_key(|split| split.mask);
+        for split in splits {
+            (split.mask, split.pc).hash(&mut hasher);
+            matches!(split.state, State::Ready | State::Opened(_)).hash(&mut hasher);
+            self.frames.hash(split.frame, &mut hasher);
+        }
+        self.state().local.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Points the lanes at a split's frame.

@@ -144,37 +144,71 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
 }
 
-/// Copies `BYTES` bytes, a multiple of 16, out of or into shared memory: as many relaxed accesses of 4 bytes in one
-/// vector move where the CPU has them.
+/// Copies those of eight numbers of 4 (`WIDE`: 8) bytes whose bits are set in `live`, out of or into shared memory: as many relaxed
+/// accesses in few vector moves where the CPU has them. An access of 8 bytes counts as two of 4.
 ///
 /// # Safety
-/// 1. Both pointers are aligned to 4 bytes, and valid for reads and writes of `BYTES` bytes, which do not overlap.
+/// 1. The numbers of `live` are aligned to 4 bytes and valid, on both sides, for reads and writes; they do not overlap.
 /// 2. While others may write the source, or read or write the target, they do so through this module.
-/// 3. With `VECTOR`, the CPU, if it is an x86, has AVX.
-#[inline(always)]
-pub unsafe fn copy_run<const BYTES: usize, const VECTOR: bool>(source: *const u8, target: *mut u8) {
-    let step = if VECTOR && cfg!(all(target_arch = "x86_64", not(miri))) { 16 } else { 4 };
-    let mut at = 0;
-    while at < BYTES {
-        // SAFETY: `at + step` is at most `BYTES`, a multiple of both steps, and both pointers are good for these (duty 1).
-        // The assembly moves 16 bytes with an instruction that the CPU has (duty 3), and does nothing else; that other
-        // threads may write them meanwhile (duty 2) is not for the compiler to know.
+/// 3. The CPU, if it is an x86, has AVX2.
+#[inline]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8, live: u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for part in 0..if WIDE { 2 } else { 1 } {
+        use std::arch::{asm, x86_64::*};
+        let (source, target) = (source.wrapping_add(part * 32), target.wrapping_add(part * 32));
+        // A number's mask is its sign bit.
+        let mask = if WIDE {
+            let bits = _mm256_set1_epi64x(i64::from(live) >> (part * 4));
+            _mm256_sllv_epi64(bits, _mm256_setr_epi64x(63, 62, 61, 60))
+        } else {
+            let bits = _mm256_set1_epi32(i32::from(live));
+            _mm256_sllv_epi32(bits, _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24))
+        };
+        // SAFETY: the assembly moves 32 bytes, of which all are live or those are that the mask names (duty 1), with instructions that the CPU
+        // has (duty 3), and does nothing else: bytes of other numbers are neither read nor written, nor do they fault. That other threads
+        // may write them meanwhile (duty 2) is not for the compiler to know.
         unsafe {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            if VECTOR {
-                std::arch::asm!(
+            match (live, WIDE) {
+                (0xff, _) => asm!(
                     "vmovups {value}, [{source}]",
                     "vmovups [{target}], {value}",
-                    value = out(xmm_reg) _,
-                    source = in(reg) source.add(at),
-                    target = in(reg) target.add(at),
+                    value = out(ymm_reg) _,
+                    source = in(reg) source,
+                    target = in(reg) target,
                     options(nostack, preserves_flags),
-                );
-                at += step;
-                continue;
+                ),
+                (_, false) => asm!(
+                    "vpmaskmovd {value}, {mask}, [{source}]",
+                    "vpmaskmovd [{target}], {mask}, {value}",
+                    value = out(ymm_reg) _,
+                    mask = in(ymm_reg) mask,
+                    source = in(reg) source,
+                    target = in(reg) target,
+                    options(nostack, preserves_flags),
+                ),
+                (_, true) => asm!(
+                    "vpmaskmovq {value}, {mask}, [{source}]",
+                    "vpmaskmovq [{target}], {mask}, {value}",
+                    value = out(ymm_reg) _,
+                    mask = in(ymm_reg) mask,
+                    source = in(reg) source,
+                    target = in(reg) target,
+                    options(nostack, preserves_flags),
+                ),
             }
-            u32::store(target.add(at), u32::load(source.add(at)));
         }
-        at += step;
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    for lane in (0..8).filter(|lane| live & 1 << lane != 0) {
+        // SAFETY: the number is live, so aligned and valid on both sides, and others use it as `Word` asks: the caller's duties 1 and 2.
+        unsafe {
+            if WIDE {
+                u64::store(target.wrapping_add(lane * 8), u64::load(source.wrapping_add(lane * 8)));
+            } else {
+                u32::store(target.wrapping_add(lane * 4), u32::load(source.wrapping_add(lane * 4)));
+            }
+        }
     }
 }

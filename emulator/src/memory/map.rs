@@ -21,7 +21,7 @@ const REMEMBERED: usize = 4096;
 /// The address map of all devices: no two have the same address.
 #[derive(Debug)]
 pub(super) struct Map {
-    /// Bytes of each device.
+    /// The memory of each device, in bytes.
     capacity: u64,
     /// Bytes in use on each device; shared with memory that has no address.
     used: Vec<Arc<AtomicU64>>,

@@ -29,6 +29,7 @@ pub use written::Written;
 
 use crate::check::Checker;
 use crate::profile::Profiler;
+use crate::schedule::Scheduler;
 use crate::texture::Objects;
 use map::Map;
 
@@ -45,6 +46,7 @@ pub struct Memory {
     /// What launches on it are checked for, and where findings go.
     checker: Option<Arc<Checker>>,
     profiler: Option<Arc<Profiler>>,
+    scheduler: Option<Arc<Scheduler>>,
 }
 
 /// Whose kernels look.
@@ -104,7 +106,8 @@ impl Memory {
     pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
-        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker, profiler: None }
+        let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
+        Memory { map, view, objects, checker, profiler: None, scheduler: None }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
@@ -118,8 +121,8 @@ impl Memory {
     ) -> Vec<Memory> {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
-        let first =
-            Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker, profiler };
+        let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
+        let first = Memory { map, view, objects, checker, profiler, scheduler: None };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
@@ -141,6 +144,21 @@ impl Memory {
     /// Who counts what launches do, if anybody does.
     pub fn profiler(&self) -> Option<&Arc<Profiler>> {
         self.profiler.as_ref()
+    }
+
+    /// The same memory, whose launches run under several orders.
+    pub fn with_scheduler(self, scheduler: Arc<Scheduler>) -> Memory {
+        Memory { scheduler: Some(scheduler), ..self }
+    }
+
+    /// Who has launches run under several orders, if anybody does.
+    pub fn scheduler(&self) -> Option<&Arc<Scheduler>> {
+        self.scheduler.as_ref()
+    }
+
+    /// The same memory for another run of a launch: what is found goes to that checker, and nobody counts.
+    pub(crate) fn apart(&self, checker: Option<Arc<Checker>>) -> Memory {
+        Memory { checker, profiler: None, scheduler: None, ..self.clone() }
     }
 
     /// What handles of textures and surfaces mean: they name addresses of this memory.

@@ -1,4 +1,4 @@
-//! Coverage of device code in the format of `lcov`, which `genhtml` and the services for coverage read.
+//! Coverage of device code in the format of `lcov`, which `genhtml` and coverage services read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ struct File {
     functions: BTreeMap<String, (u32, u64)>,
 }
 
-/// The lines, branches and functions that ran, by source file. Kernels whose PTX has no `.loc` are told by the lines of their PTX: `name`
+/// The lines, branches and functions that ran, by source file. Kernels whose PTX has no `.loc` are reported by the lines of their PTX: `name`
 /// says which file has that text.
 pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) -> String {
     let mut files: BTreeMap<String, File> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! What launches did, counted for each instruction: how often it ran, for how many threads, and what it cost in memory.
 //!
-//! Off by default, and then free: kernels are decoded differently where it is on (`engine/profile`).
+//! Off by default, and then free: kernels are decoded differently when it is on (`engine/profile`).
 
 mod lcov;
 
@@ -23,7 +23,7 @@ pub struct Counts {
     pub threads_on: u64,
     /// Conditional branches: threads that jumped.
     pub taken: u64,
-    /// Conditional branches: threads that went on with the next instruction.
+    /// Conditional branches: threads that continued with the next instruction.
     pub not_taken: u64,
     /// Conditional branches: times the threads of a warp went both ways.
     pub divergent: u64,
@@ -33,7 +33,7 @@ pub struct Counts {
     pub global_sectors: u64,
     /// Sectors that would have been enough for the bytes that they touched.
     pub global_sectors_ideal: u64,
-    /// Bytes that their threads asked for.
+    /// Bytes that their threads requested.
     pub global_bytes: u64,
     /// Accesses of warps to shared memory.
     pub shared_requests: u64,
@@ -41,7 +41,7 @@ pub struct Counts {
     pub shared_wavefronts: u64,
     /// Passes that would have been enough without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// Bytes that their threads asked for.
+    /// Bytes that their threads requested.
     pub shared_bytes: u64,
     /// Atomic operations of threads on a number that another thread of the warp changed in the same instruction.
     pub collisions: u64,

@@ -48,7 +48,7 @@ impl Compiler {
     fn open(self) -> Handle {
         let path = self.path().and_then(|path| CString::new(beside_its_name(&path)).ok());
         let Some(path) = path else {
-            complain(self.name(), "nobody knows where it is");
+            complain(self.name(), "its path is unknown");
             return Handle(null_mut());
         };
         // SAFETY: a library that the program was about to load.

@@ -15,6 +15,8 @@ mod memory;
 mod payloads;
 mod print;
 mod profile;
+mod schedules;
+mod schedules_planted;
 mod support;
 mod sync;
 mod textures;

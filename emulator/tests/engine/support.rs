@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use cuda_emulator::check::{Checker, Checks, Finding};
 use cuda_emulator::engine::{Fault, Kernel, Launch, Printer, Program, Stats, run};
 use cuda_emulator::memory::Memory;
-use cuda_emulator::{Counts, KernelProfile};
+use cuda_emulator::schedule::Scheduler;
+use cuda_emulator::{Counts, KernelProfile, ScheduleDifference, Schedules};
 
 /// A module loaded into a memory of its own.
 pub(crate) struct Device {
@@ -69,6 +70,18 @@ impl Device {
         let profiles = self.memory.profiler()?.peek();
         let instructions = profiles.iter().flat_map(|profile| &profile.instructions);
         Some(instructions.map(|instruction| instruction.counts.threads).sum())
+    }
+
+    /// A device whose launches run under several orders, and check for what is asked.
+    pub(crate) fn scheduled(text: &str, schedules: Schedules, checks: Option<Checks>) -> Device {
+        let checker = checks.map(|checks| Arc::new(Checker::new(checks)));
+        let scheduler = Arc::new(Scheduler::new(schedules));
+        Device::with_memory(text, Memory::checked(1 << 30, checker).with_scheduler(scheduler))
+    }
+
+    /// What differed on a scheduled device since the last call.
+    pub(crate) fn differences(&self) -> Vec<ScheduleDifference> {
+        self.memory.scheduler().map(|scheduler| scheduler.take()).unwrap_or_default()
     }
 
     fn with_memory(text: &str, memory: Memory) -> Device {

@@ -1,4 +1,4 @@
-//! What can end a rank, each with what to do about it.
+//! The errors that can end a rank, each with what to do about it.
 
 use std::fmt::{Display, Formatter};
 use std::io;

@@ -1,6 +1,6 @@
-//! Training on several GPUs, one process for each, on one machine or on several: the ranks meet over TCP, and NCCL sums their gradients.
+//! Training on several GPUs, one process per GPU, on one machine or on several: the ranks meet over TCP, and NCCL sums their gradients.
 //!
-//! `cargo run -p cuda-launch-interop -- --local 2` starts two ranks here. Else a launcher starts them: torchrun, mpirun or srun
+//! `cargo run -p cuda-launch-interop -- --local 2` starts two ranks here. Otherwise a launcher starts them: torchrun, mpirun or srun
 //! (`docs/interop.md` has the commands). A rank that dies ends the others, with an error that names it.
 
 mod error;

@@ -1,7 +1,7 @@
-//! As much of NCCL as one rank needs, loaded while the program runs.
+//! The part of NCCL that one rank needs, loaded at run time.
 //!
-//! The communicator is non-blocking: a call that cannot be completed at once says so, and this thread asks again and looks whether
-//! all ranks are alive. So no call hangs that another rank would have to answer, and only one thread uses the communicator.
+//! The communicator is non-blocking: a call that cannot be completed at once says so, and this thread polls and checks whether
+//! all ranks are alive. So no call hangs while it waits for another rank, and only one thread uses the communicator.
 
 #![allow(non_snake_case)] // Names of NCCL.
 #![allow(unsafe_code)] // Calls of NCCL, with a communicator that lives until it is destroyed or aborted here.

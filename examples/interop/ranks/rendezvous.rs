@@ -1,7 +1,7 @@
-//! The ranks meet: rank 0 listens, the others connect to it, and get the identifier of the NCCL communicator.
+//! The rendezvous: rank 0 listens, the others connect to it, and receive the identifier of the NCCL communicator.
 //!
-//! A rank says hello with its number and how many there are; rank 0 answers, once all are there, with the identifier or with the
-//! reason why not. The connections stay open: [`crate::watch`] goes on with them.
+//! A rank sends its number and the number of ranks; rank 0 replies, once all have connected, with the identifier or with the
+//! reason why not. The connections stay open: [`crate::watch`] uses them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

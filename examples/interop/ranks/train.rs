@@ -1,7 +1,7 @@
 //! Data-parallel steps: each rank has its own data and its own copy of the weights, and the gradients are summed over all ranks.
 //!
-//! The gradients of one layer are summed on a stream of their own while the next layer's are computed. Nothing here records or waits
-//! for an event: the buffers know which stream used them last, and `submit_with` tells them of NCCL's use.
+//! The gradients of one layer are summed on a separate stream while those of the next layer are computed. Nothing here records or waits
+//! for an event: the buffers know which stream used them last, and `submit_with` records NCCL's use.
 
 #![allow(unsafe_code)] // Launches, and calls of NCCL, each with its duties.
 

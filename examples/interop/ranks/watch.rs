@@ -1,6 +1,6 @@
-//! Notices that a rank is gone: NCCL would wait for it for ever.
+//! Notices that a rank is dead: NCCL would wait for it forever.
 //!
-//! Rank 0 has a connection to each of the others. On each, both sides send a sign of life every second and read those of the other
+//! Rank 0 has a connection to each of the others. On each, both sides send a heartbeat every second and read those of the other
 //! side. A connection that closes without a goodbye, or is silent for too long, is a dead rank, and rank 0 tells the others which.
 
 use std::io::{ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! What is not to be reported: `RULE`, or `RULE:KERNEL` with `*` for any text.
+//! Suppressions: `RULE`, or `RULE:KERNEL` with `*` for any text.
 
 use super::rule::{Finding, Rule};
 use crate::glob::matches;

@@ -60,7 +60,7 @@ struct Begun<'call> {
     /// The stream that it gives work to.
     stream: Option<u64>,
     undo: Vec<Undo>,
-    /// Objects of two contexts, which are told of if the driver refuses them.
+    /// Objects of two contexts, which are reported if the driver refuses them.
     foreign: Vec<Problem>,
     is_refused: bool,
 }

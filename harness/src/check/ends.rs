@@ -1,4 +1,4 @@
-//! What is left at the end of a program.
+//! Objects that are left at the end of a program.
 
 use super::Inner;
 use super::rule::{Finding, Rule};

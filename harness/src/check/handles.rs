@@ -1,4 +1,4 @@
-//! Handles that are null, that can be none, or that are those of something else.
+//! Handles that are null, invalid, or of another kind of object.
 
 use super::call::Call;
 use super::rule::{Finding, Rule};

@@ -1,4 +1,4 @@
-//! The PTX of what a program loads.
+//! The PTX in the images that a program loads.
 //!
 //! Relies on: the program gives the driver an image, which has the length that it says.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What is known of a kernel that is launched: name, parameters, limits, and what its PTX does.
+//! Information about a kernel that is launched: name, parameters, limits, and what its PTX does.
 //!
 //! Relies on: a function is asked for only where the driver gave its handle to the program, and it has not ended.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A launch, before the driver hears of it.
+//! A launch, before it reaches the driver.
 //!
 //! Relies on: as `call`.
 #![allow(unsafe_code)]

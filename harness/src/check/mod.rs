@@ -1,18 +1,18 @@
-//! Rules for programs that drive CUDA: what `cuda-launch check` puts between a program and its driver.
+//! Rules for programs that use CUDA: the layer that `cuda-launch check` puts between a program and its driver.
 //!
-//! [`Check::over`] makes a driver in front of another. It passes every call on, and tells a listener of each that breaks a
-//! [rule](Rule). What it does not know it says nothing about; `docs/check.md` has the rules, and what each cannot see.
+//! [`Check::over`] wraps a driver. It passes every call on, and reports to a listener each call that breaks a
+//! [rule](Rule). It reports only certain mistakes; `docs/check.md` lists the rules and their limits.
 //!
 //! | file | part |
 //! |---|---|
-//! | `rule`, `allow` | rules and findings; what is not to be reported |
+//! | `rule`, `allow` | rules and findings; suppressions |
 //! | `call` | what happens in a call |
 //! | `state` | what is remembered between calls |
-//! | `handles` | those that a call uses |
+//! | `handles` | the handles that a call uses |
 //! | `launch` | a launch |
 //! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
-//! | `kernel`, `image`, `walk` | what is known of a kernel: from the driver, and from its PTX |
-//! | `work`, `order` | what calls give to streams, and which of it is ordered |
+//! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
+//! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
 //! | `ends` | what is left at the end |
 
 mod allow;
@@ -69,7 +69,7 @@ impl CheckOptions {
         CheckOptions::default()
     }
 
-    /// Only what is as bad as this.
+    /// Reports only findings of this level or worse.
     pub fn level(mut self, level: Level) -> CheckOptions {
         self.level = Some(level);
         self
@@ -81,17 +81,17 @@ impl CheckOptions {
         self
     }
 
-    /// Launches that break a rule of level error answer `CUDA_ERROR_INVALID_VALUE`, and the driver does not hear of them.
+    /// Launches that break a rule of level error return `CUDA_ERROR_INVALID_VALUE`, and do not reach the driver.
     pub fn refuse(mut self) -> CheckOptions {
         self.refuses = true;
         self
     }
 
-    /// Makes the check.
+    /// Creates the check.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSlot`] if 16 spies and checks are alive, and none goes in a minute.
+    /// [`Error::NoSlot`] if 16 spies and checks are alive, and none is dropped within a minute.
     pub fn over(
         self,
         driver: &Arc<Driver>,
@@ -114,7 +114,7 @@ impl CheckOptions {
     }
 }
 
-/// A driver in front of another that looks at each call.
+/// A driver in front of another that inspects each call.
 pub struct Check {
     inner: Arc<Inner>,
     driver: Arc<Driver>,
@@ -138,7 +138,7 @@ impl Check {
         self.driver.clone()
     }
 
-    /// Tells of what is left at the end of the program: what was not given back, captures that are open, calls that failed. The number of
+    /// Reports what is left at the end of the program: objects that were not released, open captures, failed calls. Returns the number of
     /// calls; none where it was [switched off](Self::switch_off).
     pub fn end(&self) -> Option<usize> {
         if self.inner.is_off.load(Ordering::Acquire) {
@@ -148,7 +148,7 @@ impl Check {
         Some(self.inner.lock().count)
     }
 
-    /// Findings that were too many of their place to be told of, by rule.
+    /// The number of findings that were not reported because there were too many at their place, by rule.
     pub fn unsaid(&self) -> BTreeMap<Rule, usize> {
         let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unsaid = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Which work is done before which other begins: a clock for each stream, and one for the host.
+//! Which work is done before other work begins: a clock for each stream, and one for the host.
 //!
 //! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
-//! it is taken to: then a race is not seen, but none is made up. The host is one: what a thread waited for, all threads know.
+//! it is assumed to: then a race may be missed, but none is invented. All host threads share one clock.
 
 use crate::objects::{Place, Quick};
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ pub(super) enum Stream {
     Legacy(u64),
     /// The default stream of a thread, in a context.
     OfThread(u64, usize),
-    /// One that was made, in a context; 0 where that is not known.
+    /// One that was created, in a context; 0 if the context is unknown.
     Made(Place, u64),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Moment {
 pub(super) struct Order {
     lanes: Vec<Lane>,
     by_stream: HashMap<Stream, usize, Quick>,
-    /// Streams that are made so as not to wait for the default one.
+    /// Streams that were created so that they do not wait for the default one.
     apart: HashMap<Place, bool>,
     spare: Vec<usize>,
     /// What was done before each event was recorded.

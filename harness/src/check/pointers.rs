@@ -1,6 +1,6 @@
 //! The addresses of a launch: those that its first and last thread are sure to use, and those among its arguments that were freed.
 //!
-//! Where an address is in no memory that is known here, the driver has the last word: there are ways to memory that are not seen.
+//! If an address is in no memory that is known here, the driver is asked, since memory can be obtained in ways that are not seen.
 //!
 //! Relies on: the driver may be asked about any address.
 #![allow(unsafe_code)]

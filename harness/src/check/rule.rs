@@ -1,4 +1,4 @@
-//! The rules, by name, and what is found.
+//! The rules, by name, and findings.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ macro_rules! rules {
                 }
             }
 
-            /// How bad it is to break it.
+            /// Its level.
             pub fn level(self) -> Level {
                 match self {
                     $(Rule::$rule => Level::$level,)*
@@ -60,25 +60,25 @@ rules! {
     SharedMemory "shared-memory" Error "ask for less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before";
     /// A handle that is null or cannot be one.
     NullHandle "null-handle" Error "look at the answer of the call that was to make it";
-    /// A handle of something else, or a number that is none.
+    /// A handle of another kind of object, or a number that is not a handle.
     WrongHandle "wrong-handle" Error "pass a handle of the kind that the parameter has";
     /// Objects of two contexts in one call.
     WrongContext "wrong-context" Error "use streams, events and functions in the context in which they were made";
-    /// A handle whose object has ended.
+    /// A handle whose object was destroyed.
     DeadHandle "dead-handle" Error "end an object after its last use";
     /// Memory that was freed.
     UseAfterFree "use-after-free" Error "free memory after its last use";
-    /// Something is given back twice.
+    /// An object is released twice.
     DoubleFree "double-free" Error "give each object back once";
     /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.
     StreamRace "stream-race" Error "record an event behind the first and have the other's stream wait for it, or wait on the host";
-    /// A kernel faulted: nothing works any more.
+    /// A kernel faulted: no later call works.
     StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to see the kernel's mistake";
-    /// Something was not given back.
+    /// An object was not released.
     Leak "leak" Warning "give it back before the program ends";
     /// A capture was begun and not ended.
     OpenCapture "open-capture" Warning "call cuStreamEndCapture also where the capture failed";
-    /// Calls failed, and the program never asked why.
+    /// Calls failed, and the program never queried why.
     FailedCall "failed-call" Warning "look at every answer";
 }
 
@@ -95,10 +95,10 @@ impl fmt::Display for Rule {
     }
 }
 
-/// How bad something is.
+/// The level of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The program works, and is not tidy.
+    /// The program works, but does not clean up or check results.
     Warning,
     /// The program is wrong.
     Error,

@@ -1,4 +1,4 @@
-//! What calls that succeeded give to streams, and what they wait for.
+//! The work that successful calls submit to streams, and what it waits for.
 
 use super::Inner;
 use super::call::Call;

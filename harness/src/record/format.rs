@@ -1,4 +1,4 @@
-//! The file of a recorded launch: `docs/recording.md` has its form.
+//! The file of a recorded launch: `docs/recording.md` describes the format.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ const GRAIN: usize = 64;
 /// Bytes of the value of an attribute.
 pub const ATTRIBUTE: usize = 64;
 
-/// One launch, with all that it needs and what came of it.
+/// One launch, with everything that it needs, and its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// As the driver has it, mangled.
+    /// As the driver knows it, mangled.
     pub kernel: String,
     /// Blocks.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block.
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
-    /// What the driver answered, or the wait after it: a `CUresult`.
+    /// The result of the launch, or of the wait after it: a `CUresult`.
     pub code: u32,
     /// The driver's version.
     pub driver: u32,
@@ -47,9 +47,9 @@ pub struct Region {
     pub address: u64,
     /// How long it is.
     pub bytes: u64,
-    /// Before the launch; what is not in it was zero.
+    /// Before the launch; bytes not in it were zero.
     pub before: Contents,
-    /// After the launch; what is not in it was as before. Nothing where the launch failed.
+    /// After the launch; bytes not in it were unchanged. Empty if the launch failed.
     pub after: Contents,
 }
 
@@ -57,14 +57,14 @@ pub struct Region {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents(Vec<(u64, Vec<u8>)>);
 
-/// Why a file is no recording.
+/// Why a file is not a recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// It begins otherwise.
-    #[error("it is no recording of a launch: `cuda-launch record` makes one")]
+    /// It does not begin like one.
+    #[error("it is not a recording of a launch: `cuda-launch record` makes one")]
     Other,
-    /// It is of a later form.
+    /// It has a later version.
     #[error("it is of version {0}, and this program reads version {VERSION}: use a newer one")]
     Version(u32),
     /// It is damaged.
@@ -199,11 +199,11 @@ impl Recording {
         file
     }
 
-    /// Reads a file, which anybody may have made.
+    /// Reads a file, which may come from an untrusted source.
     ///
     /// # Errors
     ///
-    /// [`FormatError`]: no recording, one of a later version, or a damaged one.
+    /// [`FormatError`]: not a recording, one of a later version, or a damaged one.
     pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
         let mut reader = Reader { file, at: 0 };
         if reader.take(MAGIC.len()).ok() != Some(&MAGIC) {

@@ -1,5 +1,5 @@
-//! Writes one launch into a file, with the memory that its arguments reach: what `cuda-launch record` puts between a program and its
-//! driver, and what `cuda-launch replay` reads.
+//! Writes one launch into a file, with the memory that its arguments reach: the layer that `cuda-launch record` puts between a program and its
+//! driver, and the file that `cuda-launch replay` reads.
 //!
 //! | file | part |
 //! |---|---|
@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Images that are larger are not kept.
 const LARGEST_IMAGE: usize = 256 << 20;
 
-/// Which launch is wanted, and how much memory it may reach.
+/// Which launch to record, and how much memory it may reach.
 #[derive(Clone, Debug)]
 #[must_use = "`over` makes the recorder"]
 pub struct RecordOptions {
@@ -37,17 +37,17 @@ pub struct RecordOptions {
     limit: u64,
 }
 
-/// What became of the launch that is wanted.
+/// The outcome for the requested launch.
 #[derive(Debug)]
 pub enum Event {
     /// It is recorded.
     Recorded(Box<Recording>),
-    /// It was made, and cannot be recorded: why, and what to do.
+    /// It was made but cannot be recorded: why, and what to do.
     Failed(String),
 }
 
 impl RecordOptions {
-    /// The `nth` launch, from 1, of kernels of that name as the driver has it, in which `*` is any text.
+    /// The `nth` launch, from 1, of kernels with that name as the driver knows it, in which `*` matches any text.
     pub fn new(kernel: impl Into<String>, nth: usize) -> RecordOptions {
         RecordOptions { kernel: kernel.into(), nth, limit: 1 << 30 }
     }
@@ -58,11 +58,11 @@ impl RecordOptions {
         self
     }
 
-    /// Makes the recorder.
+    /// Creates the recorder.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSlot`] if 16 spies, checks and recorders are alive, and none goes in a minute.
+    /// [`Error::NoSlot`] if 16 spies, checks and recorders are alive, and none is dropped within a minute.
     pub fn over(
         self,
         driver: &Arc<Driver>,
@@ -90,7 +90,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The driver whose launches are seen.
+    /// The driver whose launches are observed.
     pub fn driver(&self) -> Arc<Driver> {
         self.driver.clone()
     }

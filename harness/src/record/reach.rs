@@ -1,6 +1,6 @@
 //! The memory that the arguments of a launch reach: allocations in which a pointer lies, those in which a pointer in these lies, and so on.
 //!
-//! Every word of eight bytes, at a multiple of eight, that is an address in live memory is taken for a pointer. Too much is harmless.
+//! Every word of eight bytes, at a multiple of eight, that is an address in live memory counts as a pointer. Recording too much is harmless.
 //!
 //! Relies on: the driver writes no more than it is asked for, to buffers of that length.
 #![allow(unsafe_code)]
@@ -20,9 +20,9 @@ pub(super) struct Reached {
 
 /// Why memory cannot be had.
 pub(super) enum Failed {
-    /// More than there may be.
+    /// More than the limit.
     TooMuch(u64),
-    /// The driver does not give it.
+    /// The driver does not return it.
     Refused(u64, CUresult),
 }
 

@@ -1,4 +1,4 @@
-//! What a capturing stream remembers: everything that the captured work uses, so that the graph can keep it alive.
+//! The record of a capturing stream: everything that the captured work uses, so that the graph can keep it alive.
 
 #![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
@@ -28,7 +28,7 @@ pub(crate) trait Resource: Send + Sync {
 /// The record of one capture, shared by all streams that take part in it.
 pub(crate) struct Capture {
     id: u64,
-    /// Keeps others from waiting for all of the context.
+    /// Prevents others from synchronising the whole context.
     open: Mutex<Option<OpenCapture>>,
     ended: AtomicBool,
     /// Where it began.
@@ -101,7 +101,7 @@ pub(crate) struct Captured {
     pub(crate) resource: Arc<dyn Resource>,
     /// Whether captured work writes it.
     pub(crate) written: bool,
-    /// Its accesses on the streams of the capture: these wait for each other as streams outside do.
+    /// Its accesses on the streams of the capture, which wait for each other as streams outside a capture do.
     within: StreamAccesses,
 }
 
@@ -132,7 +132,7 @@ impl Capture {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
+    /// A thread that submits work to its streams holds this until what was recorded is known: another thread may use the same stream.
     pub(crate) fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
         self.turn.lock(call)
     }

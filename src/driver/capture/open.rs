@@ -1,8 +1,8 @@
-//! The open captures, on any thread: what must not be done during them, and how to do everything else.
+//! The open captures, on all threads: which calls must not be made during them, and how to make all others.
 //!
-//! Three rules. Calls of this crate are made so that no capture minds ([`despite_captures`]). Waiting for all of a context breaks
-//! its captures all the same, so it is an error while there is one, and none begins while a wait may still be on its way into the
-//! driver ([`ContextWait`]). Memory and images are not released on a thread that captures ([`forbid_here`]): that is put off
+//! Three rules. Calls of this crate are made in a way that breaks no capture ([`despite_captures`]). Synchronising a context would still break
+//! its captures, so it is an error while a capture is open, and no capture begins while a wait may still be on its way into the
+//! driver ([`ContextWait`]). Memory and images are not released on a thread that captures ([`forbid_here`]): that is deferred
 //! ([`park`]).
 
 #![allow(unsafe_code)] // Exchanges the calling thread's own mode.
@@ -172,7 +172,7 @@ pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> 
     result
 }
 
-/// The same for captures of other code too, which this crate cannot see: for calls that nobody asked for.
+/// The same, also for captures by other code, which this crate cannot see: for calls that the program did not request.
 ///
 /// It costs two calls each time, whether there is such a capture or not. No function of the driver tells whether a stream is captured
 /// that one has no handle of; and to call first and look at the answer is too late, since a call that is refused has spoilt the capture

@@ -1,4 +1,4 @@
-//! A call of the driver in a context: the context made current, the answer checked.
+//! A driver call in a context: makes the context current and checks the result.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
@@ -70,7 +70,7 @@ impl CudaContext {
     }
 
     /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
-    /// be current all the same, and nobody asks again. After a fork nothing is released: some drivers crash there.
+    /// still be current, and nothing queries it again. After a fork nothing is released: some drivers crash there.
     pub(crate) fn give_back(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What a context knows of its device and its driver.
+//! What a context knows about its device and its driver.
 
 #![allow(unsafe_code)] // Calls of the driver with outputs that live as long as the call.
 

@@ -145,7 +145,7 @@ impl CudaContext {
     /// Takes off a count that [`CudaContext::leak`] left.
     ///
     /// # Safety
-    /// 1. There is such a count of this context, which nobody else takes off.
+    /// 1. The context has been retained once for this value, and nothing else releases that.
     pub(super) unsafe fn forget_leaked(&self) {
         // SAFETY: the pointer is of the `Arc` of `leak`, as a context has one only; the count is there by the caller's duty 1. This
         // handle has another one, so the value lives on.

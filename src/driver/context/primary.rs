@@ -67,7 +67,7 @@ impl CudaDevice {
         })
     }
 
-    /// Destroys the primary context with everything in it, whoever created it. It does not recover from a kernel's
+    /// Destroys the primary context with everything in it, regardless of who created it. It does not recover from a kernel's
     /// fault.
     ///
     /// ```

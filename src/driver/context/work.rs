@@ -1,4 +1,4 @@
-//! What of a context's streams is still at work, as far as this crate knows without asking.
+//! Which streams of a context still have work, as far as this crate knows without a driver call.
 
 #![allow(unsafe_code)] // A stream that the context owns: it is destroyed by `OwnStream::destroy` alone.
 
@@ -15,14 +15,14 @@ use crate::ordering::{self, NO_KEY, QUEUES};
 /// What a context knows of its streams.
 #[derive(Debug)]
 pub(in crate::driver) struct Work {
-    /// What stands for the context in words of memory and keys of streams; 0 if too many contexts are open.
+    /// The number of the context in the words of memory and the keys of streams; 0 if too many contexts are open.
     owner: u64,
-    /// The bits that stand for streams.
+    /// The bits of the streams.
     bits: AtomicU64,
-    /// So many streams are gone whose work may still have run, and so many of them have been waited for since.
+    /// The number of streams that were destroyed while their work may still have been running, and how many of them have been waited for since.
     lost: AtomicUsize,
     found: AtomicUsize,
-    /// Where memory is freed that work on several streams may use.
+    /// The stream on which memory is freed that work on several streams may use.
     freeing: OnceLock<OwnStream>,
 }
 
@@ -76,7 +76,7 @@ impl Work {
 }
 
 impl CudaContext {
-    /// What stands for the context in the words of its memory.
+    /// The number of the context in the words of its memory.
     pub(crate) fn owner(&self) -> u64 {
         self.work().owner
     }

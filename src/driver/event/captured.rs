@@ -61,9 +61,9 @@ enum Known<'e> {
 #[derive(Debug)]
 struct Changing<'e> {
     of: &'e CapturedBy,
-    /// What it will be when the driver has answered.
+    /// What it will be when the driver call has returned.
     then: u64,
-    /// Whether this thread was unwinding already: what is recorded in a destructor is recorded all the same.
+    /// Whether this thread was already unwinding: work recorded in a destructor is still recorded.
     unwinding: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Marks of how far a stream has come, with reusable events.
+//! Marks of a stream's progress, with reusable events.
 
 #![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 /// So many events wait for their next use; more are destroyed.
 const KEPT: usize = 1024;
 
-/// The events of a context that nobody uses now.
+/// The events of a context that are not in use.
 #[derive(Debug, Default)]
 pub(in crate::driver) struct EventPool(Mutex<Vec<Idle>>);
 
@@ -56,7 +56,7 @@ pub(crate) struct StreamMark {
     event: Option<CudaEvent>,
     /// Kept, so that a fault finds the launches.
     stream: CudaStream,
-    /// How many submissions of the stream the driver had taken.
+    /// How many submissions of the stream the driver had accepted.
     taken: usize,
 }
 
@@ -143,7 +143,7 @@ impl CudaStream {
         Ok(done)
     }
 
-    /// Whether somebody waits for a mark in it: what it is given now is done after that. No driver call.
+    /// Whether another stream waits for a mark in it: work submitted now runs after that mark. No driver call.
     pub(crate) fn is_awaited(&self) -> bool {
         self.marks().load(Ordering::Relaxed) > 0
     }

@@ -91,9 +91,9 @@ pub struct AnyEvent {
     context: CudaContext,
     /// Whether this value destroys it.
     owned: AtomicBool,
-    /// Its end, where a graph has a share in that: the last share destroys it.
+    /// Its handle, if graphs share it: the last owner destroys it.
     shared: OnceLock<Arc<AnyEvent>>,
-    /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
+    /// Whether this crate recorded it: the driver returns the same code for every problem with two events.
     recorded: AtomicBool,
     /// The capture that it was last recorded in.
     captured_by: CapturedBy,
@@ -280,7 +280,7 @@ impl AnyEvent {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// let event = ctx.new_event()?;
-    /// event.record(&stream)?; // stands for the work that `stream` was given so far
+    /// event.record(&stream)?; // marks the work submitted to `stream` so far
     /// event.synchronize()?;
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
@@ -293,7 +293,7 @@ impl AnyEvent {
         self.record_in_turn(stream)
     }
 
-    /// The same for whoever has the turn already.
+    /// The same, if the caller has the turn already.
     pub(in crate::driver) fn record_in_turn(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;

@@ -21,7 +21,7 @@ type Chunk = Box<[OnceLock<Arc<Kernel>>]>;
 pub(in crate::driver) struct KernelTable {
     chunks: [OnceLock<Chunk>; CHUNKS],
     lists: [Link; LISTS],
-    /// How many there are. Held while one is looked up in the driver.
+    /// Their number. Held while one is looked up in the driver.
     count: OwnLock<u32>,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct LibraryInner {
     report: JitReport,
     /// Its module in each context that uses it, so that there is one handle of each.
     modules: OwnLock<Vec<InContext>>,
-    /// Outlives the handles of the modules: who used their variables, whose streams keep the contexts.
+    /// Outlives the handles of the modules: the accesses to their variables, by streams that keep the contexts alive.
     symbols: Arc<Symbols>,
 }
 

@@ -55,14 +55,14 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
-    /// A number that no other stream has; 0 where it is other code's, who may have other handles.
+    /// A number that no other stream has; 0 for a stream of other code, which may have other handles.
     serial: u64,
-    /// The capture that this handle gives work to. Other handles of the same stream have their own.
+    /// The capture to which this handle submits work. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     /// The handle that this one was made of, where that has the stream.
     _of: Option<CudaStream>,
     queue: StreamQueue,
-    /// The host has seen the end of so many submissions, wherever they run.
+    /// The number of submissions that the host has seen finished.
     settled: AtomicUsize,
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
@@ -291,7 +291,7 @@ impl CudaStream {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// What stands for it in the memory of its context; takes a free bit, if there is one. None for a handle that means another
+    /// Its key in the memory of its context; takes a free bit, if there is one. None for a handle that means another
     /// stream on every thread, or a capture.
     pub(super) fn claim_key(&self) -> u64 {
         let key = &self.queue().key;
@@ -444,7 +444,7 @@ impl StreamQueue {
         number
     }
 
-    /// What stands for the stream in the memory of its context.
+    /// The key of the stream in the memory of its context.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
         // Acquire: what had this bit before is gone.

@@ -1,4 +1,4 @@
-//! A stream as memory remembers it.
+//! A stream as recorded by the memory that it accessed.
 
 use std::cell::Cell;
 use std::thread::{self, ThreadId};
@@ -14,7 +14,7 @@ use crate::ordering::{Accesses, Queue, Submissions, Waits};
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadStream {
     stream: CudaStream,
-    /// Whose stream it is, where the handle means another stream on every thread.
+    /// The thread whose stream it is, if the handle means a different stream on every thread.
     thread: Option<ThreadId>,
 }
 
@@ -71,7 +71,7 @@ impl ThreadStream {
         self.handle().is_some_and(|own| own.identity() == stream.identity())
     }
 
-    /// Waits on the host until it is idle, and tells of panics in its host functions where it has a handle here.
+    /// Waits on the host until it is idle, and reports panics in its host functions if this crate has a handle to it.
     ///
     /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {

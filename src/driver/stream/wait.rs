@@ -53,7 +53,7 @@ impl CudaStream {
         self.wait_in_turn(event, flags)
     }
 
-    /// The same for whoever has the turn already.
+    /// The same, if the caller has the turn already.
     fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         let _steady = self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");

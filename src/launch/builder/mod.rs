@@ -19,12 +19,12 @@ use argument::{Arguments, BuilderArgument};
 
 /// A launch that is put together argument by argument, from [`CudaStream::launch_builder`].
 ///
-/// It borrows what it is given as long as it is used: `&x` of a buffer is read, `&mut x` written, so that one launch cannot
+/// It borrows its arguments as long as it is used: a buffer passed as `&x` is read, as `&mut x` written, so that one launch cannot
 /// have both of the same memory. Packet, check and order of streams are those of [`cuda_launch!`](crate::cuda_launch): a
-/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. There is no limit to either but
+/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. Their number has no limit but
 /// the kernel's.
 ///
-/// Every method gives the builder back, for one statement or for many:
+/// Every method returns the builder, for use in one statement or several:
 ///
 /// ```
 /// use cuda_launch::{CudaContext, LaunchConfig};
@@ -92,7 +92,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         self
     }
 
-    /// The next argument under a name, by which what is made of this launch can set it: a prepared
+    /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
     /// [`Launch`](crate::launch::Launch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
     /// no parameter, and leaves no name.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
@@ -142,16 +142,16 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         self.arg(super::site::value(value))
     }
 
-    /// One parameter of the size of `value`, whatever `Copy` type it is that borrows nothing, such as a closure or a struct of
+    /// One parameter of the size of `value`, which is of any `Copy` type that borrows nothing, such as a closure or a struct of
     /// another crate; none if the size is 0. What its bytes mean to the kernel is not compared.
     #[inline(always)]
     pub fn byval<T: ByValue>(&mut self, value: &'a T) -> &mut Self {
         self.arg(byval(value))
     }
 
-    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
+    /// The same of a value that may hold references, for machines whose devices can access host memory.
     ///
-    /// Nobody keeps or orders what they point to: whoever launches it answers for it as for memory of duties 2 to 4 of
+    /// What they point to is neither kept alive nor ordered: whoever launches it has duties 2 to 4 for that memory, as in
     /// [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as anything replays the launch.
     #[inline(always)]
     pub fn byval_borrowed<T: Copy + 'a>(&mut self, value: &'a T) -> &mut Self {
@@ -183,7 +183,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         attributes.attribute_list().iter().fold(self, |builder, attribute| builder.attribute(*attribute))
     }
 
-    /// Makes the launch record two events, made with these flags: one before and one after the kernel. It answers with them.
+    /// Makes the launch record two events with these flags, one before and one after the kernel, and return them.
     pub fn record_kernel_launch(&mut self, flags: EventFlags) -> &mut Self {
         (self.timed, self.special) = (Some(flags), true);
         self
@@ -191,11 +191,11 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// Checks the launch and submits it.
     ///
-    /// The answer holds the two events that [`record_kernel_launch`](Self::record_kernel_launch) asked for, which
+    /// Returns the two events that [`record_kernel_launch`](Self::record_kernel_launch) requested, which
     /// [`TimingEvent::elapsed_ms`](crate::event::TimingEvent::elapsed_ms) compares once the second is done. The first is recorded
     /// after the waits for other streams.
     ///
-    /// The builder stays as it is: a second launch has the same arguments and attributes.
+    /// The builder is not changed: a second launch has the same arguments and attributes.
     ///
     /// Driver calls: those of [`cuda_launch!`](crate::cuda_launch); with events, also `cuEventCreate` and `cuEventRecord` twice
     /// each.
@@ -208,17 +208,17 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
     /// call, that no argument is written that another one reads or writes. Yours:
-    /// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, or a struct with
-    ///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
+    /// 1. Types: each argument is what the kernel expects of that parameter. Two of the same size that are swapped, or a struct with
+    ///    other fields of the same size, are not noticed; an integer for a float, or the reverse, only if the image says so
     ///    (PTX with `.f32`, `.u64`).
     /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
     ///    owns, and only inside it; it writes only what it was given as `&mut`, by [`slice_mut`](Self::slice_mut), [`pitched_mut`](Self::pitched_mut) or
     ///    [`ptr_mut`](Self::ptr_mut).
     /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
     ///    [`DeviceBuffer`](crate::DeviceBuffer) of the stream's context is ordered after it; memory from elsewhere may not be.
-    /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes. Buffers and views among
+    /// 4. Aliasing: until it is done, nothing else writes what the kernel reads, or uses what it writes. Buffers and views among
     ///    the arguments are ordered for you, addresses passed as plain values are not.
-    /// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
+    /// 5. Validity: the kernel writes only valid values of a buffer's element type into it.
     /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless the launch is cooperative.
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
@@ -233,7 +233,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         Ok(None)
     }
 
-    /// The same, with all blocks at once, whatever [`cooperative`](Self::cooperative) says.
+    /// The same as a cooperative launch, regardless of [`cooperative`](Self::cooperative).
     ///
     /// # Errors
     /// As [`launch`](Self::launch); `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` for more blocks than fit at once.
@@ -248,8 +248,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// Checks the launch and keeps it, to be launched many times: see [`Launch`].
     ///
-    /// The bytes of the arguments are copied, and the memory is kept, so that nothing stays borrowed. The stream of the builder
-    /// plays no part. No driver call, but for what a message needs.
+    /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The stream of the builder
+    /// does not matter. No driver call, except to compose an error message.
     ///
     /// # Errors
     /// Those of [`launch`](Self::launch) that come from a check.

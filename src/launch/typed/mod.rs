@@ -1,4 +1,4 @@
-//! What the code that `#[cuda_module]` writes calls; only the macro is meant to.
+//! Called by the code that `#[cuda_module]` generates, and not meant for other use.
 
 pub(crate) mod argument;
 pub(in crate::launch) mod contract;

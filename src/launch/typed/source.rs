@@ -1,4 +1,4 @@
-//! Files of a typed module that a compiler has to make an image of: each function is one kind, and is there with its feature.
+//! Files of a typed module that have to be compiled to an image: one function for each kind, available with its feature.
 
 use super::load::Artifact;
 use crate::compile;

@@ -156,11 +156,11 @@ impl<'a> Owner<'a> {
 /// How large the memory of one side is.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memory) enum Bounds {
-    /// So many bytes, in rows and planes.
+    /// This many bytes, in rows and planes.
     Linear(usize, RowLayout),
-    /// So many elements, rows and planes of linear memory, with gaps between them that no copy reaches.
+    /// This many elements, rows and planes of linear memory, with gaps between them that no copy reaches.
     Rows(Extent, RowLayout),
-    /// An array of so many elements, rows and planes.
+    /// An array of this many elements, rows and planes.
     Array(Extent),
 }
 

@@ -52,7 +52,7 @@ pub struct DLPackVersion {
     pub minor: u32,
 }
 
-/// A tensor and how to give it back, as all versions know it.
+/// A tensor and its deleter, in the form that all versions know.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
@@ -61,7 +61,7 @@ pub struct DLManagedTensor {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// A tensor and how to give it back, since version 1.
+/// A tensor and its deleter, since version 1.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {

@@ -22,7 +22,7 @@ use abi::{
     DLPackVersion, DLTensor,
 };
 
-/// An element that DLPack has a name for.
+/// An element type that DLPack has a name for.
 ///
 /// A type whose size does not match its name is rejected where tensors are made and taken.
 pub trait DlElement: DeviceCopy {

@@ -336,7 +336,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         DeviceViewMut::new(self.device, self.len, &self.allocation)
     }
 
-    /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
+    /// The host address of the elements. Order accesses through it against streams that use them yourself.
     pub fn as_host_ptr(&self) -> *mut T {
         self.start.as_ptr()
     }

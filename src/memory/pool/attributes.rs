@@ -1,4 +1,4 @@
-//! What a pool can be asked for and told: how much of it is in use, what it keeps, who may use it.
+//! Attributes of a pool: how much of it is in use, how much it keeps, which devices may use it.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles and values of the attributes' types.
 

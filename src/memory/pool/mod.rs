@@ -61,7 +61,7 @@ options! {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Buffers of it keep it. The end of a pool that this crate made waits for the context, so that none of its memory is being
+/// Its buffers keep it alive. Destroying a pool that this crate created waits for the context, so that none of its memory is being
 /// freed any more.
 #[derive(Clone, Debug)]
 #[doc(alias = "CUmemoryPool")]

@@ -233,7 +233,7 @@ impl TextureObject {
     /// 1. The resource is live and of `context`; its description, and those of texture and view, are as the driver's
     ///    documentation requires, with all bytes initialised.
     /// 2. It stays so as long as `owner` lives.
-    /// 3. What kernels read through the texture is not tracked: whoever writes the resource, or has a mutable reference
+    /// 3. Reads of kernels through the texture are not tracked: code that writes the resource, or has a mutable reference
     ///    to it, waits for the launches that were given the texture, and those wait for the writes.
     ///
     /// # Errors

@@ -191,7 +191,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
         outcome
     };
     let before = inner.last.take();
-    inner.last = Some(stream.give_apart(before, Job::Run(Box::new(run)))?);
+    inner.last = Some(stream.give_apart_now(before, Job::Run(Box::new(run)))?);
     Ok(())
 }
 

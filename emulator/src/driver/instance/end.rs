@@ -1,4 +1,4 @@
-//! The end of an instance: all that its slot has is given back, and the slot is as before.
+//! The end of an instance: everything in its slot is released, and the slot can be used again.
 //!
 //! A static of which each slot has its own is emptied here; the test below finds those that are forgotten.
 

@@ -1,37 +1,37 @@
-//! Why there is no instance, or why it cannot be reset.
+//! Why an instance cannot be created or reset.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// What goes wrong with an [`Instance`](crate::Instance).
+/// An error of an [`Instance`](crate::Instance).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceError {
-    /// As many instances as there can be are alive.
+    /// The maximum number of instances are alive.
     NoSlot {
-        /// How many there can be.
+        /// The maximum number.
         slots: usize,
-        /// How long it was waited for one of them.
+        /// How long the call waited for one of them.
         waited: Duration,
     },
-    /// More devices than an emulator has.
+    /// More devices than an emulator can have.
     Devices {
-        /// How many were asked for.
+        /// The requested number.
         asked: u32,
-        /// How many there can be.
+        /// The maximum number.
         most: u32,
     },
-    /// A version that the emulator cannot play.
+    /// A version that the emulator cannot simulate.
     Version {
-        /// The version that was asked for.
+        /// The requested version.
         asked: u32,
         /// The oldest one.
         oldest: u32,
         /// The newest one.
         newest: u32,
     },
-    /// A reset by a callback of the instance, which would wait for itself.
+    /// A reset in a callback of the instance, which would wait for itself.
     InCallback,
     /// A reset in a forked child, which has none of the instance's threads.
     Forked,

@@ -14,21 +14,24 @@ use super::door::{self, Lease};
 use super::live::LiveHandles;
 use super::slot::{self, Entered};
 use super::state::{self, lock};
-use super::{faults, forget_written, live_handles, lookup, take_findings, unsupported_calls};
+use super::{
+    faults, forget_written, live_handles, lookup, take_differences, take_findings, unsupported_calls,
+};
 use crate::check::Findings;
 use crate::engine::Fault;
+use crate::schedule::ScheduleDifference;
 pub use error::InstanceError;
 pub use options::InstanceOptions;
 
-/// An emulator of its own, beside that of the process: with devices, memory, handles, faults, findings and a log that no other one
-/// sees. Tests that run at the same time each have one, and a fault ends only one's own.
+/// A separate emulator, besides that of the process: its devices, memory, handles, faults, findings and log are not shared with any
+/// other. Tests that run at the same time can each have one, and a fault affects only its own.
 ///
-/// Handles and addresses of one instance mean nothing to another, nor to the process's emulator: they are refused as a driver refuses
-/// those that it never gave out. Each thread has a stack of current contexts for each instance.
+/// Handles and addresses of one instance are invalid in another, and in the process's emulator: they are refused as a driver refuses
+/// handles that it never returned. Each thread has a stack of current contexts for each instance.
 ///
-/// An instance exists as long as a clone of it or a clone of its [`Driver`]. Its end waits for the work that it was given, then gives
-/// back everything, pinned and managed memory too: code that uses the bare functions keeps the driver as long as what it had from it.
-/// Whoever kept the address of a function gets `CUDA_ERROR_DEINITIALIZED` from it, or calls a later instance. There can be 16 at a time.
+/// An instance exists as long as a clone of it or a clone of its [`Driver`]. Dropping the last waits for submitted work, then releases
+/// everything, including pinned and managed memory: code that uses the bare functions must keep the driver as long as its objects.
+/// A function pointer kept after that returns `CUDA_ERROR_DEINITIALIZED`, or calls a later instance. There can be 16 at a time.
 ///
 /// ```
 /// use cuda_driver_sys::CUresult;
@@ -56,7 +59,7 @@ pub use options::InstanceOptions;
 /// ```
 ///
 /// With `cuda_launch`, `CudaContext::with_driver(&instance.driver(), 0)` makes a context on it; with `cuda_harness`,
-/// `Spy::over(&instance.driver())` and `EveryFailure::run(&instance.driver(), ..)` stand before it.
+/// use `Spy::over(&instance.driver())` and `EveryFailure::run(&instance.driver(), ..)`.
 #[derive(Clone)]
 pub struct Instance {
     driver: Arc<Driver>,
@@ -67,18 +70,18 @@ pub struct Instance {
 struct Held {
     lease: Option<Lease>,
     config: Config,
-    /// The process that made it. A forked child has none of its threads, and waits for none of its work.
+    /// The process that created it. A forked child has none of its threads, and does not wait for its work.
     process: u32,
-    /// Held by who resets it.
+    /// Held during a reset.
     turn: Mutex<()>,
 }
 
 impl Instance {
-    /// An instance as the environment asks for; [`InstanceOptions`] have what can be changed.
+    /// An instance configured by the environment; see [`InstanceOptions`] for what can be changed.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::NoSlot`] if all instances that there can be are alive, and none is dropped within a minute.
+    /// [`InstanceError::NoSlot`] if the maximum number of instances are alive, and none is dropped within a minute.
     pub fn new() -> Result<Instance, InstanceError> {
         InstanceOptions::new().start()
     }
@@ -112,9 +115,14 @@ impl Instance {
         self.faults().pop()
     }
 
-    /// What kernels did wrong since the last call, as far as [`InstanceOptions::checks`] asked for it.
+    /// The findings in kernels since the last call, by the checks enabled with [`InstanceOptions::checks`].
     pub fn take_findings(&self) -> Findings {
         self.ask(take_findings)
+    }
+
+    /// What launches did differently in other orders since the last call, as far as [`InstanceOptions::schedules`] asked for it.
+    pub fn take_differences(&self) -> Vec<ScheduleDifference> {
+        self.ask(take_differences)
     }
 
     /// Marks bytes of device memory as uninitialised: [`forget_written`](crate::forget_written) of this instance.
@@ -122,16 +130,16 @@ impl Instance {
         self.ask(|| forget_written(address, bytes))
     }
 
-    /// The functions that it was asked for and the emulator does not have.
+    /// The functions that were called and that the emulator does not support.
     pub fn unsupported_calls(&self) -> Vec<&'static str> {
         self.ask(unsupported_calls)
     }
 
-    /// Makes it as new: it waits for the work that it was given, then gives back everything and forgets a fault. As in a process that has
-    /// just started, `cuInit` comes first. Calls of other threads meanwhile return `CUDA_ERROR_DEINITIALIZED`.
+    /// Resets it to its initial state: waits for submitted work, releases everything and forgets a fault. As in a process that has
+    /// just started, `cuInit` must be called first. Calls of other threads meanwhile return `CUDA_ERROR_DEINITIALIZED`.
     ///
-    /// Handles and device memory from before are gone; so are objects of `cuda_launch`, which are best dropped first. Pinned and managed
-    /// memory the host can still read and write, until the instance ends.
+    /// Earlier handles and device memory become invalid; so do objects of `cuda_launch`, which are best dropped first. Pinned and managed
+    /// memory can still be read and written by the host until the instance is dropped.
     ///
     /// # Errors
     ///

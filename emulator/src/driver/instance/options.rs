@@ -1,4 +1,4 @@
-//! What an instance is like.
+//! Options of an instance.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -8,13 +8,14 @@ use crate::check::Checks;
 use crate::driver::config::{Config, DRIVER_VERSION, MOST_DEVICES};
 use crate::driver::door::Lease;
 use crate::driver::slot::INSTANCES;
+use crate::schedule::Schedules;
 
 /// The oldest version that can be played: `cuGetProcAddress`, and the names of today, are of 11.3.
 const OLDEST_VERSION: u32 = 11_030;
 /// The newest: functions that came later are not there.
 const NEWEST_VERSION: u32 = DRIVER_VERSION as u32;
 
-/// How an [`Instance`] is made. What is not said is as the environment asks for, as for [`driver`](crate::driver).
+/// How an [`Instance`] is created. Options that are not set are taken from the environment, as for [`driver`](crate::driver).
 ///
 /// ```
 /// use cuda_emulator::InstanceOptions;
@@ -41,6 +42,7 @@ pub struct InstanceOptions {
     workers: Option<usize>,
     checks: Option<Checks>,
     time_limit: Option<Duration>,
+    schedules: Option<Schedules>,
     version: u32,
     patience: Duration,
 }
@@ -53,6 +55,7 @@ impl Default for InstanceOptions {
             workers: None,
             checks: None,
             time_limit: None,
+            schedules: None,
             version: NEWEST_VERSION,
             patience: Duration::from_secs(60),
         }
@@ -60,18 +63,18 @@ impl Default for InstanceOptions {
 }
 
 impl InstanceOptions {
-    /// Everything as the environment asks for.
+    /// Everything as the environment says.
     pub fn new() -> InstanceOptions {
         InstanceOptions::default()
     }
 
-    /// How many devices it has, at most 8. With 0, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+    /// The number of devices, at most 8. With 0, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> InstanceOptions {
         self.devices = Some(count);
         self
     }
 
-    /// Bytes of each device.
+    /// The memory of each device, in bytes.
     pub fn memory(mut self, bytes: u64) -> InstanceOptions {
         self.memory = Some(bytes);
         self
@@ -83,38 +86,56 @@ impl InstanceOptions {
         self
     }
 
-    /// What kernels are checked for besides faults; [`Instance::take_findings`] has what was found.
+    /// What kernels are checked for besides faults; [`Instance::take_findings`] returns the findings.
     pub fn checks(mut self, checks: Checks) -> InstanceOptions {
         self.checks = Some(checks);
         self
     }
 
-    /// How long a kernel may run. One that runs for longer is stopped: it has faulted with `CUDA_ERROR_LAUNCH_TIMEOUT`.
+    /// How long a kernel may run. One that runs longer is stopped, and faults with `CUDA_ERROR_LAUNCH_TIMEOUT`.
     pub fn time_limit(mut self, limit: Duration) -> InstanceOptions {
         self.time_limit = Some(limit);
         self
     }
 
-    /// The driver says that it is of this version (`12_040` is 12.4) and has only the functions of that version. 13.0 without this.
+    /// Each launch is run under these orders of its warps and blocks besides the ordinary one; [`Instance::take_differences`] has what
+    /// they do differently.
     ///
-    /// What functions do is not changed: an enum's value that came later is still taken.
+    /// ```
+    /// use cuda_emulator::{InstanceOptions, Schedules};
+    ///
+    /// let instance = InstanceOptions::new().schedules(Schedules::new(30)).start()?;
+    /// // .. launches, by `instance.driver()`; then:
+    /// for difference in instance.take_differences() {
+    ///     panic!("{difference}");
+    /// }
+    /// # Ok::<(), cuda_emulator::InstanceError>(())
+    /// ```
+    pub fn schedules(mut self, schedules: Schedules) -> InstanceOptions {
+        self.schedules = Some(schedules);
+        self
+    }
+
+    /// The driver reports this version (`12_040` is 12.4) and has only the functions of that version; 13.0 by default.
+    ///
+    /// The behaviour of functions does not change: newer enum values are still accepted.
     pub fn as_of(mut self, version: u32) -> InstanceOptions {
         self.version = version;
         self
     }
 
-    /// How long [`start`](Self::start) waits while all instances that there can be are alive; a minute without this.
+    /// How long [`start`](Self::start) waits while the maximum number of instances are alive; a minute by default.
     pub fn patience(mut self, time: Duration) -> InstanceOptions {
         self.patience = time;
         self
     }
 
-    /// Makes the instance.
+    /// Creates the instance.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::Devices`] and [`InstanceError::Version`] for what the emulator cannot be; [`InstanceError::NoSlot`] if all
-    /// instances that there can be, 16, are alive for longer than the [patience](Self::patience) lasts.
+    /// [`InstanceError::Devices`] and [`InstanceError::Version`] for values that are not supported; [`InstanceError::NoSlot`] if the
+    /// maximum number of instances, 16, are alive for longer than the [patience](Self::patience).
     pub fn start(&self) -> Result<Instance, InstanceError> {
         if let Some(asked) = self.devices.filter(|devices| *devices > MOST_DEVICES) {
             return Err(InstanceError::Devices { asked, most: MOST_DEVICES });
@@ -135,6 +156,8 @@ impl InstanceOptions {
             checks: self.checks.unwrap_or(environment.checks),
             prints: self.checks.is_none(),
             time_limit: self.time_limit.or(environment.time_limit),
+            schedules: self.schedules.or(environment.schedules),
+            prints_differences: self.schedules.is_none(),
             version: self.version as c_int,
             ..environment
         }

@@ -123,7 +123,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked
     let kernel = Work::Kernel(prepare(function, &mut asked)?);
     stream.wait_for_room();
     let _turn = (!events.is_empty()).then(|| stream.context.order.recording());
-    let point = stream.give(call, kernel, Pace::Queued)?;
+    let point = stream.give_now(call, kernel, Pace::Queued)?;
     events.iter().for_each(|event| event.set(point.clone()));
     Ok(())
 }

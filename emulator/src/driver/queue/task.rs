@@ -118,7 +118,12 @@ impl Queue {
     }
 
     /// Waits while the queue is full: before it is given something, and with no lock held that work, or who else gives some, could need.
+    ///
+    /// A function of the program that a stream calls does not wait: the work that is in the way may come after that function.
     pub(in crate::driver) fn wait_for_room(&self) {
+        if state::in_callback() {
+            return;
+        }
         let mut tasks = lock(&self.tasks);
         while tasks.left.len() >= MOST_WAITING {
             tasks = self.room.wait(tasks).unwrap_or_else(PoisonError::into_inner);

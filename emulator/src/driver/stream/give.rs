@@ -27,20 +27,33 @@ pub(in crate::driver) enum Pace {
 }
 
 impl Stream {
-    /// Waits while more is given to it than a driver takes. For calls that hold a lock when they give it more.
+    /// Waits while more is given to it than a driver takes. For calls that hold a lock when they give it more by `give_now`, or by
+    /// `give_apart_now`: between the two others may have filled it again, and nobody waits for room with a lock held.
     pub(in crate::driver) fn wait_for_room(&self) {
         self.queue.wait_for_room();
     }
 
     /// Gives work to the stream, after all that was given to it before. Tells where in the order it is.
     pub(in crate::driver) fn give(self: &Arc<Self>, call: &Call, work: Work, pace: Pace) -> Outcome<Point> {
+        if !self.is_recording()? {
+            self.wait_for_room();
+        }
+        self.give_now(call, work, pace)
+    }
+
+    /// The same without a wait for room.
+    pub(in crate::driver) fn give_now(
+        self: &Arc<Self>,
+        call: &Call,
+        work: Work,
+        pace: Pace,
+    ) -> Outcome<Point> {
         let state = call.state()?;
         if let Some(recorder) = self.recorder()? {
             let after = recorder.record(self.id, work.into_node(call)?)?;
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
         work.check_stream()?;
-        self.wait_for_room();
         let turn = Turn { state: state.clone(), stream: self.handle, caller: Some(call.name), points: None };
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
@@ -64,6 +77,16 @@ impl Stream {
     ) -> Outcome<Arc<Completion>> {
         self.outside()?;
         self.wait_for_room();
+        self.give_apart_now(after, job)
+    }
+
+    /// The same without a wait for room.
+    pub(in crate::driver) fn give_apart_now(
+        self: &Arc<Self>,
+        after: Option<Arc<Completion>>,
+        job: Job,
+    ) -> Outcome<Arc<Completion>> {
+        self.outside()?;
         self.queue.submit(after, job)
     }
 

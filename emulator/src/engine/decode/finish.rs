@@ -7,6 +7,8 @@ use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled};
+use super::super::schedule::{ORDER, Role, Scheduled};
+use super::super::watch::What;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand};
 use super::registers::guard_bits;
@@ -21,10 +23,18 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
-    let mut profiled = Vec::new();
+    let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
+        let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
         let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
+        if sites.scheduled.is_some() {
+            let known = schedule(draft, &inst, control.as_ref(), sites.function);
+            if known.role != Role::None {
+                inst.exec = ORDER;
+            }
+            scheduled.push(known);
+        }
         if sites.profiled.is_some() {
             profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
             inst.exec = PROFILE;
@@ -33,6 +43,9 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
     if let Some(all) = &mut sites.profiled {
         all.push(profiled);
+    }
+    if let Some(all) = &mut sites.scheduled {
+        all.push(scheduled);
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -55,6 +68,24 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         local_bytes: body.local_bytes.next_multiple_of(16),
         reserved: body.reserved,
     }
+}
+
+/// What an order has to know of an instruction.
+fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usize) -> Scheduled {
+    let role = match (control, draft.note.map(|note| note.what)) {
+        (Some(Control::Exit), _) => Role::End,
+        // The end of a called function is nothing special.
+        (Some(Control::Return), _) if function == 0 => Role::End,
+        (Some(Control::Barrier(_) | Control::ClusterArrive | Control::WarpSync(_)), None) => Role::Meet,
+        (_, Some(What::Fence | What::WarpSync)) => Role::Meet,
+        (None, Some(What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)) => {
+            Role::Access { parts: true }
+        }
+        (_, Some(_)) => Role::Access { parts: false },
+        (None, None) if draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_)) => Role::Branch,
+        _ => Role::None,
+    };
+    Scheduled { exec: inst.exec, note: draft.note, role, line: draft.origin.line }
 }
 
 /// What instructions name by index.

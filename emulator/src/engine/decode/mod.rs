@@ -42,7 +42,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
     let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let constants = image.globals.values().chain(image.nested.values()).filter(|global| global.constant);
     let count = sites.count;
-    let (watched, profiled) = sites.noted();
+    let (watched, profiled, scheduled) = sites.noted();
     Kernel {
         name: image.functions.get(index).map(|f| f.name.clone()).unwrap_or_default(),
         parameters: entry.map(|function| function.parameters()).unwrap_or_default(),
@@ -63,6 +63,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         sites: count,
         watched,
         profiled,
+        scheduled,
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
         text: if looks.profiles { Arc::clone(&image.text) } else { Arc::default() },

@@ -2,6 +2,7 @@
 
 use super::super::code::Exec;
 use super::super::profile::Profiled;
+use super::super::schedule::Scheduled;
 use super::super::watch::{WATCH, Watched};
 use super::draft::Draft;
 
@@ -12,6 +13,8 @@ pub(in crate::engine) struct Looks {
     pub(in crate::engine) watches: bool,
     /// All run through the [`profile`](super::super::profile).
     pub(in crate::engine) profiles: bool,
+    /// Accesses run through the [`schedule`](super::super::schedule).
+    pub(in crate::engine) schedules: bool,
 }
 
 /// Counts the sites of a kernel.
@@ -24,12 +27,14 @@ pub(super) struct Sites {
     pub(super) function: usize,
     /// By function; `None` if nothing is counted.
     pub(super) profiled: Option<Vec<Vec<Profiled>>>,
+    /// By function; `None` if there is one order.
+    pub(super) scheduled: Option<Vec<Vec<Scheduled>>>,
 }
 
 impl Sites {
     pub(super) fn new(looks: Looks) -> Sites {
         let (watched, profiled) = (looks.watches.then(Vec::new), looks.profiles.then(Vec::new));
-        Sites { count: 0, watched, function: 0, profiled }
+        Sites { count: 0, watched, function: 0, profiled, scheduled: looks.schedules.then(Vec::new) }
     }
 
     /// The site of an instruction, and what runs it.
@@ -48,8 +53,9 @@ impl Sites {
         (site, WATCH)
     }
 
-    /// The watched instructions by site, and the counted ones by function.
-    pub(super) fn noted(self) -> (Vec<Watched>, Vec<Vec<Profiled>>) {
-        (self.watched.unwrap_or_default(), self.profiled.unwrap_or_default())
+    /// The watched instructions by site, and the counted and the scheduled ones by function.
+    pub(super) fn noted(self) -> (Vec<Watched>, Vec<Vec<Profiled>>, Vec<Vec<Scheduled>>) {
+        let Sites { watched, profiled, scheduled, .. } = self;
+        (watched.unwrap_or_default(), profiled.unwrap_or_default(), scheduled.unwrap_or_default())
     }
 }

@@ -8,6 +8,7 @@ use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
 use super::super::profile::{Profile, Profiled};
+use super::super::schedule::{Order, Scheduled};
 use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
 use super::memory::Region;
@@ -77,6 +78,8 @@ pub(crate) struct Lanes<'e> {
     pub(crate) watch: Option<Box<Watch>>,
     /// What counted instructions do; nothing else looks at it.
     pub(in crate::engine) profile: Option<Box<Profile>>,
+    /// The order that scheduled instructions run in; nothing else looks at it.
+    pub(in crate::engine) order: Option<Box<Order>>,
 }
 
 impl<'e> Lanes<'e> {
@@ -104,6 +107,7 @@ impl<'e> Lanes<'e> {
             trouble: None,
             watch: Watch::new(env),
             profile: Profile::new(env),
+            order: env.undo.as_ref().map(Order::ordinary),
         }
     }
 
@@ -161,6 +165,13 @@ impl<'e> Lanes<'e> {
         let code = self.code?;
         let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
         Some((code.number, at, self.env.kernel.profiled.get(code.number)?.get(at)?))
+    }
+
+    /// What is known of a scheduled instruction of the entered code, and its index there.
+    pub(in crate::engine) fn scheduled(&self, inst: &Inst) -> Option<(u32, &'e Scheduled)> {
+        let code = self.code?;
+        let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
+        Some((at as u32, self.env.kernel.scheduled.get(code.number)?.get(at)?))
     }
 
     /// The operands of a matrix instruction of the entered code.

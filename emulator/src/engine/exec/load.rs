@@ -1,6 +1,6 @@
 //! `ld`.
 //!
-//! There are three ways: the halves of the warp each at one address or at addresses in a row; all lanes in one region,
+//! There are four ways: the halves of a full warp, or groups of eight lanes with what is live of them, each at one address or at addresses in a row; all lanes in one region,
 //! checked together and then loaded one after the other without a branch; and lane by lane, where faults are found. In
 //! local memory, where the words of the lanes lie side by side, lanes with one address copy rows.
 #![allow(unsafe_code)]
@@ -10,17 +10,17 @@
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, bits};
 use super::memory::{
-    Access, EffectiveAddress, Run, address, effective_address, is_local, live, local_index, local_read, runs,
-    together, uniform_local,
+    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, is_local, live,
+    local_index, local_offset, local_read, runs, together, uniform_local,
 };
 use super::operand::{Class, Dest};
 use super::width::{
     S8Wide, S8Word, S16Wide, S16Word, S32Wide, U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width,
     Word32,
 };
-use crate::memory::access::{Word, copy_run};
+use crate::memory::access::{Word, copy_eight};
 
 /// The load of a number of `bytes` bytes into a register of that class.
 pub(crate) fn load(bytes: usize, signed: bool, class: Class) -> Option<ExecPair> {
@@ -83,50 +83,33 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     let elements = access.elements();
     let slot = inst.ops[elements];
     let size = L::Memory::BYTES;
-    let bytes = (elements * size) as u64;
+    let bytes = elements * size;
     lanes.polls += u32::from(access.polls());
-    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations; `together` and `runs` found
-    // every live lane's whole access to be as `EffectiveAddress::Host` says, and runs of sixteen lanes in one piece; lanes are below 32;
-    // of the x86 CPUs only those with AVX come here with `VECTOR` (duty 1 of `Exec`).
-    unsafe {
-        if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
-            if !load_uniform_local::<L>(lanes, inst, slot, bytes) && !load_each::<L>(lanes, inst, slot, bytes)
-            {
-                return Step::Fault;
-            }
-        } else if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
-            for element in 0..elements {
-                // All lanes are live: results go to the register without a detour.
-                let row = lanes.row(inst.ops[element]).cast::<L::Register>();
-                for (half, run) in runs.into_iter().enumerate() {
-                    load_run::<L>(run, element * size, bytes as usize, row.add(half * 16));
-                }
-            }
-        } else if VECTOR
-            && !lanes.few()
-            && let Some(together) = together(lanes, inst, slot, bytes)
+    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations; `halves` found each half
+    // to be a run; of the x86 CPUs only those with AVX2 come here with `VECTOR` (duty 1 of `Exec`).
+    let done = unsafe {
+        if VECTOR
+            && !(access.may_be_local() && is_local(lanes, inst, slot))
+            && lanes.mask() == !0
+            && let Some(halves) = halves(lanes, inst, slot, bytes as u64)
         {
             for element in 0..elements {
-                let host = together.host.add(element * size);
                 let row = lanes.row(inst.ops[element]).cast::<L::Register>();
-                if lanes.mask() == !0 {
-                    for lane in 0..32 {
-                        let value = L::Memory::load(host.add(together.offsets[lane] as usize));
-                        row.add(lane).write(L::extend(value));
-                    }
-                } else {
-                    for lane in live(lanes) {
-                        let value = L::Memory::load(host.add(together.offsets[lane] as usize));
-                        row.add(lane).write(L::extend(value));
-                    }
+                for half in 0..2 {
+                    let host = halves.hosts[half].add(element * size);
+                    load_half::<L>(host, halves.uniform[half], bytes, row.add(half * HALF));
                 }
             }
-        } else if load_uniform_local::<L>(lanes, inst, slot, bytes)
-            || load_each::<L>(lanes, inst, slot, bytes)
-        {
+            true
+        } else if VECTOR {
+            load_apart::<L>(lanes, inst, slot, bytes)
         } else {
-            return Step::Fault;
+            load_uniform_local::<L>(lanes, inst, slot, bytes as u64)
+                || load_each::<L>(lanes, inst, slot, bytes as u64)
         }
+    };
+    if !done {
+        return Step::Fault;
     }
     if access.ordered() {
         fence(SeqCst);
@@ -134,31 +117,107 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     Step::Next
 }
 
-/// Sixteen lanes of one run: `offset` bytes into what each accesses, `stride` bytes apart.
+/// The ways that are not for runs: whether no lane met a fault.
 ///
 /// # Safety
-/// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
-/// 2. `row` has room for sixteen lanes.
-/// 3. The CPU, if it is an x86, has AVX.
-#[inline(always)]
-unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
-    // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
-    // `offset` on (duty 1); lanes are below 16 (duty 2); the vectors are those of AVX (duty 3).
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class and have `bytes` bytes
+///    together.
+/// 2. The CPU, if it is an x86, has AVX2 and FMA.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: usize) -> bool {
+    let access = Access(inst.aux);
+    // SAFETY: 1: the same operand: the caller's duty 1.
+    let local = access.may_be_local() && unsafe { is_local(lanes, inst, slot) };
+    // SAFETY: the operands are those of the caller's duty 1; `runs` found each group of eight to be a run, and `together` every live
+    // lane's whole access to be as `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 come here (duty 2); lanes are below 32.
     unsafe {
-        let host = run.host.add(offset);
-        if run.uniform {
+        if !local && let Some(runs) = runs(lanes, inst, slot, bytes as u64) {
+            for element in 0..access.elements() {
+                let row = lanes.row(inst.ops[element]).cast::<L::Register>();
+                for (group, run) in runs.into_iter().enumerate() {
+                    load_run::<L>(run, element * L::Memory::BYTES, bytes, row.add(group * RUN));
+                }
+            }
+            return true;
+        }
+        if !local
+            && !lanes.few()
+            && let Some(together) = together(lanes, inst, slot, bytes as u64)
+        {
+            for element in 0..access.elements() {
+                let host = together.host.add(element * L::Memory::BYTES);
+                let row = lanes.row(inst.ops[element]).cast::<L::Register>();
+                for lane in live(lanes) {
+                    let value = L::Memory::load(host.add(together.offsets[lane] as usize));
+                    row.add(lane).write(L::extend(value));
+                }
+            }
+            return true;
+        }
+        load_uniform_local::<L>(lanes, inst, slot, bytes as u64)
+            || load_each::<L>(lanes, inst, slot, bytes as u64)
+    }
+}
+
+/// The lanes of one half, `stride` bytes apart or all at one address.
+///
+/// # Safety
+/// 1. The half was checked for its access, and what is loaded at `host` lies inside that.
+/// 2. `row` has room for sixteen lanes.
+/// 3. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn load_half<L: Width>(host: *const u8, uniform: bool, stride: usize, row: *mut L::Register) {
+    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1); lanes are below 16 (duty 2); the vectors
+    // are those of AVX2 (duty 3).
+    unsafe {
+        if uniform {
             let value = L::extend(L::Memory::load(host));
-            for lane in 0..16 {
+            for lane in 0..HALF {
                 row.add(lane).write(value);
             }
         } else if stride == L::Memory::BYTES && L::AS_IS {
-            match L::Memory::BYTES {
-                4 => copy_run::<64, true>(host, row.cast()),
-                _ => copy_run::<128, true>(host, row.cast()),
+            for group in 0..2 {
+                let host = host.add(group * RUN * stride);
+                match L::Memory::BYTES {
+                    4 => copy_eight::<false>(host, row.add(group * RUN).cast(), !0),
+                    _ => copy_eight::<true>(host, row.add(group * RUN).cast(), !0),
+                }
             }
         } else {
-            for lane in 0..16 {
+            for lane in 0..HALF {
                 row.add(lane).write(L::extend(L::Memory::load(host.add(lane * stride))));
+            }
+        }
+    }
+}
+
+/// The live lanes of one run: `offset` bytes into what each accesses, `stride` bytes apart.
+///
+/// # Safety
+/// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
+/// 2. `row` has room for eight lanes.
+/// 3. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
+    let host = run.host.wrapping_add(offset);
+    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this takes the bytes from
+    // `offset` on (duty 1); lanes are below 8 (duty 2); the vectors are those of AVX2 (duty 3).
+    unsafe {
+        if run.uniform && run.live == !0 {
+            let value = L::extend(L::Memory::load(host));
+            for lane in 0..RUN {
+                row.add(lane).write(value);
+            }
+        } else if stride == L::Memory::BYTES && L::AS_IS && !run.uniform {
+            match L::Memory::BYTES {
+                4 => copy_eight::<false>(host, row.cast(), run.live),
+                _ => copy_eight::<true>(host, row.cast(), run.live),
+            }
+        } else {
+            let step = if run.uniform { 0 } else { stride };
+            for lane in bits(run.live.into()) {
+                row.add(lane).write(L::extend(L::Memory::load(host.wrapping_add(lane * step))));
             }
         }
     }
@@ -207,7 +266,13 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
     for lane in live(lanes) {
         // SAFETY: 1: the same operand: the caller's duty 1; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
-        let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
+        let place = match local_offset(lanes, inst, address, bytes) {
+            Some(offset) => EffectiveAddress::Local(offset),
+            None => match effective_address(lanes, inst, lane, address, bytes) {
+                Some(place) => place,
+                None => return false,
+            },
+        };
         for element in 0..Access(inst.aux).elements() {
             let value = match place {
                 EffectiveAddress::Host { pointer, .. } => {
@@ -231,12 +296,18 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
 /// A load of which all lanes have the address of the first. Operands: the destination, then the address.
 unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let lane = lanes.mask().trailing_zeros() as usize & 31;
+    let bytes = L::Memory::BYTES as u64;
     // SAFETY: 1: the decoder made operand 1 the address; 2: `& 31` makes it a lane.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
-    let Some(EffectiveAddress::Host { pointer, .. }) =
-        effective_address(lanes, inst, lane, address, L::Memory::BYTES as u64)
-    else {
-        return Step::Fault;
+    let pointer = match lanes.sites.get(inst.site as usize) {
+        Some(known) if known.contains(address, bytes) && address.is_multiple_of(bytes) => {
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation.
+            unsafe { known.host.add((address - known.base) as usize) }
+        }
+        _ => match effective_address(lanes, inst, lane, address, bytes) {
+            Some(EffectiveAddress::Host { pointer, .. }) => pointer,
+            _ => return Step::Fault,
+        },
     };
     // SAFETY: 1, 2: all of the access is as `EffectiveAddress::Host` says.
     let value = L::extend(unsafe { L::Memory::load(pointer) });

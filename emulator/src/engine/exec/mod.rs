@@ -14,6 +14,7 @@ pub(crate) mod operand;
 pub(crate) mod store;
 pub(crate) mod sync;
 pub(crate) mod texture;
+mod vector;
 pub(crate) mod warp_ops;
 mod warp_values;
 mod width;

@@ -110,9 +110,7 @@ macro_rules! register {
                 if lanes.mask() == !0 {
                     *target = *rows;
                 } else {
-                    // A copy, so that `rows` is nothing but vector registers on the other path.
-                    let rows = *rows;
-                    blend(target, &rows, lanes.mask());
+                    blend(target, rows, lanes.mask());
                 }
             }
 
@@ -208,8 +206,8 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
     }
 }
 
-/// Copies the lanes of `mask` from `rows` to `target`. Kept out of line: every instruction has one.
-#[inline(never)]
+/// Copies the lanes of `mask` from `rows` to `target`.
+#[inline(always)]
 pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
     for lane in 0..32 {
         target[lane] = T::choose(mask & 1 << lane != 0, rows[lane], target[lane]);

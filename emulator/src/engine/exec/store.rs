@@ -6,14 +6,14 @@
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::super::code::{ExecPair, Inst, Slot, Step};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, bits};
 use super::memory::{
-    Access, EffectiveAddress, Run, address, effective_address, is_local, live, local_index, local_write,
-    runs, together, uniform_local,
+    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, is_local, live,
+    local_index, local_offset, local_write, runs, together, uniform_local,
 };
 use super::operand::{Class, Source};
 use super::width::{U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width, Word32};
-use crate::memory::access::{Word, copy_run};
+use crate::memory::access::{Word, copy_eight};
 
 /// The store of a number of `bytes` bytes from a register of that class.
 pub(crate) fn store(bytes: usize, class: Class) -> Option<ExecPair> {
@@ -52,76 +52,132 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
     let elements = access.elements();
     let slot = inst.ops[elements];
     let size = S::Memory::BYTES;
-    let bytes = (elements * size) as u64;
+    let bytes = elements * size;
     if access.ordered() {
         fence(SeqCst);
     }
-    // SAFETY: the decoder made the last operand the address, and those before it the elements; `together` and `runs` found every live
-    // lane's whole access to be as `EffectiveAddress::Host` says, and runs of sixteen lanes in one piece; lanes are below 32; of
-    // the x86 CPUs only those with AVX come here with `VECTOR` (duty 1 of `Exec`).
-    unsafe {
-        if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
-            let done = store_uniform_local::<S>(lanes, inst, slot, bytes)
-                || store_each::<S>(lanes, inst, slot, bytes);
-            return if done { Step::Next } else { Step::Fault };
-        }
-        if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
-            for (half, run) in runs.into_iter().enumerate() {
+    // SAFETY: the decoder made the last operand the address, and those before it the elements; `halves` found each half to be a
+    // run; of the x86 CPUs only those with AVX2 come here with `VECTOR` (duty 1 of `Exec`).
+    let done = unsafe {
+        if VECTOR
+            && !(access.may_be_local() && is_local(lanes, inst, slot))
+            && lanes.mask() == !0
+            && let Some(halves) = halves(lanes, inst, slot, bytes as u64)
+        {
+            for half in 0..2 {
                 for element in 0..elements {
                     let row = lanes.row(inst.ops[element]).cast::<S::Register>();
-                    store_run::<S>(run, element * size, bytes as usize, row.add(half * 16));
+                    let host = halves.hosts[half].add(element * size);
+                    store_half::<S>(host, halves.uniform[half], bytes, row.add(half * HALF));
                 }
             }
-            return Step::Next;
+            true
+        } else if VECTOR {
+            store_apart::<S>(lanes, inst, slot, bytes)
+        } else {
+            store_each::<S>(lanes, inst, slot, bytes as u64)
         }
-        if VECTOR
-            && !lanes.few()
-            && let Some(together) = together(lanes, inst, slot, bytes)
+    };
+    if done { Step::Next } else { Step::Fault }
+}
+
+/// The ways that are not for runs: whether no lane met a fault.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class and have `bytes` bytes
+///    together.
+/// 2. The CPU, if it is an x86, has AVX2 and FMA.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: usize) -> bool {
+    let access = Access(inst.aux);
+    // SAFETY: the operands are those of the caller's duty 1; `runs` found each group of eight to be a run, and `together` every live
+    // lane's whole access to be as `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 come here (duty 2); lanes are below 32.
+    unsafe {
+        if access.may_be_local() && is_local(lanes, inst, slot) {
+            return store_uniform_local::<S>(lanes, inst, slot, bytes as u64)
+                || store_each::<S>(lanes, inst, slot, bytes as u64);
+        }
+        if let Some(runs) = runs(lanes, inst, slot, bytes as u64) {
+            for (group, run) in runs.into_iter().enumerate() {
+                for element in 0..access.elements() {
+                    let row = lanes.row(inst.ops[element]).cast::<S::Register>();
+                    store_run::<S>(run, element * S::Memory::BYTES, bytes, row.add(group * RUN));
+                }
+            }
+            return true;
+        }
+        if !lanes.few()
+            && let Some(together) = together(lanes, inst, slot, bytes as u64)
         {
             // Lane by lane outside, so that of lanes with one address the last wins with all its elements.
-            if lanes.mask() == !0 && elements == 1 {
-                let place = S::Register::place(lanes, inst.ops[0]);
-                for lane in 0..32 {
-                    let value = S::truncate(S::Register::get(place, lane));
-                    S::Memory::store(together.host.add(together.offsets[lane] as usize), value);
-                }
-                return Step::Next;
-            }
             for lane in live(lanes) {
-                for element in 0..elements {
+                for element in 0..access.elements() {
                     let place = S::Register::place(lanes, inst.ops[element]);
-                    let pointer = together.host.add(together.offsets[lane] as usize + element * size);
+                    let pointer =
+                        together.host.add(together.offsets[lane] as usize + element * S::Memory::BYTES);
                     S::Memory::store(pointer, S::truncate(S::Register::get(place, lane)));
                 }
             }
-            return Step::Next;
+            return true;
         }
-        if store_each::<S>(lanes, inst, slot, bytes) { Step::Next } else { Step::Fault }
+        store_each::<S>(lanes, inst, slot, bytes as u64)
     }
 }
 
-/// Sixteen lanes of one run, `offset` bytes into what each accesses, `stride` bytes apart. Of lanes with one address the last wins.
+/// The lanes of one half, `stride` bytes apart or all at one address: then the last wins.
+///
+/// # Safety
+/// 1. The half was checked for its access, and what is stored at `host` lies inside that.
+/// 2. `row` holds sixteen lanes.
+/// 3. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn store_half<S: Width>(host: *mut u8, uniform: bool, stride: usize, row: *const S::Register) {
+    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1); lanes are below 16 (duty 2); the vectors
+    // are those of AVX2 (duty 3).
+    unsafe {
+        if uniform {
+            S::Memory::store(host, S::truncate(*row.add(HALF - 1)));
+        } else if stride == S::Memory::BYTES && S::AS_IS {
+            for group in 0..2 {
+                let host = host.add(group * RUN * stride);
+                match S::Memory::BYTES {
+                    4 => copy_eight::<false>(row.add(group * RUN).cast(), host, !0),
+                    _ => copy_eight::<true>(row.add(group * RUN).cast(), host, !0),
+                }
+            }
+        } else {
+            for lane in 0..HALF {
+                S::Memory::store(host.add(lane * stride), S::truncate(*row.add(lane)));
+            }
+        }
+    }
+}
+
+/// The live lanes of one run, `offset` bytes into what each accesses, `stride` bytes apart. Of lanes with one address the last wins.
 ///
 /// # Safety
 /// 1. The run was checked for its access, and what is stored at `offset` lies inside that.
-/// 2. `row` holds sixteen lanes.
-/// 3. The CPU, if it is an x86, has AVX.
+/// 2. `row` holds eight lanes.
+/// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
-    // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
-    // `offset` on (duty 1); lanes are below 16 (duty 2); the vectors are those of AVX (duty 3).
+    let host = run.host.wrapping_add(offset);
+    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this takes the bytes from
+    // `offset` on (duty 1); lanes are below 8 (duty 2); the vectors are those of AVX2 (duty 3).
     unsafe {
-        let host = run.host.add(offset);
         if run.uniform {
-            S::Memory::store(host, S::truncate(*row.add(15)));
-        } else if stride == S::Memory::BYTES && size_of::<S::Register>() == S::Memory::BYTES {
+            if run.live != 0 {
+                S::Memory::store(host, S::truncate(*row.add(7 - run.live.leading_zeros() as usize)));
+            }
+        } else if stride == S::Memory::BYTES && S::AS_IS {
             match S::Memory::BYTES {
-                4 => copy_run::<64, true>(row.cast(), host),
-                _ => copy_run::<128, true>(row.cast(), host),
+                4 => copy_eight::<false>(row.cast(), host, run.live),
+                _ => copy_eight::<true>(row.cast(), host, run.live),
             }
         } else {
-            for lane in 0..16 {
-                S::Memory::store(host.add(lane * stride), S::truncate(*row.add(lane)));
+            for lane in bits(run.live.into()) {
+                S::Memory::store(host.wrapping_add(lane * stride), S::truncate(*row.add(lane)));
             }
         }
     }
@@ -176,7 +232,13 @@ unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
     for lane in live(lanes) {
         // SAFETY: 1: the same operand: the caller's duty 1; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
-        let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
+        let place = match local_offset(lanes, inst, address, bytes) {
+            Some(offset) => EffectiveAddress::Local(offset),
+            None => match effective_address(lanes, inst, lane, address, bytes) {
+                Some(place) => place,
+                None => return false,
+            },
+        };
         for element in 0..Access(inst.aux).elements() {
             // SAFETY: 1: the operands before the address are the elements, of this class: the caller's duty 1; 2: live lanes are below 32.
             let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };

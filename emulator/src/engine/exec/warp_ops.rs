@@ -11,6 +11,7 @@ use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::super::fault::FaultKind;
 use super::super::warp_op::{Reduction, Shuffle, WarpOp};
 use super::lanes::{Lanes, bits};
+use super::memory::agree;
 use super::operand::{Dest, Source};
 use super::warp_values::shuffle;
 pub(crate) use super::warp_values::{Inputs, Outputs};
@@ -68,15 +69,15 @@ macro_rules! warp_op {
                 /// 1. The duties of [`Exec`](super::Exec).
                 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
                 pub(super) unsafe fn fast(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-                    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
-                    unsafe { super::sync(lanes, inst, $op) }
+                    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation; 2: its duty 1.
+                    unsafe { super::sync::<true>(lanes, inst, $op) }
                 }
 
                 /// # Safety
                 /// 1. Duty 2 of [`Exec`](super::Exec).
                 pub(super) unsafe fn plain(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-                    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
-                    unsafe { super::sync(lanes, inst, $op) }
+                    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
+                    unsafe { super::sync::<false>(lanes, inst, $op) }
                 }
             }
         )*
@@ -113,17 +114,19 @@ warp_op! {
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code that performs `op`.
+/// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
+unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
-    // SAFETY: the operand is the member mask, a word, as `op` says; the rest has duty 1 too: the caller's duty 1.
+    // SAFETY: the operand is the member mask, a word, as `op` says; the rest has duty 1 too: the caller's duties 1 and 2. `& 31` makes it a
+    // lane.
     unsafe {
-        if slot.0 & Slot::CONSTANT != 0 {
-            let members = <u32 as Source>::get(<u32 as Source>::place(lanes, slot), 0);
-            if members & !lanes.warp().exited == lanes.mask() {
-                perform(lanes, inst, op, lanes.mask());
-                return Step::Next;
-            }
+        let place = <u32 as Source>::place(lanes, slot);
+        let members = <u32 as Source>::get(place, lanes.mask().trailing_zeros() as usize & 31);
+        let all = members & !lanes.warp().exited == lanes.mask();
+        if all && (slot.0 & Slot::CONSTANT != 0 || agree(&*place.cast::<[u32; 32]>(), lanes.mask())) {
+            perform::<VECTOR>(lanes, inst, op, lanes.mask());
+            return Step::Next;
         }
         sync_groups(lanes, inst, op)
     }
@@ -150,7 +153,7 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     for (_, group) in groups {
         lanes.set_mask(group);
         // SAFETY: the same instruction and operation: the caller's duty 1.
-        unsafe { perform(lanes, inst, op, group) };
+        unsafe { perform::<false>(lanes, inst, op, group) };
     }
     lanes.set_mask(mask);
     Step::Next
@@ -160,13 +163,15 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code that performs `op`.
+/// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn perform(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    // SAFETY: a shuffle's operands 2 to 4 are words, of 32 lanes each; the rest has duty 1 too: the caller's duty 1.
+unsafe fn perform<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
+    // SAFETY: a shuffle's operands 2 to 4 are words, of 32 lanes each; the rest has duty 1 too: the caller's duties 1
+    // and 2.
     unsafe {
         if let WarpOp::Shuffle(mode) = op {
             let row = |index: usize| &*<u32 as Source>::place(lanes, inst.ops[2 + index]).cast::<[u32; 32]>();
-            return shuffle(mode, row(0), row(1), row(2), active).scatter(lanes, inst, op);
+            return shuffle::<VECTOR>(mode, row(0), row(1), row(2), active).scatter(lanes, inst, op);
         }
         let mut inputs = Inputs::new();
         inputs.gather(lanes, inst, op);
@@ -194,7 +199,7 @@ pub(crate) fn exec_active(op: WarpOp) -> Option<Exec> {
 fn active(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let mask = lanes.mask();
     // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
-    unsafe { perform(lanes, inst, op, mask) };
+    unsafe { perform::<false>(lanes, inst, op, mask) };
     Step::Next
 }
 

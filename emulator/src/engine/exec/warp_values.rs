@@ -6,6 +6,7 @@ use super::super::code::{Inst, Slot};
 use super::super::warp_op::{Reduction, Shuffle, WarpOp};
 use super::lanes::{Lanes, bits};
 use super::operand::{Dest, Source};
+use super::vector::permute;
 
 /// What the lanes bring.
 #[derive(Debug)]
@@ -83,7 +84,9 @@ impl Outputs {
         match op {
             WarpOp::Barrier | WarpOp::Matrix => same(0, false),
             WarpOp::Shuffle(mode) => {
-                shuffle(mode, &inputs.value.map(|value| value as u32), &inputs.b, &inputs.c, active)
+                let value = inputs.value.map(|value| value as u32);
+                // SAFETY: 1: without vectors it asks for nothing.
+                unsafe { shuffle::<false>(mode, &value, &inputs.b, &inputs.c, active) }
             }
             WarpOp::All => same(0, votes == active),
             WarpOp::Any => same(0, votes != 0),
@@ -160,8 +163,11 @@ fn reduce(reduction: Reduction, inputs: &Inputs, active: u32) -> u32 {
 }
 
 /// PTX ISA, "shfl.sync": `c` holds the clamp in bits 4..0 and the segment mask in bits 12..8.
+///
+/// # Safety
+/// 1. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
-pub(super) fn shuffle(
+pub(super) unsafe fn shuffle<const VECTOR: bool>(
     mode: Shuffle,
     value: &[u32; 32],
     b: &[u32; 32],
@@ -185,8 +191,13 @@ pub(super) fn shuffle(
         from[lane] = if active >> source & 1 != 0 { source } else { here } as u32;
     }
     let mut outputs = Outputs { value: [0; 32], predicate: holds.iter().fold(0, |mask, bit| mask | bit) };
-    for lane in 0..32 {
-        outputs.value[lane] = value[from[lane] as usize & 31];
+    if VECTOR {
+        // SAFETY: 1: the caller's.
+        outputs.value = unsafe { permute(value, &from) };
+    } else {
+        for lane in 0..32 {
+            outputs.value[lane] = value[from[lane] as usize & 31];
+        }
     }
     outputs
 }

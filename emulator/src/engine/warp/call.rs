@@ -21,7 +21,10 @@ impl Warp {
         self.frames.release(split.frame);
         around.barriers.exit(self.state().index, split.mask);
         let phase = around.cluster.phase();
-        let arrived = bits(split.mask).filter(|lane| self.arrivals[*lane] > phase).count() as u32;
+        let mut arrived = 0;
+        if self.arrived {
+            arrived = bits(split.mask).filter(|lane| self.arrivals[*lane] > phase).count() as u32;
+        }
         if around.cluster.exit(split.mask.count_ones() - arrived, arrived) {
             cluster_met(lanes);
         }
@@ -63,7 +66,11 @@ impl Warp {
         for row in 0..source.rows.min(target.rows) {
             let Some(values) = self.frames.rows(from, source.row + row, 1).first().copied() else { continue };
             if let Some(target) = self.frames.rows_mut(to, target.row + row, 1).first_mut() {
-                blend(&mut target.0, &values.0, mask);
+                if mask == !0 {
+                    *target = values;
+                } else {
+                    blend(&mut target.0, &values.0, mask);
+                }
             }
         }
     }
@@ -81,8 +88,10 @@ impl Warp {
         let split = self.splits[index];
         let kernel = lanes.env.kernel;
         let called = &kernel.codes[code];
-        let rows = |list: &[ParamRows]| list.iter().map(|rows| rows.rows).collect::<Vec<_>>();
-        if rows(&called.params) != rows(&call.args) || rows(&called.returns) != rows(&call.returns) {
+        let differ = |formal: &[ParamRows], actual: &[ParamRows]| {
+            formal.len() != actual.len() || formal.iter().zip(actual).any(|(a, b)| a.rows != b.rows)
+        };
+        if differ(&called.params, &call.args) || differ(&called.returns, &call.returns) {
             let message = format!("`{}` is called with other parameters than it has", called.name);
             lanes.fail(FaultKind::InvalidCall, split.mask.trailing_zeros(), None, message);
             return false;
@@ -190,6 +199,7 @@ impl Warp {
                         row.0[lane] = printed;
                     }
                 }
+                Extern::SetConditional if lanes.order.as_ref().is_some_and(|order| !order.is_ordinary()) => {}
                 Extern::SetConditional => {
                     conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);
                 }

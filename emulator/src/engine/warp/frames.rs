@@ -1,5 +1,7 @@
 //! Call frames of a warp.
 
+use std::hash::{Hash, Hasher};
+
 use super::super::code::{Code, Row};
 use super::super::exec::lanes::Lanes;
 use super::super::kernel::Kernel;
@@ -91,7 +93,8 @@ impl Frames {
             self.frames.len() - 1
         });
         let frame = &mut self.frames[index];
-        frame.rows.clear();
+        frame.rows.truncate(function.rows as usize);
+        frame.rows.iter_mut().for_each(|row| *row = Row::ZERO);
         frame.rows.resize(function.rows as usize, Row::ZERO);
         frame.predicates.clear();
         frame.predicates.resize(function.predicates as usize, 0);
@@ -161,6 +164,17 @@ impl Frames {
     /// Index of a frame's function in the kernel.
     pub(super) fn function(&self, frame: usize) -> usize {
         self.frames[frame].code
+    }
+
+    /// Adds what a frame holds to a hash, and where it was called from.
+    pub(super) fn hash(&self, frame: usize, hasher: &mut impl Hasher) {
+        let mut next = Some(frame);
+        while let Some(frame) = next.and_then(|index| self.frames.get(index)) {
+            frame.rows.iter().for_each(|row| row.0.hash(hasher));
+            frame.predicates.hash(hasher);
+            (frame.code, frame.caller.map(|caller| caller.pc)).hash(hasher);
+            next = frame.caller.map(|caller| caller.frame);
+        }
     }
 
     /// Rows of a frame.

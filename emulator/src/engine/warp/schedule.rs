@@ -19,31 +19,47 @@ impl Warp {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
         }
-        let ready = |split: &&Split| split.state == State::Ready;
-        let boosted = self.boost.map(|(id, _)| id);
-        if !self.splits.iter().filter(ready).any(|split| Some(split.id) == boosted) {
-            self.boost = None;
+        let ready = |split: &Split| matches!(split.state, State::Ready);
+        let mut boosted = self.boost.map(|(id, _)| id);
+        if boosted.is_some() && !self.splits.iter().any(|split| ready(split) && Some(split.id) == boosted) {
+            (self.boost, boosted) = (None, None);
         }
-        let frames = &self.frames;
-        let best = self.splits.iter().filter(ready).min_by_key(|split| {
-            (Some(split.id) != boosted, u32::MAX - frames.depth(split.frame), split.pc)
-        })?;
-        let (best, count) = (*best, self.splits.len());
-        let mut joined = best.mask;
-        self.splits.retain(|split| {
-            let same = split.id != best.id
-                && split.frame == best.frame
-                && split.pc == best.pc
-                && split.state == State::Ready;
-            if same {
-                joined |= split.mask;
+        let mut best: Option<(u64, usize)> = None;
+        for (index, split) in self.splits.iter().enumerate().filter(|(_, split)| ready(split)) {
+            // The boosted one, else the deepest, else the one that is furthest behind. Depths have less than 31 bits.
+            let first = u64::from(boosted.is_some_and(|id| id != split.id)) << 63;
+            let rank = first
+                | u64::from(i32::MAX as u32 - self.frames.depth(split.frame)) << 32
+                | u64::from(split.pc);
+            if best.is_none_or(|(other, _)| rank < other) {
+                best = Some((rank, index));
             }
-            !same
-        });
-        self.frames.join(best.frame, count - self.splits.len());
-        let index = self.splits.iter().position(|split| split.id == best.id)?;
-        self.splits[index].mask = joined;
-        Some(index)
+        }
+        let (_, index) = best?;
+        let best = self.splits[index];
+        let (mut joined, mut before, mut count) = (best.mask, 0, 0);
+        let same = |split: &Split| {
+            split.id != best.id && split.frame == best.frame && split.pc == best.pc && ready(split)
+        };
+        for (other, split) in self.splits.iter().enumerate().filter(|(_, split)| same(split)) {
+            joined |= split.mask;
+            (before, count) = (before + usize::from(other < index), count + 1);
+        }
+        if count == 0 {
+            return Some(index);
+        }
+        self.splits.retain(|split| !same(split));
+        self.frames.join(best.frame, count);
+        self.splits[index - before].mask = joined;
+        Some(index - before)
+    }
+
+    /// Of the splits that can run, the one that the number chooses goes first.
+    pub(in crate::engine) fn favour(&mut self, number: u64) {
+        let can_run = |split: &&Split| matches!(split.state, State::Ready | State::Opened(_));
+        let count = self.splits.iter().filter(can_run).count().max(1) as u64;
+        let chosen = self.splits.iter().filter(can_run).nth((number % count) as usize);
+        self.boost = chosen.map(|split| (split.id, BOOST));
     }
 
     /// The program counter at which a split has to look for others: where the next one of its frame stands.
@@ -100,15 +116,8 @@ impl Warp {
                     }
                 }
                 Step::Diverge => {
-                    let split = self.splits[index];
-                    let (taken, target) = (lanes.taken, lanes.target);
-                    self.frames.hold(split.frame);
-                    self.add(split.frame, target, taken);
-                    let remaining = &mut self.splits[index];
-                    (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
-                    if target <= at {
-                        let rest = at + 1;
-                        return self.spend(index, rest, lanes, around).unwrap_or(Event::Switch);
+                    if self.part(index, at, lanes) {
+                        return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
                     }
                     return Event::Switch;
                 }
@@ -116,9 +125,30 @@ impl Warp {
                     self.splits[index].pc = at;
                     return self.control(index, code, lanes, around);
                 }
+                Step::Preempt => {
+                    lanes.instructions -= u64::from(end - at - 1) * live;
+                    self.splits[index].pc = at + 1;
+                    return Event::Yield;
+                }
+                Step::Part => {
+                    self.part(index, at, lanes);
+                    return Event::Yield;
+                }
                 Step::Fault => return Event::Fault(at),
             }
         }
+    }
+
+    /// The lanes that take a branch become a split of their own; whether they go back.
+    #[inline(always)]
+    fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let (taken, target) = (lanes.taken, lanes.target);
+        self.frames.hold(split.frame);
+        self.add(split.frame, target, taken);
+        let remaining = &mut self.splits[index];
+        (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
+        target <= at
     }
 
     /// At a place where other splits may stand: whether the running one has to let go.

@@ -3,7 +3,7 @@
 // Relies on: operands as in `exec::lanes`.
 
 use super::super::barrier::Arrival;
-use super::super::code::{Barrier, BarrierAction, Control, Inst};
+use super::super::code::{Barrier, BarrierAction, Control, Inst, Slot};
 use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::{Dest, Source};
 use super::super::exec::warp_ops::{Inputs, Outputs, belongs, groups};
@@ -53,7 +53,8 @@ impl Warp {
             let lane = split.mask.trailing_zeros() as usize & 31;
             let id = <u32 as Source>::place(lanes, inst.ops[1]);
             let first = <u32 as Source>::get(id, lane);
-            if bits(split.mask).any(|lane| <u32 as Source>::get(id, lane) != first) {
+            let constant = inst.ops[1].0 & Slot::CONSTANT != 0;
+            if !constant && bits(split.mask).any(|lane| <u32 as Source>::get(id, lane) != first) {
                 lanes.fail(
                     FaultKind::InvalidSync,
                     lane as u32,
@@ -123,6 +124,7 @@ impl Warp {
         let split = &mut self.splits[index];
         split.pc += 1;
         bits(split.mask).for_each(|lane| self.arrivals[lane] += 1);
+        self.arrived = true;
         if around.cluster.arrive(split.mask.count_ones()) {
             cluster_met(lanes);
         }

@@ -84,7 +84,7 @@ impl What {
     }
 
     /// Whether what it does depends on the bytes that are there.
-    pub(super) fn reads(self) -> bool {
+    pub(in crate::engine) fn reads(self) -> bool {
         matches!(self, What::Load | What::LoadRows(_) | What::Atomic { reads: true, .. })
     }
 }

@@ -1,8 +1,8 @@
-//! What two threads of a kernel are sure to load and store: the first and the last of a launch.
+//! The memory that two threads of a kernel certainly load and store: the first and the last of a launch.
 //!
-//! A thread's way through a kernel is followed as far as it depends on nothing but the arguments and the size of the launch. Where it
+//! A thread's path through a kernel is followed as long as it depends only on the arguments and the size of the launch. Where it
 //! needs a value from memory, or an instruction that is not known here, that value is unknown; a jump that depends on one ends the walk.
-//! So each access that is found happens in the launch, whatever the memory holds, and an access that is not found says nothing.
+//! So each access that is found happens in the launch, whatever memory contains; other accesses may happen, too.
 
 mod decode;
 mod run;

@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
+use std::ops::{BitOr, BitXor};
+
 use super::super::super::code::{Inst, Slot};
 use super::super::super::windows;
 use super::super::lanes::Lanes;
@@ -32,31 +34,43 @@ pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, b
     let mask = lanes.mask();
     // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, mask.trailing_zeros() as usize & 31) };
-    let offset = match Access(inst.aux).space() {
-        LOCAL => first,
-        GENERIC if windows::inside(windows::LOCAL, first) => first - windows::LOCAL,
-        _ => return None,
-    };
-    let end = offset.checked_add(bytes)?;
-    if offset < u64::from(windows::LOCAL_START)
-        || end > u64::from(lanes.local_top)
-        || !offset.is_multiple_of(bytes)
-    {
-        return None;
-    }
-    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; lanes of a mask are below 32.
+    let offset = local_offset(lanes, inst, first, bytes)?;
+    // SAFETY: the address operand, the caller's duty 1, is a row of 32 numbers as wide as `narrow` says.
     let same = unsafe {
         if Access(inst.aux).narrow() {
-            let place = <u32 as Source>::place(lanes, slot);
-            let first = <u32 as Source>::get(place, mask.trailing_zeros() as usize & 31);
-            (0..32).fold(0, |same, lane| same | u32::from(<u32 as Source>::get(place, lane) == first) << lane)
+            agree(&*<u32 as Source>::place(lanes, slot).cast::<[u32; 32]>(), mask)
         } else {
-            let place = <u64 as Source>::place(lanes, slot);
-            let first = <u64 as Source>::get(place, mask.trailing_zeros() as usize & 31);
-            (0..32).fold(0, |same, lane| same | u32::from(<u64 as Source>::get(place, lane) == first) << lane)
+            agree(&*<u64 as Source>::place(lanes, slot).cast::<[u64; 32]>(), mask)
         }
     };
-    (same & mask == mask).then_some(offset as u32)
+    same.then_some(offset)
+}
+
+/// Whether the lanes of `mask` all have one number.
+#[inline(always)]
+pub(crate) fn agree<T: Copy + Default + BitXor<Output = T> + BitOr<Output = T> + PartialEq>(
+    row: &[T; 32],
+    mask: u32,
+) -> bool {
+    let first = row[mask.trailing_zeros() as usize & 31];
+    let mut differs = T::default();
+    for (lane, number) in row.iter().enumerate() {
+        differs = differs | if mask & 1 << lane != 0 { *number ^ first } else { T::default() };
+    }
+    differs == T::default()
+}
+
+/// The place in local memory of a lane's access, if it is there and as it should be.
+#[inline(always)]
+pub(crate) fn local_offset(lanes: &Lanes<'_>, inst: &Inst, address: u64, bytes: u64) -> Option<u32> {
+    let offset = match Access(inst.aux).space() {
+        LOCAL => address,
+        GENERIC if windows::inside(windows::LOCAL, address) => address - windows::LOCAL,
+        _ => return None,
+    };
+    let inside = offset >= u64::from(windows::LOCAL_START)
+        && offset.checked_add(bytes).is_some_and(|end| end <= u64::from(lanes.local_top));
+    (inside && offset & (bytes - 1) == 0).then_some(offset as u32)
 }
 
 /// Index of a lane's local word in the warp's local memory.

@@ -6,6 +6,7 @@ mod access;
 mod find;
 mod local;
 mod region;
+mod runs;
 mod single;
 mod whole;
 
@@ -15,10 +16,11 @@ use super::operand::Source;
 
 pub(crate) use access::Access;
 pub(crate) use find::region;
-pub(crate) use local::{is_local, local_index, local_read, local_write, uniform_local};
+pub(crate) use local::{agree, is_local, local_index, local_offset, local_read, local_write, uniform_local};
 pub(crate) use region::Region;
+pub(crate) use runs::{HALF, RUN, Run, halves, runs};
 pub(crate) use single::{EffectiveAddress, effective_address, fetch};
-pub(crate) use whole::{Run, runs, together, together_apart};
+pub(crate) use whole::{together, together_apart};
 
 /// The address in lane `lane` of a memory instruction.
 ///

@@ -1,0 +1,71 @@
+//! Whether launches are run under several orders of their warps and blocks, chosen by the program or the environment.
+
+use std::sync::{Arc, OnceLock};
+
+use super::config::Config;
+use super::{report, slot, state};
+use crate::schedule::{ScheduleDifference, Scheduler, Schedules};
+
+/// What the program requested of the process's driver.
+static ASKED: OnceLock<Schedules> = OnceLock::new();
+
+/// From the first `cuInit` on, runs each launch under several orders of its warps and blocks, and keeps what differs for
+/// [`take_differences`]. `CUDA_LAUNCH_EMULATOR_SCHEDULES` then has no effect. Returns false, without effect, if the emulator is already
+/// initialised or this was called before.
+///
+/// The results that the program sees are those of the ordinary order. Each order costs as much as a launch, and ten times or more what a
+/// launch costs without schedules; a kernel runs on one thread. Launches of modules that write surfaces run in the ordinary order alone.
+pub fn set_schedules(schedules: Schedules) -> bool {
+    state::get().is_none() && ASKED.set(schedules).is_ok()
+}
+
+/// What the launches that have ended did differently in other orders than in the ordinary one, since the last call.
+///
+/// ```
+/// use cuda_emulator::{DifferenceKind, Schedules, driver, set_schedules, take_differences};
+/// # use std::ptr::{from_mut, null_mut};
+///
+/// assert!(set_schedules(Schedules::new(20)));
+/// let cuda = driver();
+/// // Each thread adds one, but not at once: between the load and the store another one may come.
+/// let ptx = c".version 8.0 .target sm_90 .address_size 64
+///     .visible .entry count(.param .u64 p) {
+///         .reg .b64 %a; .reg .b32 %n;
+///         ld.param.u64 %a, [p];
+///         ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }";
+/// # let (mut context, mut module, mut count, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+/// // .. `count` is loaded from it, and runs on four blocks of one thread each.
+/// # unsafe {
+/// #     cuda.cuInit(0);
+/// #     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+/// #     cuda.cuCtxSetCurrent(context);
+/// #     cuda.cuModuleLoadData(&mut module, ptx.as_ptr().cast());
+/// #     cuda.cuModuleGetFunction(&mut count, module, c"count".as_ptr());
+/// #     cuda.cuMemAlloc(&mut memory, 4);
+/// #     cuda.cuMemsetD32(memory, 0, 1);
+/// #     let mut parameters = [from_mut(&mut memory).cast()];
+/// #     cuda.cuLaunchKernel(count, 4, 1, 1, 1, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut());
+/// #     cuda.cuCtxSynchronize();
+/// # }
+/// let differences = take_differences();
+/// let DifferenceKind::Memory(bytes) = &differences[0].kind else { panic!("{differences:?}") };
+/// // The ordinary order counts to four, and another one does not.
+/// assert_eq!(bytes.contents[0], [4, 0, 0, 0]);
+/// assert_eq!(bytes.ptx_lines, [5, 5]);
+/// ```
+pub fn take_differences() -> Vec<ScheduleDifference> {
+    state::get()
+        .and_then(|state| state.scheduler.clone())
+        .map(|scheduler| scheduler.take())
+        .unwrap_or_default()
+}
+
+/// Who has launches run under several orders.
+pub(super) fn scheduler(config: &Config) -> Option<Arc<Scheduler>> {
+    let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS).copied();
+    let prints = asked.is_none() && config.prints_differences;
+    let schedules = asked.or(config.schedules).filter(|schedules| schedules.count() > 0)?;
+    let print = |difference: &_| report::line(format_args!("{difference}"));
+    let scheduler = if prints { Scheduler::with_sink(schedules, print) } else { Scheduler::new(schedules) };
+    Some(Arc::new(scheduler))
+}

@@ -1,0 +1,162 @@
+//! Accesses in which neighbouring lanes use one address, or addresses that follow each other: nearly all of real kernels.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; regions describe memory that is there.
+
+use super::super::super::code::{Inst, Slot};
+use super::super::lanes::Lanes;
+use super::super::operand::Source;
+use super::super::vector::Eight;
+use super::access::Access;
+use super::find::region;
+
+/// Lanes of a run.
+pub(crate) const RUN: usize = 8;
+/// Lanes of half a warp.
+pub(crate) const HALF: usize = 16;
+
+/// The live ones of eight lanes, at one address or at addresses that follow each other.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    /// What the first lane accesses, or would if it were live: from there the bytes of the live lanes are as of
+    /// [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
+    pub(crate) host: *mut u8,
+    /// Whether all live lanes access that.
+    pub(crate) uniform: bool,
+    /// The live lanes, a bit for each.
+    pub(crate) live: u8,
+}
+
+/// The two halves of a warp whose lanes are all live, each at one address or at addresses that follow each other.
+pub(crate) struct Halves {
+    /// What the first lane of each accesses; there, and for the other lanes behind it, the bytes are as of
+    /// [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
+    pub(crate) hosts: [*mut u8; 2],
+    /// Whether all lanes access that.
+    pub(crate) uniform: [bool; 2],
+}
+
+/// Checks a full warp of two such halves: nearly all accesses of real kernels. `None` if they are not, or not where they may be in one
+/// region.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub(crate) unsafe fn halves(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Halves> {
+    // SAFETY: 1: the address operand, the caller's duty 1, has 32 numbers of the width that `narrow` says; 2: duty 2.
+    unsafe {
+        if Access(inst.aux).narrow() {
+            let place = <u32 as Source>::place(lanes, slot);
+            check_halves::<u32>(lanes, inst, place, bytes)
+        } else {
+            let place = <u64 as Source>::place(lanes, slot);
+            check_halves::<u64>(lanes, inst, place, bytes)
+        }
+    }
+}
+
+/// # Safety
+/// 1. `place` is a row of 32 addresses.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn check_halves<A: Eight>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    place: *const A,
+    bytes: u64,
+) -> Option<Halves> {
+    let (size, counted) = (bytes as u32, Access(inst.aux).address_mask());
+    // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen; 2: duty 2.
+    let (low, high, low_uniform, high_uniform) = unsafe {
+        let (low, high) = (*place, *place.add(16));
+        let low_uniform = *place.add(1) == low;
+        let high_uniform = *place.add(17) == high;
+        if !A::in_a_row(place, if low_uniform { 0 } else { size })
+            || !A::in_a_row(place.add(16), if high_uniform { 0 } else { size })
+        {
+            return None;
+        }
+        (low.into(), high.into(), low_uniform, high_uniform)
+    };
+    let (low, high) = (low.wrapping_add(inst.imm) & counted, high.wrapping_add(inst.imm) & counted);
+    let region = region(lanes, inst, low)?;
+    let (low_offset, high_offset) = (low.wrapping_sub(region.base), high.wrapping_sub(region.base));
+    let end = |offset: u64, uniform: bool| offset.saturating_add(if uniform { bytes } else { 16 * bytes });
+    if end(low_offset, low_uniform) > region.len
+        || end(high_offset, high_uniform) > region.len
+        || (low | high) & (bytes - 1) != 0
+    {
+        return None;
+    }
+    // SAFETY: all of a run, and so its start, lies inside the region's bytes, which are one allocation.
+    let hosts = unsafe { [region.host.add(low_offset as usize), region.host.add(high_offset as usize)] };
+    Some(Halves { hosts, uniform: [low_uniform, high_uniform] })
+}
+
+/// Checks a warp of four such runs: only the ends of a run have to be looked at. `None` if they are not, or not where they may be.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<[Run; 4]> {
+    // SAFETY: 1: the address operand, the caller's duty 1, has 32 numbers of the width that `narrow` says; 2: duty 2.
+    unsafe {
+        if Access(inst.aux).narrow() {
+            let place = <u32 as Source>::place(lanes, slot);
+            check::<u32>(lanes, inst, place, bytes)
+        } else {
+            let place = <u64 as Source>::place(lanes, slot);
+            check::<u64>(lanes, inst, place, bytes)
+        }
+    }
+}
+
+/// # Safety
+/// 1. `place` is a row of 32 addresses.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn check<A: Eight>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    place: *const A,
+    bytes: u64,
+) -> Option<[Run; 4]> {
+    let (mask, counted) = (lanes.mask(), Access(inst.aux).address_mask());
+    let mut runs = [Run { host: std::ptr::null_mut(), uniform: true, live: 0 }; 4];
+    // SAFETY: `& 31` makes it one of the 32 lanes: the caller's duty 1.
+    let start = unsafe { *place.add(mask.trailing_zeros() as usize & 31) }.into();
+    let mut region = region(lanes, inst, start.wrapping_add(inst.imm) & counted)?;
+    for (group, run) in runs.iter_mut().enumerate() {
+        let live = (mask >> (group * RUN)) as u8;
+        if live == 0 {
+            continue;
+        }
+        let (first, last) = (live.trailing_zeros() as usize & 7, 7 - live.leading_zeros() as usize % 8);
+        // SAFETY: 1: the caller's: four groups of eight are 32 addresses; 2: duty 2.
+        let (start, (same, follows)) = unsafe {
+            let numbers = place.add(group * RUN);
+            (*numbers.add(first), A::compare(numbers, first, bytes as u32))
+        };
+        let uniform = same & live == live;
+        if !uniform && follows & live != live {
+            return None;
+        }
+        let address = start.into().wrapping_add(inst.imm) & counted;
+        if address.wrapping_sub(region.base) >= region.len {
+            region = self::region(lanes, inst, address)?;
+        }
+        let offset = address.wrapping_sub(region.base);
+        let span = if uniform { bytes } else { (last - first + 1) as u64 * bytes };
+        if region.len < span || offset > region.len - span || address & (bytes - 1) != 0 {
+            return None;
+        }
+        let before = if uniform { 0 } else { first * bytes as usize };
+        // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them perhaps not.
+        let host = region.host.wrapping_add(offset as usize).wrapping_sub(before);
+        *run = Run { host, uniform, live };
+    }
+    Some(runs)
+}

@@ -1,0 +1,193 @@
+//! What the compiler makes no vector code of by itself: eight lanes at once, on an x86 with AVX2. Elsewhere plain loops.
+#![allow(unsafe_code)]
+// Relies on: the callers' word that the CPU has AVX2, which `vectors_available` asked.
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use std::arch::x86_64::*;
+
+/// A register of addresses.
+pub(crate) trait Eight: Copy + Eq + Into<u64> {
+    /// Compares eight numbers with the one of lane `first`: which equal it, and which are as many steps from it as their lane is.
+    ///
+    /// # Safety
+    /// 1. `numbers` is valid for reads of eight numbers, and `first` below 8.
+    /// 2. The CPU, if it is an x86, has AVX2.
+    unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8);
+
+    /// Whether sixteen numbers are the first one and those that follow it, `step` apart.
+    ///
+    /// # Safety
+    /// 1. `numbers` is valid for reads of sixteen numbers.
+    /// 2. The CPU, if it is an x86, has AVX2.
+    unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool;
+}
+
+macro_rules! plain_compare {
+    ($number:ty) => {
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8) {
+            let (mut same, mut follows) = (0, 0);
+            for lane in 0..8 {
+                // SAFETY: `numbers` has eight: the caller's duty 1.
+                let (number, start) = unsafe { (*numbers.add(lane), *numbers.add(first)) };
+                let steps = (lane as $number).wrapping_sub(first as $number).wrapping_mul(step as $number);
+                same |= u8::from(number == start) << lane;
+                follows |= u8::from(number == start.wrapping_add(steps)) << lane;
+            }
+            (same, follows)
+        }
+
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool {
+            let row = |lane: usize| {
+                // SAFETY: `numbers` has sixteen: the caller's duty 1.
+                let (number, start) = unsafe { (*numbers.add(lane), *numbers) };
+                number == start.wrapping_add((lane as $number).wrapping_mul(step as $number))
+            };
+            (0..16).all(row)
+        }
+    };
+}
+
+impl Eight for u32 {
+    plain_compare!(u32);
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn compare(numbers: *const u32, first: usize, step: u32) -> (u8, u8) {
+        // SAFETY: eight numbers, of which `first` is one: the caller's duty 1.
+        let (all, start) = unsafe { (_mm256_loadu_si256(numbers.cast()), *numbers.add(first)) };
+        let distance = _mm256_sub_epi32(all, _mm256_set1_epi32(start as i32));
+        let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let lanes = _mm256_sub_epi32(lanes, _mm256_set1_epi32(first as i32));
+        let steps = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(step as i32));
+        let bits = |equal| _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u8;
+        (
+            bits(_mm256_cmpeq_epi32(distance, _mm256_setzero_si256())),
+            bits(_mm256_cmpeq_epi32(distance, steps)),
+        )
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn in_a_row(numbers: *const u32, step: u32) -> bool {
+        // SAFETY: sixteen numbers: the caller's duty 1.
+        let (low, high, start) = unsafe {
+            let halves = numbers.cast::<__m256i>();
+            (_mm256_loadu_si256(halves), _mm256_loadu_si256(halves.add(1)), *numbers)
+        };
+        let step = _mm256_set1_epi32(step as i32);
+        let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let row = _mm256_add_epi32(_mm256_set1_epi32(start as i32), _mm256_mullo_epi32(lanes, step));
+        let behind = _mm256_add_epi32(row, _mm256_slli_epi32::<3>(step));
+        let equal = _mm256_and_si256(_mm256_cmpeq_epi32(low, row), _mm256_cmpeq_epi32(high, behind));
+        _mm256_movemask_epi8(equal) == -1
+    }
+}
+
+impl Eight for u64 {
+    plain_compare!(u64);
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn compare(numbers: *const u64, first: usize, step: u32) -> (u8, u8) {
+        // SAFETY: eight numbers, of which `first` is one: the caller's duty 1.
+        let (low, high, start) = unsafe {
+            let halves = numbers.cast::<__m256i>();
+            (_mm256_loadu_si256(halves), _mm256_loadu_si256(halves.add(1)), *numbers.add(first))
+        };
+        let start = _mm256_set1_epi64x(start as i64);
+        let (low, high) = (_mm256_sub_epi64(low, start), _mm256_sub_epi64(high, start));
+        // Products of signed numbers of 32 bits.
+        let (lanes, step) = (_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x(i64::from(step)));
+        let lanes = _mm256_sub_epi64(lanes, _mm256_set1_epi64x(first as i64));
+        let steps = _mm256_mul_epi32(lanes, step);
+        let behind = _mm256_add_epi64(steps, _mm256_slli_epi64::<2>(step));
+        let bits = |low, high| {
+            let low = _mm256_movemask_pd(_mm256_castsi256_pd(low)) as u8;
+            low | (_mm256_movemask_pd(_mm256_castsi256_pd(high)) as u8) << 4
+        };
+        let zero = _mm256_setzero_si256();
+        (
+            bits(_mm256_cmpeq_epi64(low, zero), _mm256_cmpeq_epi64(high, zero)),
+            bits(_mm256_cmpeq_epi64(low, steps), _mm256_cmpeq_epi64(high, behind)),
+        )
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn in_a_row(numbers: *const u64, step: u32) -> bool {
+        let fours = numbers.cast::<__m256i>();
+        // SAFETY: sixteen numbers are four times four: the caller's duty 1.
+        let (a, b, c, d, start) = unsafe {
+            (
+                _mm256_loadu_si256(fours),
+                _mm256_loadu_si256(fours.add(1)),
+                _mm256_loadu_si256(fours.add(2)),
+                _mm256_loadu_si256(fours.add(3)),
+                *numbers,
+            )
+        };
+        let step = _mm256_set1_epi64x(i64::from(step));
+        // Products of numbers of 32 bits.
+        let row = _mm256_mul_epu32(_mm256_setr_epi64x(0, 1, 2, 3), step);
+        let row = _mm256_add_epi64(_mm256_set1_epi64x(start as i64), row);
+        let step = _mm256_slli_epi64::<2>(step);
+        let (row_b, row_c) =
+            (_mm256_add_epi64(row, step), _mm256_add_epi64(row, _mm256_slli_epi64::<1>(step)));
+        let row_d = _mm256_add_epi64(row_c, step);
+        let low = _mm256_and_si256(_mm256_cmpeq_epi64(a, row), _mm256_cmpeq_epi64(b, row_b));
+        let high = _mm256_and_si256(_mm256_cmpeq_epi64(c, row_c), _mm256_cmpeq_epi64(d, row_d));
+        _mm256_movemask_epi8(_mm256_and_si256(low, high)) == -1
+    }
+}
+
+/// The values at the indices, which count modulo 32.
+///
+/// # Safety
+/// 1. The CPU, if it is an x86, has AVX2.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 32] {
+    let mut result = [0; 32];
+    let source = values.as_ptr().cast::<__m256i>();
+    // SAFETY: rows of 32 numbers are four groups of eight.
+    let (a, b, c, d) = unsafe {
+        (
+            _mm256_loadu_si256(source),
+            _mm256_loadu_si256(source.add(1)),
+            _mm256_loadu_si256(source.add(2)),
+            _mm256_loadu_si256(source.add(3)),
+        )
+    };
+    for group in 0..4 {
+        // SAFETY: as above.
+        let index = unsafe { _mm256_loadu_si256(indices.as_ptr().cast::<__m256i>().add(group)) };
+        // `vpermd` looks at the low three bits; the two above them choose the group of eight, by the sign bit of what is shifted there.
+        let (a, b) = (_mm256_permutevar8x32_epi32(a, index), _mm256_permutevar8x32_epi32(b, index));
+        let (c, d) = (_mm256_permutevar8x32_epi32(c, index), _mm256_permutevar8x32_epi32(d, index));
+        let odd = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
+        let upper = _mm256_castsi256_ps(_mm256_slli_epi32::<27>(index));
+        let low = _mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), odd);
+        let high = _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(d), odd);
+        let chosen = _mm256_castps_si256(_mm256_blendv_ps(low, high, upper));
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_si256(result.as_mut_ptr().cast::<__m256i>().add(group), chosen) };
+    }
+    result
+}
+
+/// The values at the indices, which count modulo 32.
+///
+/// # Safety
+/// 1. None here: that of the vector code for x86.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 32] {
+    indices.map(|index| values[index as usize & 31])
+}

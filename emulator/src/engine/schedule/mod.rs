@@ -1,0 +1,332 @@
+//! Runs a launch under orders of its warps and blocks that seeds decide.
+//!
+//! Where a module's memory has a [`Scheduler`](crate::schedule::Scheduler), the decoder puts [`ORDER`] in place of each instruction that
+//! accesses memory or orders accesses: in the ordinary order it notes what is written ([`undo`]); under a seed it also lets other warps
+//! go first, leaves some threads of a warp behind, and keeps stores back ([`late`]). Other modules are decoded as ever.
+//!
+//! [`orders`] makes the runs, [`driver`] decides who runs, [`probe`] finds out that nobody gets any further.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`; the decoder puts `ORDER` only in code that knows what it replaces.
+
+mod driver;
+mod late;
+mod orders;
+mod probe;
+mod random;
+mod undo;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(super) use orders::{run_others, undo_of};
+pub(in crate::engine) use undo::Undo;
+
+use super::code::{Exec, Inst, Step};
+use super::exec::lanes::Lanes;
+use super::exec::memory::Access;
+use super::watch::{Note, Touch, What, copies, touches};
+use late::{LONGEST, Late, Place, WarpKey};
+use random::{Random, Style};
+
+/// What the decoder knows about an instruction of a kernel that runs under several orders.
+pub(crate) struct Scheduled {
+    /// What runs it.
+    pub(crate) exec: Exec,
+    /// What it does to memory, or to the order of accesses.
+    pub(crate) note: Option<Note>,
+    /// What there is for an order to do.
+    pub(crate) role: Role,
+    /// Its line in the PTX text.
+    pub(crate) line: u32,
+}
+
+/// What there is for an order to do at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing.
+    None,
+    /// It accesses memory.
+    Access {
+        /// Whether each thread does so for itself, and some of a warp may do it later than the others.
+        parts: bool,
+    },
+    /// Threads wait for others, or a fence: what they stored before is seen.
+    Meet,
+    /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
+    End,
+    /// A branch, where threads may part.
+    Branch,
+}
+
+/// Lets the order do its part, and runs the instruction.
+pub(super) const ORDER: Exec = |lanes, inst| {
+    let Some((at, scheduled)) = lanes.scheduled(inst) else { return Step::Fault };
+    let Some(mut order) = lanes.order.take() else {
+        // SAFETY: what the decoder chose for the instruction and this CPU: duties 1 and 2 of `Exec` are the caller's.
+        return unsafe { (scheduled.exec)(lanes, inst) };
+    };
+    // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `scheduled` is what the decoder noted about it; 2: duty 1.
+    let step = unsafe { order.step(lanes, inst, at, scheduled) };
+    lanes.order = Some(order);
+    step
+};
+
+/// What a warp looked at last, while nothing changes.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    line: u32,
+    address: u64,
+    place: Place,
+}
+
+/// The order that a worker runs in.
+pub(crate) struct Order {
+    undo: Arc<Mutex<Undo>>,
+    /// `None` in the ordinary order.
+    chance: Option<Chance>,
+    late: Late,
+    /// Lines of stores that others did not see, each with the line that read there.
+    unseen: BTreeSet<[u32; 2]>,
+    /// Whether memory has changed since this was last asked.
+    changed: bool,
+    /// What warps look at, since nothing changes.
+    looks: BTreeMap<WarpKey, Look>,
+}
+
+/// Where an order is not the ordinary one.
+struct Chance {
+    random: Random,
+    style: Style,
+    /// Nobody interferes: it is being found out whether anybody gets any further.
+    calm: bool,
+}
+
+impl Order {
+    /// The ordinary order.
+    pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
+        let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
+        let (late, unseen) = (Late::default(), BTreeSet::new());
+        Box::new(Order { undo, chance: None, late, unseen, changed: false, looks })
+    }
+
+    /// That of a seed.
+    fn seeded(undo: &Arc<Mutex<Undo>>, random: Random, style: Style) -> Box<Order> {
+        Box::new(Order { chance: Some(Chance { random, style, calm: false }), ..*Order::ordinary(undo) })
+    }
+
+    /// Whether what the launch does outside of memory counts: it is done once.
+    pub(super) fn is_ordinary(&self) -> bool {
+        self.chance.is_none()
+    }
+
+    fn is_calm(&self) -> bool {
+        self.chance.as_ref().is_none_or(|chance| chance.calm)
+    }
+
+    fn set_calm(&mut self, calm: bool) {
+        if calm {
+            self.changed |= self.late.all();
+        } else {
+            self.looks.clear();
+        }
+        if let Some(chance) = &mut self.chance {
+            chance.calm = calm;
+        }
+    }
+
+    /// Whether memory has changed since the last call.
+    fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// A warp's turn is over: sometimes a store becomes visible by itself.
+    fn end_turn(&mut self) {
+        if let Some(Chance { random, style, .. }) = &mut self.chance
+            && random.chance(style.lands)
+        {
+            self.changed |= self.late.one(random);
+        }
+    }
+
+    /// A chance of so many in 256, where this order has any.
+    fn draw(&mut self, of_256: impl Fn(&Style) -> u32) -> bool {
+        match &mut self.chance {
+            Some(Chance { random, style, calm: false }) => random.chance(of_256(style)),
+            _ => false,
+        }
+    }
+
+    /// Some of these lanes, not all: they stay behind.
+    fn left_behind(&mut self, lanes: u32) -> u32 {
+        if lanes.count_ones() < 2 || !self.draw(|style| style.parts) {
+            return 0;
+        }
+        let Some(Chance { random, .. }) = &mut self.chance else { return 0 };
+        match lanes & random.number() as u32 {
+            all if all == lanes => 0,
+            some => some,
+        }
+    }
+
+    /// An instruction runs.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, at index `at`, and `scheduled` what the decoder noted about it.
+    /// 2. The CPU has the features that its function was compiled for.
+    unsafe fn step(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, at: u32, scheduled: &Scheduled) -> Step {
+        let all = lanes.mask();
+        // SAFETY: 1: the instruction is of the entered code: the caller's duty 1.
+        let on = all & unsafe { lanes.passing(inst.guard) };
+        let warp = (lanes.block().linear, lanes.warp().index);
+        let accesses = matches!(scheduled.role, Role::Access { .. });
+        let Some(note) = scheduled.note.filter(|_| accesses && on != 0) else {
+            self.changed |= match scheduled.role {
+                Role::Meet => self.late.flush(warp, on),
+                Role::End => self.late.end(warp, on),
+                _ => false,
+            };
+            // SAFETY: what the decoder chose for the instruction and this CPU: the caller's duties 1 and 2.
+            let step = unsafe { (scheduled.exec)(lanes, inst) };
+            return self.pause(step);
+        };
+        let behind = if scheduled.role == (Role::Access { parts: true }) { self.left_behind(on) } else { 0 };
+        let (mask, on) = (all & !behind, on & !behind);
+        lanes.set_mask(on);
+        // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+        let touched = unsafe { Touched::new(lanes, inst, &note) };
+        lanes.set_mask(mask);
+        self.before(lanes, inst, warp, on, &note, &touched, scheduled.line);
+        let old: Vec<_> = touched.written.iter().map(|touch| Place::of(touch).load()).collect();
+        // SAFETY: as above.
+        let step = unsafe { (scheduled.exec)(lanes, inst) };
+        lanes.set_mask(all);
+        if step != Step::Next {
+            return step;
+        }
+        self.after(inst, warp, &note, scheduled.line, &touched.written, &old);
+        if behind != 0 {
+            (lanes.taken, lanes.target) = (behind, at);
+            return self.pause(Step::Diverge);
+        }
+        self.pause(step)
+    }
+
+    /// Others may go first, after an instruction that gave this step.
+    fn pause(&mut self, step: Step) -> Step {
+        match step {
+            Step::Next if self.draw(|style| style.preempts) => Step::Preempt,
+            Step::Diverge if self.draw(|style| if style.lockstep { 0 } else { style.preempts }) => Step::Part,
+            step => step,
+        }
+    }
+
+    /// Lanes are about to access memory.
+    #[allow(clippy::too_many_arguments, reason = "all that is known of one access")]
+    fn before(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        warp: WarpKey,
+        on: u32,
+        note: &Note,
+        touched: &Touched,
+        line: u32,
+    ) {
+        let all = || touched.read.iter().chain(&touched.written);
+        if self.chance.is_some() {
+            let releases = match note.what {
+                What::Store { .. } | What::Atomic { .. } => Access(inst.aux).ordered(),
+                What::Barrier { .. } => true,
+                _ => false,
+            };
+            if releases {
+                self.changed |= self.late.flush(warp, on);
+            }
+            for touch in all() {
+                let place = Place::of(touch);
+                self.changed |= self.late.meet(warp, touch.lane, &place);
+                if note.what.reads()
+                    && let Some(store) = self.late.unseen(&place)
+                {
+                    self.unseen.insert([store, line]);
+                }
+            }
+            if self.is_calm()
+                && let Some(touch) = all().next()
+            {
+                self.looks.insert(warp, Look { line, address: touch.address, place: Place::of(touch) });
+            }
+        }
+        if !touched.written.is_empty() {
+            let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
+            for touch in touched.written.iter().filter(|touch| !touch.region.private) {
+                undo.note(lanes.env, touch, line);
+            }
+        }
+    }
+
+    /// Lanes have written: whether that changed memory, or will be seen later.
+    fn after(
+        &mut self,
+        inst: &Inst,
+        warp: WarpKey,
+        note: &Note,
+        line: u32,
+        written: &[Touch],
+        old: &[[u8; LONGEST]],
+    ) {
+        if self.chance.is_none() {
+            return;
+        }
+        let weak = matches!(note.what, What::Store { .. })
+            && !Access(inst.aux).polls()
+            && !Access(inst.aux).ordered();
+        // Lanes of one store that write to one place: which of them stays was decided.
+        let apart = || {
+            let mut hosts: Vec<u64> = written.iter().map(Touch::host).collect();
+            hosts.sort_unstable();
+            hosts.windows(2).all(|pair| pair[0] != pair[1])
+        };
+        let delays = weak && self.draw(|style| style.delays) && apart();
+        for (touch, old) in written.iter().zip(old) {
+            let place = Place::of(touch);
+            let new = place.load();
+            if new == *old {
+                continue;
+            }
+            if delays {
+                place.store(old);
+                self.late.add(warp, touch.lane, place, new, line);
+            } else {
+                self.changed = true;
+            }
+        }
+    }
+}
+
+/// What the lanes of an instruction access.
+struct Touched {
+    read: Vec<Touch>,
+    written: Vec<Touch>,
+}
+
+impl Touched {
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and the note is its own.
+    unsafe fn new(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Touched {
+        if note.what == What::Copy {
+            // SAFETY: 1: the note says that it is a copy: the caller's duty 1.
+            let (read, written) = unsafe { copies(lanes, inst) };
+            return Touched { read, written };
+        }
+        if let What::LoadRows(addressing) | What::StoreRows(addressing) = note.what {
+            lanes.set_mask(lanes.mask() & addressing);
+        }
+        // SAFETY: 1: the caller's duty 1.
+        let all = unsafe { touches(lanes, inst, note) };
+        match note.what {
+            What::Load | What::LoadRows(_) => Touched { read: all, written: Vec::new() },
+            _ => Touched { read: Vec::new(), written: all },
+        }
+    }
+}

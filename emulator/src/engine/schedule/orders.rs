@@ -1,0 +1,136 @@
+//! The runs of one launch: that in the ordinary order is over, and each seed gives another one.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::super::env::Env;
+use super::super::fault::Fault;
+use super::super::kernel::Kernel;
+use super::super::launch::{Ends, Launch, Printer, Stats};
+use super::Undo;
+use super::driver::{Driver, End};
+use crate::check::{Checker, Finding};
+use crate::memory::Memory;
+use crate::schedule::{DifferenceKind, ScheduleDifference, Scheduler};
+
+/// Where what a launch writes is noted, if it runs under several orders.
+pub(in crate::engine) fn undo_of(kernel: &Kernel, memory: &Memory) -> Option<Arc<Mutex<Undo>>> {
+    let asked = memory.scheduler().is_some_and(|scheduler| scheduler.schedules().count() > 0);
+    (asked && !kernel.scheduled.is_empty()).then(Arc::default)
+}
+
+/// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory as that did. After a fault
+/// there is nothing to compare with.
+pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fault>>, ends: Ends<'_>) {
+    let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
+        return;
+    };
+    let unwanted = || ends.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed));
+    if unwanted() {
+        return;
+    }
+    let lock = || undo.lock().unwrap_or_else(PoisonError::into_inner);
+    lock().end_first(env);
+    let mut found = Found { env, scheduler, orders: 0, list: Vec::new(), checks: known_places(env) };
+    for seed in scheduler.schedules().seeds() {
+        let checker = env.memory.checker().map(|checker| Arc::new(Checker::new(checker.checks())));
+        let (end, unseen) = run(env, checker.clone(), seed, stats.instructions, ends, &unwanted);
+        let different = lock().rewind(env);
+        match end {
+            End::Unwanted => break,
+            End::Fault(fault) => found.add(seed, DifferenceKind::Fault(*fault), &unseen),
+            End::Hang(fault) => found.add(seed, DifferenceKind::Hang(*fault), &unseen),
+            End::Done => {
+                if let Some(bytes) = different {
+                    found.add(seed, DifferenceKind::Memory(bytes), &unseen);
+                }
+            }
+        }
+        found.orders += 1;
+        for finding in checker.map(|checker| checker.take().list).unwrap_or_default() {
+            if !found.checks.contains(&place(&finding)) {
+                found.add(seed, DifferenceKind::Check(finding), &unseen);
+            }
+        }
+    }
+    lock().settle(env);
+    found.tell();
+}
+
+/// One order.
+fn run(
+    env: &Env<'_>,
+    checker: Option<Arc<Checker>>,
+    seed: u64,
+    usual: u64,
+    ends: Ends<'_>,
+    unwanted: &dyn Fn() -> bool,
+) -> (End, Vec<[u32; 2]>) {
+    let late_stores = env.memory.scheduler().is_some_and(|scheduler| scheduler.schedules().has_late_stores());
+    let memory = env.memory.apart(checker);
+    // What it prints was printed.
+    let launch = Launch { printer: Printer::new(|_| {}), ..env.launch.clone() };
+    let again = Env {
+        kernel: env.kernel,
+        launch: &launch,
+        cluster: env.cluster,
+        memory: &memory,
+        snapshot: Arc::clone(&env.snapshot),
+        params: env.params,
+        workspace: env.workspace,
+        stop: AtomicBool::new(false),
+        deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+        undo: env.undo.clone(),
+        grid_id: env.grid_id,
+    };
+    Driver::new(&again, seed, late_stores, usual, unwanted).map_or((End::Done, Vec::new()), Driver::run)
+}
+
+/// Kind and lines of what a check found.
+type CheckedPlace = (&'static str, u32, u32);
+
+fn place(finding: &Finding) -> CheckedPlace {
+    let (mine, other) = (finding.access.ptx_line, finding.other.as_ref().map_or(0, |other| other.ptx_line));
+    (finding.kind.name(), mine.min(other), mine.max(other))
+}
+
+/// What the checks have found in the kernel so far, in the ordinary order.
+fn known_places(env: &Env<'_>) -> HashSet<CheckedPlace> {
+    let Some(checker) = env.memory.checker() else { return HashSet::new() };
+    checker.peek().iter().filter(|finding| finding.kernel == env.kernel.name).map(place).collect()
+}
+
+/// What the orders of a launch have brought out.
+struct Found<'f> {
+    env: &'f Env<'f>,
+    scheduler: &'f Scheduler,
+    orders: u64,
+    list: Vec<ScheduleDifference>,
+    checks: HashSet<CheckedPlace>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, seed: u64, kind: DifferenceKind, unseen: &[[u32; 2]]) {
+        let same = |known: &&mut ScheduleDifference| match (&known.kind, &kind) {
+            (DifferenceKind::Check(known), DifferenceKind::Check(new)) => place(known) == place(new),
+            (known, new) => known.name() == new.name(),
+        };
+        match self.list.iter_mut().find(same) {
+            Some(known) => known.times += 1,
+            None => {
+                let kernel = self.env.kernel.name.clone();
+                let unseen_stores = unseen.to_vec();
+                self.list.push(ScheduleDifference { kernel, seed, times: 1, orders: 0, kind, unseen_stores });
+            }
+        }
+    }
+
+    fn tell(self) {
+        for difference in self.list {
+            self.scheduler.add(ScheduleDifference { orders: self.orders, ..difference });
+        }
+    }
+}

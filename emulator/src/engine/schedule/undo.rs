@@ -1,0 +1,180 @@
+//! What a launch writes, so that it can be run again from the same memory, and the results compared.
+#![allow(unsafe_code)]
+// Relies on: regions describe memory that lives as long as the launch.
+
+use std::collections::BTreeMap;
+
+use super::super::env::Env;
+use super::super::exec::memory::Region;
+use super::super::watch::Touch;
+use crate::memory::access;
+use crate::schedule::DifferentBytes;
+
+/// Bytes that are kept together.
+const CELL: usize = 16;
+
+/// Bytes that the launch wrote, in whatever order, with what they were.
+#[derive(Default)]
+pub(in crate::engine) struct Undo {
+    /// By the host's address, divided by the size of a cell.
+    cells: BTreeMap<u64, Cell>,
+    /// Whether the ordinary order has ended.
+    compares: bool,
+}
+
+struct Cell {
+    region: Region,
+    /// Bytes between the region's start and that of the cell: negative where it starts before.
+    offset: i64,
+    /// The bytes that were written.
+    written: u16,
+    /// The bytes that counted as written before.
+    known: u16,
+    before: [u8; CELL],
+    /// After the ordinary order.
+    first: [u8; CELL],
+    /// Lines that wrote here last: in the ordinary order, and in the one that runs.
+    lines: [u32; 2],
+}
+
+impl Cell {
+    fn new(region: Region, offset: i64) -> Cell {
+        let (before, first) = ([0; CELL], [0; CELL]);
+        Cell { region, offset, written: 0, known: 0, before, first, lines: [0; 2] }
+    }
+
+    /// These bytes are about to be written for the first time.
+    fn add(&mut self, env: &Env<'_>, new: u16) {
+        self.written |= new;
+        let now = self.load();
+        for at in (0..CELL).filter(|at| new & 1 << at != 0) {
+            (self.before[at], self.first[at]) = (now[at], now[at]);
+            if is_written(env, self.address() + at as u64) {
+                self.known |= 1 << at;
+            }
+        }
+    }
+
+    fn byte(&self, at: usize) -> *mut u8 {
+        self.region.host.wrapping_offset(self.offset as isize + at as isize)
+    }
+
+    /// What is there: of the bytes that were written.
+    fn load(&self) -> [u8; CELL] {
+        let mut bytes = [0; CELL];
+        for (at, byte) in bytes.iter_mut().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
+            // SAFETY: 1, 2: a byte that was written lies inside the region, whose bytes live as long as the launch and are used through
+            // `memory::access`.
+            unsafe { access::load(self.byte(at), std::slice::from_mut(byte)) };
+        }
+        bytes
+    }
+
+    fn store(&self, bytes: &[u8; CELL]) {
+        for (at, byte) in bytes.iter().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
+            // SAFETY: 1, 2: as in `load`.
+            unsafe { access::write(self.byte(at), access::bytes(std::slice::from_ref(byte))) };
+        }
+    }
+
+    fn address(&self) -> u64 {
+        self.region.base.wrapping_add_signed(self.offset)
+    }
+}
+
+impl Undo {
+    /// A lane is about to write.
+    pub(super) fn note(&mut self, env: &Env<'_>, touch: &Touch, line: u32) {
+        let side = usize::from(self.compares);
+        let (mut host, end) = (touch.host(), touch.host() + touch.bytes);
+        while host < end {
+            let first = host % CELL as u64;
+            let next = (host - first + CELL as u64).min(end);
+            // Behind the region's start by so much; the cell may begin before it.
+            let offset = (host - touch.region.host.addr() as u64) as i64 - first as i64;
+            let cell =
+                self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(touch.region, offset));
+            cell.lines[side] = line;
+            let bytes = ((1u32 << (next - host)) - 1) << first;
+            let new = bytes as u16 & !cell.written;
+            if new != 0 {
+                cell.add(env, new);
+            }
+            host = next;
+        }
+    }
+
+    /// The ordinary order has ended: what is there now is what others are compared with. Then everything is as it was before.
+    pub(super) fn end_first(&mut self, env: &Env<'_>) {
+        for cell in self.cells.values_mut() {
+            cell.first = cell.load();
+        }
+        self.compares = true;
+        self.rewind(env);
+    }
+
+    /// What differs from the ordinary order. Then everything is as it was before.
+    pub(super) fn rewind(&mut self, env: &Env<'_>) -> Option<DifferentBytes> {
+        let mut found: Option<DifferentBytes> = None;
+        let mut count = 0;
+        for cell in self.cells.values_mut() {
+            let now = cell.load();
+            let mut different = (0..CELL).filter(|at| now[*at] != cell.first[*at]);
+            if let Some(at) = different.next() {
+                count += 1 + different.count() as u64;
+                let address = cell.address() + (at & !3) as u64;
+                // The cells are in the order of the host's addresses, which are others each time.
+                if found.as_ref().is_none_or(|known| address < known.address) {
+                    found = Some(DifferentBytes {
+                        count: 0,
+                        address,
+                        place: env.memory.describe(cell.address() + at as u64, 1),
+                        contents: [cell.first, now].map(|bytes| {
+                            bytes.get(at & !3..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+                        }),
+                        ptx_lines: cell.lines,
+                    });
+                }
+            }
+            cell.store(&cell.before);
+            cell.lines[1] = 0;
+            mark(env, cell, cell.known);
+        }
+        found.map(|found| DifferentBytes { count, ..found })
+    }
+
+    /// Memory is as the ordinary order left it.
+    pub(super) fn settle(&mut self, env: &Env<'_>) {
+        for cell in self.cells.values() {
+            cell.store(&cell.first);
+            let by_first = if cell.lines[0] == 0 { cell.known } else { cell.written };
+            mark(env, cell, by_first);
+        }
+    }
+}
+
+/// Whether a byte counts as written; true where nobody keeps account.
+fn is_written(env: &Env<'_>, address: u64) -> bool {
+    let allocation = env.snapshot.find(address).and_then(|index| env.snapshot.get(index));
+    let Some(allocation) = allocation else { return true };
+    allocation.written().is_none_or(|written| written.covers(address - allocation.base(), 1))
+}
+
+/// Of the bytes that the launch wrote, these count as written.
+fn mark(env: &Env<'_>, cell: &Cell, known: u16) {
+    let missing = cell.written & !known;
+    if missing == 0 && cell.known == cell.written {
+        return;
+    }
+    for at in (0..CELL).filter(|at| cell.written & 1 << at != 0) {
+        let address = cell.address() + at as u64;
+        let allocation = env.snapshot.find(address).and_then(|index| env.snapshot.get(index));
+        let Some((allocation, written)) =
+            allocation.and_then(|allocation| Some((allocation, allocation.written()?)))
+        else {
+            return;
+        };
+        let offset = address - allocation.base();
+        if known & 1 << at != 0 { written.mark(offset, 1) } else { written.forget(offset, 1) }
+    }
+}

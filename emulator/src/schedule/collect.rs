@@ -1,0 +1,69 @@
+//! The list of differences: one per kind and place in the code, bounded.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{ScheduleDifference, Schedules};
+
+/// Differences that are told.
+const MOST: usize = 100;
+
+type Sink = Box<dyn Fn(&ScheduleDifference) + Send + Sync>;
+
+/// Which orders launches are run under, and what differed.
+pub struct Scheduler {
+    schedules: Schedules,
+    sink: Option<Sink>,
+    found: Mutex<Vec<ScheduleDifference>>,
+}
+
+impl Scheduler {
+    /// Nothing found yet.
+    pub fn new(schedules: Schedules) -> Scheduler {
+        Scheduler { schedules, sink: None, found: Mutex::default() }
+    }
+
+    /// The same, calling `sink` with each difference of a launch that was not told before.
+    pub fn with_sink(
+        schedules: Schedules,
+        sink: impl Fn(&ScheduleDifference) + Send + Sync + 'static,
+    ) -> Scheduler {
+        Scheduler { sink: Some(Box::new(sink)), ..Scheduler::new(schedules) }
+    }
+
+    /// Which orders.
+    pub fn schedules(&self) -> Schedules {
+        self.schedules
+    }
+
+    /// What differed since the last call.
+    pub fn take(&self) -> Vec<ScheduleDifference> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Adds what the orders of a launch brought out.
+    pub(crate) fn add(&self, new: ScheduleDifference) {
+        let mut found = self.lock();
+        let same = |known: &&mut ScheduleDifference| known.kernel == new.kernel && known.key() == new.key();
+        if let Some(known) = found.iter_mut().find(same) {
+            known.times = known.times.saturating_add(new.times);
+            known.orders = known.orders.saturating_add(new.orders);
+        } else if found.len() < MOST {
+            found.push(new.clone());
+            drop(found);
+            if let Some(sink) = &self.sink {
+                sink(&new);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<ScheduleDifference>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").field("schedules", &self.schedules).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! Launches under several orders: what they leave alone, and what they report.
+
+use std::collections::BTreeMap;
+
+use cuda_emulator::engine::{Launch, run};
+use cuda_emulator::{Checks, DifferenceKind, FindingKind, Schedules};
+
+use crate::support::{Args, Device, Output, launch, snippet};
+
+fn device(body: &str, schedules: Schedules) -> Device {
+    Device::scheduled(&snippet(body), schedules, None)
+}
+
+const LOST: &str = "ld.global.u32 %r1, [%out]; add.u32 %r1, %r1, 1; st.global.u32 [%out], %r1;";
+
+#[test]
+fn each_seed_is_the_same_each_time_whatever_ran_before() {
+    let once = |schedules: Schedules| {
+        let device = device(LOST, schedules);
+        let out = device.zeroed::<u32>(1);
+        device.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
+        device.differences()
+    };
+    let alone: BTreeMap<u64, _> =
+        (1..=40).filter_map(|seed| Some((seed, once(Schedules::new(1).seed(seed)).pop()?))).collect();
+    assert!(alone.len() > 10);
+    for (seed, difference) in &alone {
+        assert_eq!(difference.seed, *seed);
+        assert_eq!(once(Schedules::new(1).seed(*seed)).pop().as_ref(), Some(difference));
+    }
+    let together = once(Schedules::new(40)).pop().unwrap();
+    assert_eq!((together.times, together.orders), (alone.len() as u64, 40));
+    let (first, of_first) = alone.first_key_value().unwrap();
+    assert_eq!((&together.seed, &together.kind), (first, &of_first.kind));
+    let counts: std::collections::BTreeSet<_> = alone
+        .values()
+        .map(|difference| match &difference.kind {
+            DifferenceKind::Memory(bytes) => bytes.contents[1],
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(counts.len() > 1, "the orders are different ones: {counts:?}");
+}
+
+#[test]
+fn the_program_goes_on_with_the_ordinary_order() {
+    let device = device(LOST, Schedules::new(10));
+    let out = device.zeroed::<u32>(1);
+    for launches in 1..4 {
+        device.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
+        assert_eq!(device.download::<u32>(out, 1), [launches * 8]);
+    }
+    let found = device.differences();
+    assert_eq!(found.len(), 1, "launches of a kernel are told together");
+    assert_eq!(found[0].orders, 30);
+    assert!(device.differences().is_empty());
+}
+
+#[test]
+fn without_schedules_nothing_is_noted() {
+    let ordinary = Device::new(&snippet(LOST));
+    let out = ordinary.zeroed::<u32>(1);
+    let plain = ordinary.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let none = device(LOST, Schedules::new(0));
+    let out = none.zeroed::<u32>(1);
+    let zero = none.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
+    assert_eq!(plain, zero);
+    assert!(none.differences().is_empty());
+}
+
+#[test]
+fn what_is_done_once_is_done_once() {
+    let device = Device::scheduled(
+        &format!(
+            "{}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+             .global .align 1 .b8 text[6] = {{104, 101, 108, 108, 111, 0}};
+             .visible .entry k() {{
+             .reg .b64 %a; .reg .b32 %r;
+             mov.u64 %a, text; cvta.global.u64 %a, %a;
+             {{ .param .b64 f; st.param.b64 [f], %a; .param .b64 v; st.param.b64 [v], 0; .param .b32 r;
+             call.uni (r), vprintf, (f, v); ld.param.b32 %r, [r]; }}
+             ret; }}",
+            crate::support::HEADER
+        ),
+        Schedules::new(5),
+        None,
+    );
+    let output = Output::default();
+    let launch = Launch { printer: output.printer(), ..launch(&device, "k", [1; 3], [1; 3], &Args::new()) };
+    run(&device.kernel("k"), &launch, &device.memory, 1).unwrap();
+    assert_eq!(output.text(), "hello");
+}
+
+#[test]
+fn a_check_may_find_something_under_a_seed_alone() {
+    // Who comes first reads a number that nobody has written. In the ordinary order that is nobody.
+    let text = snippet(
+        "setp.ne.u32 %p1, %t, 0; @%p1 bra SECOND; st.volatile.global.u32 [%out+64], 1; exit;
+         SECOND: setp.ne.u32 %p2, %t, 32; @%p2 exit; ld.volatile.global.u32 %r1, [%out+64];",
+    );
+    let checks = Checks::parse("init").unwrap();
+    let device = Device::scheduled(&text, Schedules::new(20), Some(checks));
+    let out = device.memory.allocate(128).unwrap();
+    device.launch("k", [1; 3], [64, 1, 1], &Args::new().add(out));
+    let found = device.differences();
+    let check = found.iter().find_map(|difference| match &difference.kind {
+        DifferenceKind::Check(finding) => Some(finding),
+        _ => None,
+    });
+    assert_eq!(check.map(|finding| finding.kind), Some(FindingKind::Uninitialised), "{found:?}");
+    assert!(device.findings().is_empty(), "it is no finding of the ordinary order");
+}
+
+#[test]
+fn a_report_says_what_each_warp_waits_for() {
+    // The first warp waits at a barrier for the second one, which waits for a number that the third one does not store if it comes late.
+    let device = device(
+        "shr.u32 %r1, %t, 5; setp.eq.u32 %p1, %r1, 0; @%p1 bra FIRST; setp.eq.u32 %p1, %r1, 2; @%p1 bra THIRD;
+         st.volatile.global.u32 [%out+4], 1;
+         WAIT: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT;
+         FIRST: bar.sync 3, 64; exit;
+         THIRD: ld.volatile.global.u32 %r3, [%out+4]; setp.eq.u32 %p3, %r3, 7; @%p3 exit;
+         atom.global.exch.b32 %r4, [%out+8], 1; setp.eq.u32 %p4, %r3, 0; @%p4 exit; st.volatile.global.u32 [%out], 1;",
+        Schedules::new(40),
+    );
+    let out = device.zeroed::<u32>(3);
+    device.launch("k", [1; 3], [96, 1, 1], &Args::new().add(out));
+    let found = device.differences();
+    let hang = found.iter().find_map(|difference| match &difference.kind {
+        DifferenceKind::Hang(fault) => Some(fault.message.clone()),
+        _ => None,
+    });
+    let hang = hang.unwrap_or_else(|| panic!("{found:?}"));
+    println!("{hang}");
+    assert!(hang.starts_with("livelock"), "{hang}");
+    assert!(
+        hang.contains("thread (0, 0, 0) and 31 more of its warp: barrier 3 with a thread count, PTX line 13"),
+        "{hang}"
+    );
+    assert!(
+        hang.contains("thread (32, 0, 0) and 31 more of its warp: loops; PTX line 12 accesses 4 bytes at"),
+        "{hang}"
+    );
+    assert!(hang.contains("at offset 0, which hold 0"), "{hang}");
+}
+
+#[test]
+fn long_loops_are_no_hangs() {
+    // One that computes, one that reads what does not change, one that waits for the second.
+    let device = device(
+        "setp.eq.u32 %p1, %t, 0; @%p1 bra COMPUTE; setp.eq.u32 %p1, %t, 32; @%p1 bra READ; setp.ne.u32 %p1, %t, 64; @%p1 exit;
+         WAIT: nanosleep.u32 100; ld.volatile.global.u32 %r2, [%out]; setp.lt.u32 %p2, %r2, 2; @%p2 bra WAIT; exit;
+         COMPUTE: mov.u32 %r1, 0;
+         L: mad.lo.u32 %r3, %r1, 3, 7; add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 100000; @%p3 bra L;
+         red.global.add.u32 [%out], 1; exit;
+         READ: mov.u32 %r1, 0;
+         M: ld.global.u32 %r3, [%out+64]; add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 30000; @%p3 bra M;
+         red.global.add.u32 [%out], 1;",
+        Schedules::new(12),
+    );
+    let out = device.zeroed::<u32>(32);
+    device.launch("k", [1; 3], [96, 1, 1], &Args::new().add(out));
+    assert_eq!(device.differences(), []);
+}
+
+#[test]
+fn float_atomics_differ_by_their_nature() {
+    let device = device(
+        "and.b32 %r1, %t, 31; setp.ne.u32 %p1, %r1, 0; @%p1 exit; setp.eq.u32 %p2, %t, 0; selp.f32 %f1, 0f4B800000, 0f3F800000, %p2;
+         red.global.add.f32 [%out], %f1;",
+        Schedules::new(20),
+    );
+    let out = device.zeroed::<f32>(1);
+    device.launch("k", [1; 3], [128, 1, 1], &Args::new().add(out));
+    assert!(matches!(device.differences()[0].kind, DifferenceKind::Memory(_)));
+}
+
+#[test]
+fn late_stores_can_be_left_out() {
+    let body = "setp.eq.u32 %p1, %t, 0; @%p1 bra PRODUCE; setp.ne.u32 %p2, %t, 32; @%p2 exit;
+         WAIT: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
+         ld.volatile.global.u32 %r2, [%out+64]; st.global.u32 [%out+128], %r2; exit;
+         PRODUCE: st.global.u32 [%out+64], 42; st.volatile.global.u32 [%out], 1;";
+    for (late, found) in [(true, true), (false, false)] {
+        let device = device(body, Schedules::new(40).late_stores(late));
+        let out = device.zeroed::<u32>(64);
+        device.launch("k", [1; 3], [64, 1, 1], &Args::new().add(out));
+        assert_eq!(!device.differences().is_empty(), found);
+    }
+}
+
+#[test]
+fn warps_of_code_for_older_gpus_stay_together() {
+    let body = ".shared .b32 s[1];
+         setp.ne.u32 %p1, %t, 0; @%p1 bra READ;
+         st.volatile.shared.u32 [s], 77;
+         READ: ld.volatile.shared.u32 %r1, [s]; st.global.u32 [%at], %r1;";
+    for (target, found) in [("sm_90", true), ("sm_60", false)] {
+        let text = snippet(body).replace("sm_90", target);
+        let device = Device::scheduled(&text, Schedules::new(40), None);
+        let out = device.zeroed::<u32>(32);
+        device.launch("k", [1; 3], [32, 1, 1], &Args::new().add(out));
+        assert_eq!(!device.differences().is_empty(), found, "{target}");
+    }
+}
+
+#[test]
+fn stores_that_others_do_not_see_are_told() {
+    let device = device(
+        "setp.eq.u32 %p1, %t, 0; @%p1 bra PRODUCE; setp.ne.u32 %p2, %t, 32; @%p2 exit;
+         WAIT: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
+         ld.volatile.global.u32 %r2, [%out+64]; st.volatile.global.u32 [%out+128], %r2; exit;
+         PRODUCE: st.global.u32 [%out+64], 42; st.volatile.global.u32 [%out], 1;",
+        Schedules::new(40),
+    );
+    let out = device.zeroed::<u32>(64);
+    device.launch("k", [1; 3], [64, 1, 1], &Args::new().add(out));
+    let found = device.differences();
+    assert_eq!(found[0].unseen_stores, [[13, 12]]);
+    assert!(
+        found[0].to_string().ends_with("; PTX line 12 did not see what line 13 had stored"),
+        "{}",
+        found[0]
+    );
+}

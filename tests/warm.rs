@@ -1,0 +1,181 @@
+//! Which launches take the short way, where the driver is called at once and asked again only if it refuses: the second of each form.
+//! Against a table of Rust functions, as `packet`.
+//!
+//! Where the table refuses every launch for what is current, and the context is, the short way calls it a second time by the long one, and
+//! the long way does not.
+
+#![allow(unsafe_code)] // Launches of kernels that the table does not run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "support/form.rs"]
+mod form;
+#[path = "support/rig.rs"]
+mod rig;
+mod support;
+
+use cuda_launch::operation::DeviceOperation;
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    AsyncKernelLaunch, Attribute, CaptureMode, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error,
+    cuda_launch,
+};
+use form::FORMS;
+use rig::{ONE, Rig};
+use support::{answer, counted, expect_parameters, reset};
+
+/// How often the driver is called for the third of three launches, which it refuses.
+fn calls_of_third(what: &str, mut launch: impl FnMut() -> Result<(), Error>) -> usize {
+    for _ in 0..2 {
+        launch().unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    answer(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    reset();
+    let refused = launch();
+    let (_, launches) = counted();
+    answer(CUresult::SUCCESS);
+    assert!(refused.is_err(), "{what}: the driver took it");
+    launches
+}
+
+fn assert_warm(what: &str, launch: impl FnMut() -> Result<(), Error>) {
+    assert_eq!(calls_of_third(what, launch), 2, "{what} is not warm");
+}
+
+fn assert_cold(what: &str, launch: impl FnMut() -> Result<(), Error>) {
+    assert_eq!(calls_of_third(what, launch), 1, "{what} is warm");
+}
+
+fn streams(rig: &Rig) -> [CudaStream; 3] {
+    let ctx = rig.stream.context();
+    ctx.bind().unwrap();
+    [rig.stream.clone(), ctx.default_stream(), ctx.per_thread_stream()]
+}
+
+/// A buffer that nobody has to wait for.
+fn buffer(stream: &CudaStream) -> DeviceBuffer<u32> {
+    let buffer = DeviceBuffer::from_host(stream, &[0; 4]).unwrap();
+    stream.synchronize().unwrap();
+    buffer
+}
+
+#[test]
+fn each_form_is_warm_with_memory() {
+    let mut rig = Rig::new();
+    let (pairs, step) = (rig.kernel(&[8, 8, 8, 8]), rig.kernel(&[8, 8, 4, 4]));
+    let [own, default, _] = streams(&rig);
+    for stream in &[own, default] {
+        for form in FORMS {
+            let what = |shape: &str| format!("{} on {stream:?}, {shape}", form.name());
+            let (mut x, mut y) = (buffer(stream), buffer(stream));
+            // What the table copies of a packet.
+            expect_parameters(&[8, 8, 8, 8]);
+            assert_warm(&what("two slices"), || form.collect((&pairs, stream, ONE), &mut x, &y));
+            assert_warm(&what("one slice twice"), || form.read((&pairs, stream, ONE), &x));
+            expect_parameters(&[8, 8, 4, 4]);
+            assert_warm(&what("a slice and numbers"), || form.step((&step, stream, ONE), &mut y, 1, 2));
+            expect_parameters(&[8, 8, 8, 8]);
+            assert_warm(&what("an address"), || form.write((&pairs, stream, ONE), &mut x));
+        }
+    }
+}
+
+#[test]
+fn launches_without_memory_or_parameters_are_warm() {
+    let mut rig = Rig::new();
+    let (none, some) = (rig.kernel(&[]), rig.kernel(&[4, 8]));
+    for stream in &streams(&rig) {
+        // What the table copies of a packet.
+        expect_parameters(&[]);
+        assert_warm("no parameters", || unsafe {
+            cuda_launch! { function: none, stream: stream, config: ONE, args: [] }
+        });
+        expect_parameters(&[4, 8]);
+        assert_warm("values", || unsafe {
+            cuda_launch! { function: some, stream: stream, config: ONE, args: [1u32, byval([1u32; 2])] }
+        });
+        assert_warm("values with names", || unsafe {
+            cuda_launch! { function: some, stream: stream, config: ONE, args: [named("n", 1u32), 2u64] }
+        });
+        expect_parameters(&[]);
+        assert_warm("a builder without arguments", || {
+            unsafe { stream.launch_builder(&none).launch(ONE) }.map(drop)
+        });
+        assert_warm("an owned launch without arguments", || {
+            let mut launch = AsyncKernelLaunch::new(&none);
+            launch.set_launch_config(ONE);
+            unsafe { launch.into_operation() }.submit_on(stream).map(drop)
+        });
+    }
+}
+
+#[test]
+fn kernels_by_name_are_warm() {
+    let rig = Rig::new();
+    let module = &rig.module;
+    expect_parameters(&[4]);
+    for stream in &streams(&rig) {
+        assert_warm("a name in the source", || unsafe {
+            cuda_launch! { kernel: by_name, module: module, stream: stream, config: ONE, args: [1u32] }
+        });
+        let name = String::from("by_run_time_name");
+        assert_warm("a name of run time", || unsafe {
+            cuda_launch! { kernel: name.as_str(), module: module, stream: stream, config: ONE, args: [1u32] }
+        });
+    }
+}
+
+#[test]
+fn attributes_that_give_nothing_back_leave_a_launch_warm() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    let launch = |f: &CudaFunction, stream: &CudaStream, attributes: &[Attribute<'_>]| unsafe {
+        cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32], attributes: attributes }
+    };
+    let event = rig.stream.context().new_event().unwrap();
+    for stream in &streams(&rig) {
+        let priority = [Attribute::priority(1)];
+        let three =
+            [Attribute::priority(1), Attribute::cooperative(false), Attribute::cluster_dimension((1, 1, 1))];
+        assert_warm("a priority", || launch(&f, stream, &priority));
+        assert_warm("three attributes", || launch(&f, stream, &three));
+        assert_warm("cooperative", || unsafe {
+            cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32], cooperative: true }
+        });
+        assert_warm("a cluster", || unsafe {
+            cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32], cluster_dim: (1, 1, 1) }
+        });
+        // The crate has to note that the event is recorded.
+        assert_cold("an event", || launch(&f, stream, &[Attribute::programmatic_event(&event, false)]));
+    }
+}
+
+/// Memory cannot remember a stream whose handle means another one on every thread.
+#[test]
+fn memory_on_a_stream_of_the_thread_is_looked_at_each_time() {
+    let mut rig = Rig::new();
+    let pairs = rig.kernel(&[8, 8, 8, 8]);
+    let [.., of_thread] = streams(&rig);
+    for form in FORMS {
+        let (mut x, y) = (buffer(&of_thread), buffer(&of_thread));
+        assert_cold(form.name(), || form.collect((&pairs, &of_thread, ONE), &mut x, &y));
+    }
+}
+
+/// What is launched for the first time, or into a graph, or while somebody listens, takes the long way.
+#[test]
+fn what_has_to_be_looked_at_is_not_warm() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    rig.stream.context().bind().unwrap();
+    let launch = |f: &CudaFunction, stream: &CudaStream| unsafe {
+        cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32] }
+    };
+    let mut kernels = (0..3).map(|_| rig.kernel(&[4])).collect::<Vec<_>>();
+    let stream = rig.stream.clone();
+    assert_cold("another kernel each time", || launch(&kernels.pop().unwrap(), &stream));
+    assert_warm("the same kernel", || launch(&f, &stream));
+    let _ = CudaGraph::capture(stream.context(), CaptureMode::ThreadLocal, |stream| {
+        assert_cold("in a capture", || launch(&f, stream));
+        Ok(())
+    });
+}

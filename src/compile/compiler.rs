@@ -257,7 +257,8 @@ impl<'a, A: Api> Job<'a, A> {
             ));
         }
         bytes.resize(size + 1, 0_u8);
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
+        // SAFETY: this value has the job, as the caller's duty 1 allows; the buffer has as many bytes as the library has just said it
+        // writes, and one more.
         done(text.names.1, unsafe { (text.read)(table, self.raw, bytes.as_mut_ptr().cast()) })?;
         bytes.truncate(size);
         Ok(bytes)

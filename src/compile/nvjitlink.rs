@@ -152,7 +152,7 @@ impl NvJitLink {
         let (texts, asked) =
             (c_strings("an option", arguments)?, Asked { origin: &origin, options: arguments, texts: &[] });
         let (list, count) = (pointers(&texts), u32::try_from(texts.len()).unwrap_or(u32::MAX));
-        // SAFETY: there are as many options as said, and each ends in NUL.
+        // SAFETY: there are as many options as said, and each ends in NUL; `texts` was made before the link, and goes after it.
         let job = Job::new(&self.0, asked, "nvJitLinkCreate", |table, raw| unsafe {
             table.nvJitLinkCreate(raw, count, list.as_ptr())
         })?;

@@ -184,10 +184,11 @@ impl Nvrtc {
             arguments.push(format!("--include-path={}", folder.display()));
         }
         let asked = Asked { origin: &source.name, options: &arguments, texts: &[] };
-        let program = self.program(source, asked)?;
+        // Before the program, so that they go after it: the library may keep pointers to them.
         let expressions = c_strings("a name expression", &source.expressions)?;
+        let program = self.program(source, asked)?;
         for text in &expressions {
-            // SAFETY: the program is not compiled yet; the text ends in NUL, and outlives it.
+            // SAFETY: the program is not compiled yet; the text ends in NUL, and outlives it, as it was made before.
             program.call("nvrtcAddNameExpression", |table, raw| unsafe {
                 table.nvrtcAddNameExpression(raw, text.as_ptr())
             })?;
@@ -239,7 +240,7 @@ fn preload_builtins(folder: &Path, (major, minor): (u32, u32)) {
 
 pub(super) fn archs(table: &Functions) -> Option<Vec<u32>> {
     let mut count: c_int = 0;
-    // SAFETY: the output outlives the call.
+    // SAFETY: it writes a number, for which `count`, a local, is the place, and needs nothing else.
     let code = unsafe { table.nvrtcGetNumSupportedArchs(&mut count) }.ok()?;
     let mut archs: Vec<c_int> =
         vec![0; usize::try_from(count).ok().filter(|_| code == nvrtcResult::SUCCESS)?];

@@ -136,7 +136,7 @@ impl Nvvm {
     #[doc(alias = "nvvmIRVersion")]
     pub fn ir_version(&self) -> Result<(u32, u32), Error> {
         let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
-        // SAFETY: the outputs outlive the call. It cannot fail but for a null one.
+        // SAFETY: the outputs are locals, which outlive the call; it needs nothing else, and cannot fail but for a null one.
         let _code = self.0.call(|table| unsafe {
             table.nvvmIRVersion(&mut major, &mut minor, &mut debug_major, &mut debug_minor)
         })?;
@@ -229,7 +229,7 @@ impl Nvvm {
         program.call("nvvmVerifyProgram", |table, raw| unsafe {
             table.nvvmVerifyProgram(raw, count, list.as_mut_ptr())
         })?;
-        // SAFETY: as above.
+        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
         let compile =
             |table: &Functions, raw| unsafe { table.nvvmCompileProgram(raw, count, list.as_mut_ptr()) };
         let name = "nvvmCompileProgram";

@@ -119,7 +119,7 @@ impl Allocation {
                 let stream = last.unwrap_or(stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
                 // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
-                // `last_use` has waited for the context. The stream is kept by `stream`.
+                // `last_use` has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)
             }

@@ -50,7 +50,7 @@ use crate::driver::CudaContext;
 /// unsafe impl DeviceSlice for Tensor {
 ///     type Element = f32;
 ///     fn parts(&self) -> SliceParts<'_, f32> {
-///         // SAFETY: 1: as above.
+///         // SAFETY: 1: `two` found both parts inside `memory`, which begins at a multiple of 256, and each at a multiple of 4.
 ///         unsafe { SliceParts::part_of(&self.memory, &self.address, &self.len) }
 ///     }
 /// }

@@ -106,9 +106,10 @@ impl Word {
     /// ```
     ///
     /// # Safety
-    /// 1. `target` has `count` words of device memory of the current context.
+    /// 1. `target` has `count` words of device memory of the current context, which stay, and which nothing else uses, until the stream,
+    ///    a live one, has written them.
     unsafe fn fill(self, driver: &Driver, target: u64, count: usize, stream: CUstream) -> CUresult {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: memory and stream are such by the caller's duty 1; each function takes the count in words of its size.
         unsafe {
             match self {
                 Self::One(value) => driver.cuMemsetD8Async(target, value, count, stream),
@@ -127,10 +128,11 @@ impl Word {
     }
 
     /// # Safety
-    /// 1. `rows` is device memory of the current context.
+    /// 1. `rows` is device memory of the current context, in elements of the word's size and at their alignment, which stays, and which
+    ///    nothing else uses, until the stream, a live one, has written it.
     unsafe fn fill_rows(self, driver: &Driver, rows: Rows, stream: CUstream) -> CUresult {
         let Rows { target, pitch, width, height } = rows;
-        // SAFETY: the caller's duty 1.
+        // SAFETY: memory and stream are such by the caller's duty 1; each function takes the width in words of its size.
         unsafe {
             match self {
                 Self::One(value) => driver.cuMemsetD2D8Async(target, pitch, value, width, height, stream),
@@ -182,8 +184,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
-        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, which are freed after this write, as it is
-        // noted; any bits are a `T`.
+        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, as was compared, which are freed and used
+        // again after this write, as it is noted; the stream lives as long as its handle (`StreamInner`).
         work.call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }
 }
@@ -223,13 +225,15 @@ impl<T: FillElement> DeviceBuffer<T> {
 /// Fills rows of device memory by `work`, which has noted that it writes them.
 ///
 /// # Safety
-/// 1. `rows` is device memory of the stream's context, in elements of the word's size and at their alignment.
+/// 1. `rows` is device memory of the stream's context, in elements of the word's size and at their alignment, and `work` has noted
+///    that it writes it.
 pub(super) unsafe fn fill_rows(work: Submission<'_>, rows: Rows, word: Word) -> Result<(), Error> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
     }
     let asked = || format!("{} x {} elements, pitch {} bytes", rows.width, rows.height, rows.pitch);
     let stream = work.stream().raw();
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: such rows by the caller's duty 1; they are freed and used again after this write, as `work` has noted it, whose stream
+    // lives as long as its handle (`StreamInner`).
     work.call(word.rows_name(), asked, |driver| unsafe { word.fill_rows(driver, rows, stream) })
 }

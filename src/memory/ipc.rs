@@ -77,7 +77,8 @@ impl IpcMemoryHandle {
         context.call(
             "cuIpcOpenMemHandle",
             || format!("{len} elements"),
-            // SAFETY: `address` outlives the call; the handle is 64 bytes by value, and what is no handle is an error of the driver.
+            // SAFETY: `call` made the context current; `address`, a local, outlives the call; the handle is 64 bytes by value, and what
+            // is no handle is an error of the driver.
             |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
         )?;
         let owner = Opened { address, context: context.clone() };
@@ -108,7 +109,8 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: this value opened it, and is dropped by the `Allocation` that it belongs to, after all work that uses it.
+        // SAFETY: `open` opened it for this value alone, which is dropped by the `Allocation` that it belongs to, after all work that uses
+        // it, or by `open`, before any.
         let _ = self.context.give_back("cuIpcCloseMemHandle", String::new, |driver| unsafe {
             driver.cuIpcCloseMemHandle(self.address)
         });

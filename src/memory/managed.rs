@@ -319,7 +319,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let mut work = Submission::on(stream);
         work.writes(&self.allocation)?;
         // SAFETY: `address` starts this buffer's managed memory, which is freed after this use of it, as `work` has noted it; 0 stands for
-        // all of it. The stream lives as long as its handle (`StreamInner`).
+        // all of it. The stream lives as long as its handle (`StreamInner`), and is of the same context, as was compared.
         work.call(
             "cuStreamAttachMemAsync",
             || format!("{attach:?}"),

@@ -68,7 +68,7 @@ use crate::ordering::Submission;
 /// module.rows(&stream, config, &image, &mut out, 3)?;
 /// assert_eq!(out.to_host_vec(&stream)?, [10, 20, 30, 40, 50, 60]);
 ///
-/// // SAFETY: 1 to 6: as the contract says.
+/// // SAFETY: 1 to 6: `rows` reads and writes 3 numbers of each of the 2 rows that both images have, and ends.
 /// unsafe {
 ///     cuda_launch! { kernel: rows, module: module.as_module(), stream: stream, config: config,
 ///                    args: [pitched(out), pitched_mut(image), 3u32] }

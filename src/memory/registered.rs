@@ -46,7 +46,7 @@ impl Registration {
     /// Registers `bytes` bytes, more than none.
     ///
     /// # Safety
-    /// 1. The memory is valid, and stays until the result is dropped.
+    /// 1. `bytes` bytes at `start` are memory of this process, and stay until the result is dropped.
     unsafe fn new(
         context: &CudaContext,
         start: *mut c_void,
@@ -54,7 +54,7 @@ impl Registration {
         flags: RegisterFlags,
     ) -> Result<Self, Error> {
         let asked = || format!("{bytes} bytes at {start:p}, flags {flags:?}");
-        // SAFETY: the caller's duty 1.
+        // SAFETY: so many bytes are there until `Drop` unregisters them, by the caller's duty 1; the driver checks the flags.
         context.call("cuMemHostRegister", asked, |driver| unsafe {
             driver.cuMemHostRegister(start, bytes, flags.bits())
         })?;

@@ -5,8 +5,7 @@
 use bitflags::bitflags;
 use cuda_driver_sys::{
     CUresult, CUstream, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Op,
-    CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
-    CUstreamMemOpWaitValueParams__bindgen_ty_1 as Awaited, CUstreamMemOpWriteValueParams,
+    CUstreamMemOpWaitValueParams__bindgen_ty_1 as Awaited,
     CUstreamMemOpWriteValueParams__bindgen_ty_1 as Written, Driver,
 };
 use std::fmt;
@@ -76,7 +75,7 @@ mod sealed {
         unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
 
         /// # Safety
-        /// 1. The stream is live; those of [`CudaStream::wait_value`](super::CudaStream::wait_value) hold for the address.
+        /// 1. The stream is live; those of [`CudaStream::write_value`](super::CudaStream::write_value) hold for the address.
         unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
     }
 }
@@ -88,20 +87,25 @@ macro_rules! value {
             const WRITE: (Op, &'static str) = (Op::$write_op, stringify!($write));
 
             fn awaited(self) -> Awaited {
-                Awaited { $member: self }
+                let mut number = Awaited { value64: 0 };
+                number.$member = self;
+                number
             }
 
             fn written(self) -> Written {
-                Written { $member: self }
+                let mut number = Written { value64: 0 };
+                number.$member = self;
+                number
             }
 
             unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
-                // SAFETY: the caller's duty 1.
+                // SAFETY: the stream is live and the address good for the wait, by the caller's duty 1; the driver checks the flags.
                 unsafe { driver.$wait(stream, address, self, flags) }
             }
 
             unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
-                // SAFETY: the caller's duty 1.
+                // SAFETY: the stream is live, the address good for the write, and nobody relies on what was there, by the caller's duty
+                // 1; the driver checks the flags.
                 unsafe { driver.$write(stream, address, self, flags) }
             }
         }
@@ -157,33 +161,29 @@ impl StreamMemoryOp {
         value: T,
         flags: WaitValueFlags,
     ) -> Self {
-        let wait = CUstreamMemOpWaitValueParams {
-            operation: T::WAIT.0,
-            address: address.into().addr(),
-            __bindgen_anon_1: value.awaited(),
-            flags: until as u32 | flags.bits(),
-            alias: 0,
-        };
-        Self::of(|raw| raw.waitValue = wait)
+        Self::of(|raw| {
+            raw.waitValue.operation = T::WAIT.0;
+            raw.waitValue.address = address.into().addr();
+            raw.waitValue.__bindgen_anon_1 = value.awaited();
+            raw.waitValue.flags = until as u32 | flags.bits();
+        })
     }
 
     /// Writes a value to memory.
     pub fn write<T: StreamValue>(address: DevicePtrMut<T>, value: T, flags: WriteValueFlags) -> Self {
-        let write = CUstreamMemOpWriteValueParams {
-            operation: T::WRITE.0,
-            address: address.addr(),
-            __bindgen_anon_1: value.written(),
-            flags: flags.bits(),
-            alias: 0,
-        };
-        Self::of(|raw| raw.writeValue = write)
+        Self::of(|raw| {
+            raw.writeValue.operation = T::WRITE.0;
+            raw.writeValue.address = address.addr();
+            raw.writeValue.__bindgen_anon_1 = value.written();
+            raw.writeValue.flags = flags.bits();
+        })
     }
 
     /// Makes earlier writes visible to later operations. Supported since CUDA 11.7, only in batches.
     pub fn barrier(scope: BarrierScope) -> Self {
-        let operation = Op::CU_STREAM_MEM_OP_BARRIER;
         Self::of(|raw| {
-            raw.memoryBarrier = CUstreamMemOpMemoryBarrierParams { operation, flags: scope as u32 };
+            raw.memoryBarrier.operation = Op::CU_STREAM_MEM_OP_BARRIER;
+            raw.memoryBarrier.flags = scope as u32;
         })
     }
 
@@ -195,7 +195,8 @@ impl StreamMemoryOp {
         Self(raw)
     }
 
-    /// All bytes are set, so that no uninitialised byte is read.
+    /// All 48 bytes are zero before `set`, which sets members one by one: a whole structure would bring padding that is not
+    /// initialised.
     fn of(set: impl FnOnce(&mut CUstreamBatchMemOpParams)) -> Self {
         let mut raw = CUstreamBatchMemOpParams { pad: [0; 6] };
         set(&mut raw);
@@ -347,4 +348,24 @@ fn explain(error: Error) -> Error {
         "the address must be aligned to its number, and of memory outside of pools, such as `DeviceBuffer::uninit_plain` gives, \
          or pinned: drivers refuse memory of pools and managed memory here",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Miri knows of each byte whether it was written.
+    #[test]
+    fn all_bytes_of_an_operation_are_written() {
+        let (from, to) = (DevicePtr::<u64>::from_raw(0x2000), DevicePtrMut::<u32>::from_raw(0x1000));
+        let operations = [
+            (StreamMemoryOp::write(to, 7, WriteValueFlags::NO_MEMORY_BARRIER), [2, 0x1000, 7, 1, 0, 0]),
+            (StreamMemoryOp::wait(from, Until::Nor, 8, WaitValueFlags::empty()), [4, 0x2000, 8, 3, 0, 0]),
+            (StreamMemoryOp::barrier(BarrierScope::System), [6, 0, 0, 0, 0, 0]),
+        ];
+        for (operation, words) in operations {
+            // SAFETY: `of` set all 48 bytes to zero, and what was written over them are numbers without padding.
+            assert_eq!(unsafe { operation.0.pad }, words);
+        }
+    }
 }

@@ -171,7 +171,8 @@ fn mark_in(domain: Option<&Domain>, event: Event<'_>) {
 fn push_in(domain: Option<&Domain>, event: Event<'_>) -> Range {
     let function = pick(domain, slots::RANGE_PUSH, slots::DOMAIN_RANGE_PUSH);
     if let Some(function) = function {
-        // SAFETY: 1: as above. The answer, how deep the range is, says nothing that the guard does not know.
+        // SAFETY: 1: so the protocol has it for these two slots, the second of which takes a domain. The answer, how deep the range
+        // is, says nothing that the guard does not know.
         unsafe { call::<c_int>(function, domain, &event) };
     }
     Range { domain: domain.cloned(), told: function.is_some(), _thread: PhantomData }
@@ -179,7 +180,7 @@ fn push_in(domain: Option<&Domain>, event: Event<'_>) -> Range {
 
 fn start_in(domain: Option<&Domain>, event: Event<'_>) -> ProcessRange {
     let function = pick(domain, slots::RANGE_START, slots::DOMAIN_RANGE_START);
-    // SAFETY: 1: as above.
+    // SAFETY: 1: so the protocol has it for these two slots, the second of which takes a domain; the answer is the range's number.
     let id = function.map(|function| unsafe { call::<u64>(function, domain, &event) });
     ProcessRange { domain: domain.cloned(), id }
 }
@@ -233,7 +234,8 @@ fn pick(domain: Option<&Domain>, plain: usize, of_domain: usize) -> Option<*mut 
 unsafe fn call<R>(function: *mut c_void, domain: Option<&Domain>, event: &Event<'_>) -> R {
     let name = c_string(event.name);
     let raw = RawEvent::new(event, &name);
-    // SAFETY: the caller's duty 1; the borrow keeps the domain, and the event outlives the call.
+    // SAFETY: 1: the function takes and returns this by the caller's duty 1; the borrow keeps the domain (`OwnedDomain`), and the event and
+    // its name are locals, which outlive the call.
     unsafe {
         match domain {
             None => invoke!(function(&raw const raw => *const RawEvent) -> R),

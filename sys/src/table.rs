@@ -82,7 +82,7 @@ impl FunctionInfo {
 
     /// [`name`](Self::name) as C wants it.
     pub const fn symbol(&self) -> &'static CStr {
-        // SAFETY: as above, with the NUL that is behind each name, and in none.
+        // SAFETY: `placed` counted the names of `NAMES`, in which a NUL is behind each name, and in none: so many bytes are there.
         unsafe { CStr::from_bytes_with_nul_unchecked(self.bytes(self.len as usize + 1)) }
     }
 

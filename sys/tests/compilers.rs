@@ -10,7 +10,7 @@ use cuda_driver_sys::{nvjitlink, nvrtc, nvvm};
 use std::ffi::c_int;
 
 unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvrtc::nvrtcResult {
-    // SAFETY: both are good for one number.
+    // SAFETY: the caller of `nvrtcVersion` gives two places for one number each.
     unsafe { (*major, *minor) = (12, 3) };
     nvrtc::nvrtcResult::SUCCESS
 }
@@ -25,10 +25,10 @@ fn a_function_that_is_missing_is_an_error_with_its_name() {
     let library = unsafe { nvrtc::Nvrtc::from_lookup(lookup) };
     assert!(library.has("nvrtcVersion") && !library.has("nvrtcGetPTX") && !library.has("cuInit"));
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: the outputs outlive the call.
+    // SAFETY: the function is `version`, which writes one number to each output; both outlive the call.
     let code = unsafe { library.nvrtcVersion(&mut major, &mut minor) };
     assert_eq!((code, major, minor), (Ok(nvrtc::nvrtcResult::SUCCESS), 12, 3));
-    // SAFETY: nothing is called.
+    // SAFETY: the table lacks the function, so that nothing is called.
     let missing = unsafe { library.nvrtcGetPTXSize(std::ptr::null_mut(), &mut 0) }.unwrap_err();
     assert_eq!(missing.symbol, "nvrtcGetPTXSize");
 }
@@ -52,10 +52,10 @@ fn tables_have_the_plain_names() {
 #[test]
 #[cfg(target_os = "linux")]
 fn another_library_is_none() {
-    // SAFETY: the C library is loaded already.
+    // SAFETY: 1: the C library is loaded already, so that no initialiser runs; 2: it exports no name of the table.
     let reason = unsafe { Compiler::<nvvm::Functions>::open("libc.so.6") }.unwrap_err();
     assert_eq!(reason, Reason::Lacks("nvvmVersion"));
-    // SAFETY: there is nothing to load.
+    // SAFETY: 1, 2: there is no such file, so that nothing is loaded.
     let reason = unsafe { Compiler::<nvvm::Functions>::open("/surely/not/there.so") }.unwrap_err();
     assert!(matches!(reason, Reason::NotLoaded(_)), "{reason}");
 }

@@ -23,7 +23,7 @@ fn library(name: &str, source: &str) -> PathBuf {
 }
 
 fn open(path: impl AsRef<Path>) -> Result<Driver, LoadError> {
-    // SAFETY: the libraries of these tests have no initialisers, and their functions the right signatures.
+    // SAFETY: 1: the libraries of these tests have no initialisers; 2: their functions have the signatures of their names.
     unsafe { Driver::open(path) }
 }
 

@@ -40,7 +40,7 @@ fn without(hidden: &[&str]) -> Driver {
         let known = FUNCTIONS.binary_search_by_key(&symbol, |function| function.name());
         known.ok().filter(|_| !hidden.contains(&symbol)).map_or(null(), |index| addresses[index])
     };
-    // SAFETY: the functions have the types of `pfn` (the compiler compared them) and do nothing.
+    // SAFETY: 1: the functions have the types of `pfn` (the compiler compared them), and do nothing; 2: functions of this program stay.
     unsafe { Driver::from_lookup(lookup) }
 }
 
@@ -79,7 +79,7 @@ fn every_method_calls_the_function_of_its_name() {
 
 #[test]
 fn a_driver_without_functions_answers_every_call_with_code_36() {
-    // SAFETY: nothing is handed out.
+    // SAFETY: 1, 2: every symbol is null: there is no function.
     let driver = unsafe { Driver::from_lookup(|_| null()) };
     assert!(call_all(&driver).iter().all(|answer| answer.0 == 36));
     assert!(FUNCTIONS.iter().all(|function| !driver.has(function.name())));
@@ -137,7 +137,7 @@ fn unknown_names_are_not_there() {
 #[test]
 fn each_symbol_is_asked_for_once() {
     let mut asked = Vec::new();
-    // SAFETY: nothing is handed out.
+    // SAFETY: 1, 2: every symbol is null: there is no function.
     let driver = unsafe {
         Driver::from_lookup(|symbol| {
             asked.push(symbol.to_str().unwrap().to_owned());
@@ -162,7 +162,7 @@ fn an_older_name_of_the_same_signature_serves() {
         "cuEventElapsedTime" => all.address("cuEventElapsedTime_v2"),
         other => older.address(other),
     };
-    // SAFETY: as for `all`, whose function has this signature.
+    // SAFETY: 1: functions of `all` and `older` under their own names, but for one, whose signature is the same; 2: they stay.
     let driver = unsafe { Driver::from_lookup(lookup) };
     assert!(driver.has("cuEventElapsedTime_v2") && driver.has("cuEventElapsedTime"));
     // SAFETY: the functions of these tests look at no argument.

@@ -363,7 +363,7 @@ impl DlTensor {
 /// 1. At `start`, unless it is null, stand so many numbers, which nobody writes as long as `'a` lasts.
 unsafe fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
     match usize::try_from(count) {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: `start` is not null, so that `count` numbers stand there, which nobody writes, by the caller's duty 1.
         Ok(count) if count > 0 && !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
         _ => &[],
     }

@@ -202,7 +202,7 @@ struct Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Allocation` that it belongs to, after all
-        // work that uses it.
+        // work that uses it, or by `map`, before any.
         let _ = self
             .memory
             .inner

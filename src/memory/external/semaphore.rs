@@ -151,8 +151,9 @@ impl ExternalSemaphore {
         parameters.params.keyedMutex.key = value;
         let call = "cuSignalExternalSemaphoresAsync";
         let work = self.work(stream, call)?;
-        // SAFETY: the handles keep semaphore and stream, which `work` found to be of one context; one of each is passed, which the driver
-        // copies. The semaphore goes after the work, which has noted that it uses it.
+        // SAFETY: semaphore and stream live as long as their handles (`Imported::raw`, `StreamInner`), and `work` found them to be of one
+        // context; one semaphore with its parameters is passed, as is said, which the driver copies. The semaphore goes after the work,
+        // which has noted that it uses it.
         work.call(
             call,
             || format!("value {value}"),
@@ -178,8 +179,9 @@ impl ExternalSemaphore {
         parameters.params.keyedMutex.timeoutMs = u32::MAX;
         let call = "cuWaitExternalSemaphoresAsync";
         let work = self.work(stream, call)?;
-        // SAFETY: the handles keep semaphore and stream, which `work` found to be of one context; one of each is passed, which the driver
-        // copies. The semaphore goes after the work, which has noted that it uses it.
+        // SAFETY: semaphore and stream live as long as their handles (`Imported::raw`, `StreamInner`), and `work` found them to be of one
+        // context; one semaphore with its parameters is passed, as is said, which the driver copies. The semaphore goes after the work,
+        // which has noted that it uses it.
         work.call(
             call,
             || format!("value {value}"),

@@ -55,7 +55,7 @@ macro_rules! view_methods {
         // SAFETY: a borrow of elements that are Send and Sync, which only the driver follows; the rest is a shared reference to what is
         // Sync.
         unsafe impl<T: DeviceCopy + Send + Sync> Send for $name<'_, T> {}
-        // SAFETY: as above.
+        // SAFETY: as above; through a shared view nothing is changed.
         unsafe impl<T: DeviceCopy + Send + Sync> Sync for $name<'_, T> {}
 
         impl<'a, T: DeviceCopy> $name<'a, T> {

@@ -147,7 +147,7 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
     pub fn default_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
-        // SAFETY: `raw` outlives the call.
+        // SAFETY: the device is the context's, as the driver named it; `raw`, a local, outlives the call.
         context.call("cuDeviceGetDefaultMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetDefaultMemPool(&mut raw, device)
         })?;
@@ -168,7 +168,7 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceGetMemPool")]
     pub unsafe fn current_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
-        // SAFETY: the device is the context's; `raw` outlives the call.
+        // SAFETY: the device is the context's, as the driver named it; `raw`, a local, outlives the call.
         context.call("cuDeviceGetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetMemPool(&mut raw, device)
         })?;

@@ -505,7 +505,7 @@ pub(in crate::memory) unsafe fn describe(
     raw: CUarray,
 ) -> Result<ArrayDescriptor, Error> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
-    // SAFETY: the caller's duty 1; the descriptor outlives the call.
+    // SAFETY: the array is live and of this context, by the caller's duty 1; the descriptor is a local, which outlives the call.
     context.call("cuArray3DGetDescriptor", String::new, |driver| unsafe {
         driver.cuArray3DGetDescriptor(&mut descriptor, raw)
     })?;

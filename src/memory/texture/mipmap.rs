@@ -179,8 +179,8 @@ impl MipmapInner {
         // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
         self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
-        // SAFETY: this crate made it, destroys it once, no handle, level and no graph with a share is left, and `end` has waited for the
-        // work that uses it.
+        // SAFETY: this value owned it, and destroys it once; no handle, level and no graph with a share is left, and `end` has waited for
+        // the work that uses it.
         self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
         })

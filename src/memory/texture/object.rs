@@ -262,7 +262,8 @@ impl TextureObject {
     ) -> Result<Self, Error> {
         let (mut raw, view) = (0, view.map_or(std::ptr::null(), std::ptr::from_ref));
         let asked = || format!("{:?}, {descriptor:?}", resource.resType);
-        // SAFETY: the caller's duty 1; all structures outlive the call.
+        // SAFETY: what the resource names is live and as it says, by the caller's duty 1; the structures are borrowed, or null for no view,
+        // and `raw` is a local: all outlive the call, which copies them.
         used.context().call("cuTexObjectCreate", asked, |driver| unsafe {
             driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
         })?;
@@ -359,7 +360,8 @@ impl TextureInner {
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
         context.end_of_work()?;
         self.handle = TextureHandle(0);
-        // SAFETY: this value owned the object, and destroys it once; the work of its context is done, and no graph has a share.
+        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; the work of its context is done, and
+        // no graph has a share: it would keep this value.
         context
             .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }

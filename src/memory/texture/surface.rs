@@ -168,7 +168,8 @@ impl SurfaceInner {
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
         context.end_of_work()?;
         self.handle = SurfaceHandle(0);
-        // SAFETY: this value owned the object, and destroys it once; the work of its context is done, and no graph has a share.
+        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; the work of its context is done, and
+        // no graph has a share: it would keep this value.
         context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
             driver.cuSurfObjectDestroy(raw)
         })

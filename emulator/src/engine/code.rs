@@ -28,8 +28,12 @@ pub(crate) enum Step {
 /// Executes one instruction for the live lanes.
 ///
 /// # Safety
-/// 1. The CPU has the features that the function was compiled for.
-/// 2. The instruction was made by the decoder for the code whose frame and constants `Lanes` points to.
+/// 1. The CPU has the features that the function was compiled for: [`ExecPair::pick`] sees to that.
+/// 2. The instruction was made by the decoder for this function, and for the code whose frame and constants `Lanes` points to, the
+///    *entered* code: its operands are of the classes and in the order that the function asks for, destinations in the frame.
+///
+/// What takes `Lanes` and an `Inst` and says nothing else has these duties too: bodies, and also closures and private functions
+/// that only instructions call, which need not say `unsafe`.
 pub(crate) type Exec = unsafe fn(&mut Lanes<'_>, &Inst) -> Step;
 
 /// An instruction without effect here.

@@ -67,31 +67,31 @@ impl Special {
         match (class, self.axis_of_tid(), self.is_uniform()) {
             (Class::Word, Some(_), _) => Ok(|lanes, inst| {
                 let row = &lanes.warp().tid[inst.imm as usize % 3].0;
-                // SAFETY: 1: the decoder made operand 0 the destination, of the class that this function was chosen for: a word.
+                // SAFETY: 1: the decoder made operand 0 the destination, of the class that this function was chosen for (duty 2 of `Exec`): a word.
                 unsafe { <u32 as Dest>::commit(lanes, &inst.ops, row) };
                 Step::Next
             }),
             (Class::Word, _, true) => Ok(|lanes, inst| {
                 let value = Special::of(inst).uniform(lanes) as u32;
-                // SAFETY: 1: as above, a word.
+                // SAFETY: 1: operand 0 is the destination, of the class that this function was chosen for (duty 2 of `Exec`): a word.
                 unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[value; 32]) };
                 Step::Next
             }),
             (Class::Word, _, false) => Ok(|lanes, inst| {
                 let value = Special::of(inst).value(lanes);
-                // SAFETY: 1: as above, a word.
+                // SAFETY: 1: operand 0 is the destination, of the class that this function was chosen for (duty 2 of `Exec`): a word.
                 unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &value.map(|value| value as u32)) };
                 Step::Next
             }),
             (Class::Wide, ..) => Ok(|lanes, inst| {
                 let value = Special::of(inst).value(lanes);
-                // SAFETY: 1: as above, wide.
+                // SAFETY: 1: operand 0 is the destination, of the class that this function was chosen for (duty 2 of `Exec`): wide.
                 unsafe { <u64 as Dest>::commit(lanes, &inst.ops, &value) };
                 Step::Next
             }),
             (Class::Predicate, ..) if self == Special::IsExplicitCluster => Ok(|lanes, inst| {
                 let explicit = lanes.env.cluster != [1; 3];
-                // SAFETY: 1: as above, a predicate.
+                // SAFETY: 1: operand 0 is the destination, of the class that this function was chosen for (duty 2 of `Exec`): a predicate.
                 unsafe { <bool as Dest>::commit(lanes, &inst.ops, &(u32::from(explicit).wrapping_neg())) };
                 Step::Next
             }),

@@ -241,6 +241,8 @@ impl Warp {
     fn enter<'e>(&mut self, index: usize, lanes: &mut Lanes<'e>) -> &'e Code {
         let split = self.splits[index];
         let code = self.frames.enter(split.frame, lanes);
+        // Again: `&mut` to the state, of which the scheduler may have had one, ends what was lent before.
+        lanes.enter_warp(self.state.get());
         lanes.set_mask(split.mask);
         code
     }

@@ -5,6 +5,9 @@
 // we run on; accesses of different sizes to the same bytes race in a way that Rust's memory model does not define
 // yet, and that these machines do. Copies move bytes that may be padding of the host's structures, which no atomic can
 // hold: they are volatile, the same plain moves, and race in the same way where a program lets a kernel and a copy meet.
+// "Others" in the duties are all parts of the emulator. Of memory that the host sees too (managed, registered, its own), the program
+// itself is the other: it orders its accesses with the device's work or makes them atomic, as CUDA asks, or has a data race on a
+// GPU as here.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -39,13 +42,14 @@ macro_rules! word {
 
             #[inline(always)]
             unsafe fn load(pointer: *const u8) -> Self {
-                // SAFETY: aligned and valid, the caller's duty 1; what others do there meanwhile is atomic too, duty 2.
+                // SAFETY: aligned and valid, the caller's duty 1; others go through this module meanwhile, duty 2, whose accesses the head of this
+                // file says to be as good as atomics.
                 unsafe { <$atomic>::from_ptr(pointer.cast_mut().cast()).load(Relaxed) }
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut u8, value: Self) {
-                // SAFETY: as in `load`: the caller's duties 1 and 2.
+                // SAFETY: aligned and valid, the caller's duty 1; others go through this module meanwhile, as in `load`: duty 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast()).store(value, Relaxed) }
             }
         }
@@ -101,7 +105,8 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     let mut done = 0;
     while done < source.len() {
         let step = step(target.addr().wrapping_add(done), source.len() - done);
-        // SAFETY: as in `read`, the two sides exchanged.
+        // SAFETY: `step` bytes are left on both sides (duty 1), and the address in shared memory is a multiple of `step`; others there use plain
+        // moves as these are (duty 2; the head of this file says what that rests on).
         unsafe {
             let (from, to) = (source.as_ptr().add(done), target.add(done));
             match step {
@@ -125,7 +130,8 @@ pub unsafe fn load(source: *const u8, target: &mut [u8]) {
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
         let part = &mut target[done..done + step];
-        // SAFETY: `step` bytes are left (duty 1), and the address is a multiple of `step`; others are as the caller says (duty 2).
+        // SAFETY: `step` bytes are left, valid for reads and writes (duty 1), at an address that is a multiple of `step`: duty 1 of `Word::load`;
+        // duty 2 is the same.
         unsafe {
             let from = source.add(done);
             match step {
@@ -140,7 +146,7 @@ pub unsafe fn load(source: *const u8, target: &mut [u8]) {
 
 /// Numbers, as bytes that may be padding.
 pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
-    // SAFETY: the same bytes, lent for as long; a byte that may be padding has the layout of one that is a number.
+    // SAFETY: the same bytes, lent for as long and for reading; `MaybeUninit<u8>` has the layout of `u8`, and any byte is one.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
 }
 

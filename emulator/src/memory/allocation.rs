@@ -1,7 +1,7 @@
 //! One allocation: a device address range and the host bytes behind it.
 #![allow(unsafe_code)]
-// Relies on: `host` points to `len` bytes that `backing` keeps, or that its maker promised to keep; offsets passed in are
-// checked against `len` by the asserting callers below; the bytes are only touched through `access`.
+// Relies on the invariant of `Allocation::host`; offsets passed in are asserted to lie inside `len`; the emulator touches the bytes
+// through `access` alone.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -27,6 +27,8 @@ pub struct Allocation {
     by_peers: bool,
     /// Devices that reach it in any case, one bit each.
     granted: AtomicU32,
+    /// `len` bytes, valid for reads and writes as long as this lives: `backing` keeps them, or for [`Backing::Host`] whoever called
+    /// [`host_memory`](Allocation::host_memory), by its duty 1.
     host: NonNull<u8>,
     backing: Backing,
     /// Which of its own bytes were written, where that is of interest.
@@ -62,9 +64,10 @@ pub struct Rights {
 /// All devices.
 const ALL: u32 = u32::MAX;
 
-// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; what backs them is Send.
+// SAFETY: `host` alone keeps this from being `Send`: its bytes are accessed through `memory::access` alone, which is for bytes that many
+// threads use; what backs them is `Send`.
 unsafe impl Send for Allocation {}
-// SAFETY: a shared reference gives the address of the bytes, which are accessed as above; what backs them is Sync.
+// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as above; what backs them is `Sync`.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
@@ -125,7 +128,7 @@ impl Allocation {
     /// Memory of the host that devices see at its own address.
     ///
     /// # Safety
-    /// 1. The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
+    /// 1. The bytes are valid for reads and writes until the allocation is dropped, which the map, snapshots and searches hold.
     pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
         Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
     }
@@ -207,20 +210,20 @@ impl Allocation {
 
     pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid for reads and writes as long as it lives; 2: who
-        // else uses them does so through `access`, or is the program, of whose memory these are.
+        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid as long as it lives (`Allocation::host`); 2: all of
+        // the emulator uses them through `access`, whose head says what holds for the program.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1, 2: as in `read`.
+        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes through `access`.
         unsafe { access::load(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64));
-        // SAFETY: 1, 2: as in `read`.
+        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes through `access`.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
             written.mark(offset, source.len() as u64);

@@ -1,6 +1,7 @@
 //! Bytes of the host's heap that stand for memory of the device.
 #![allow(unsafe_code)]
-// Relies on: a block's bytes come from `alloc_zeroed` with `layout` and are given back once; the bytes are only touched through `access`.
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator touches
+// them through `access` alone.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -19,15 +20,17 @@ use std::os::fd::{OwnedFd, RawFd};
 /// more that an aligned start is inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// What the allocator gave.
+    /// What the allocator gave for `layout`; only `new` makes blocks.
     given: NonNull<u8>,
     layout: Layout,
+    /// Where in it the bytes that were asked for start.
     start: NonNull<u8>,
 }
 
-// SAFETY: a block is an address; whoever uses the bytes does so through `memory::access`, or is the program.
+// SAFETY: a block is two addresses and a layout, and none of its methods touches the bytes; the allocator takes back on any thread what
+// it gave (duty 1 of `give_back` keeps threads from doing that twice).
 unsafe impl Send for Block {}
-// SAFETY: a shared reference gives the address alone.
+// SAFETY: as for `Send`: a shared reference gives the address alone.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -35,10 +38,10 @@ impl Block {
     pub fn new(len: u64, alignment: u64) -> Option<Block> {
         let (len, alignment) = (usize::try_from(len).ok()?.max(1), usize::try_from(alignment).ok()?.max(1));
         let layout = Layout::from_size_align(len.checked_add(alignment - 1)?, 1).ok()?;
-        // SAFETY: the layout's size is not zero.
+        // SAFETY: the layout's size is at least `len`, which is at least one: not zero.
         let given = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let behind = given.addr().get().wrapping_neg() & (alignment - 1);
-        // SAFETY: `behind` is below `alignment`, a power of two, and so inside the block, with `len` bytes behind it.
+        // SAFETY: masked, `behind` is at most `alignment - 1`, and the block that was just given has so many bytes more than `len`.
         let start = unsafe { given.add(behind) };
         Some(Block { given, layout, start })
     }
@@ -54,12 +57,13 @@ impl Block {
     ///
     /// 1. This is called once for all copies of a block, and nobody uses the bytes any more.
     pub unsafe fn give_back(self) {
-        // SAFETY: allocated with this layout in `new`; once, by duty 1.
+        // SAFETY: `given` is what the allocator gave for `layout` (only `new` makes blocks), and goes back for the first time, unused: duty 1.
         unsafe { dealloc(self.given.as_ptr(), self.layout) }
     }
 }
 
-/// A block, given back when dropped.
+/// A block, given back when dropped. The block never leaves this, and whoever has the address of a byte keeps this meanwhile: an
+/// [`Allocation`](super::Allocation) in its backing, [`Physical`] and [`Written`] in a field.
 #[derive(Debug)]
 pub(super) struct HostBytes(Block);
 
@@ -77,7 +81,8 @@ impl HostBytes {
 
 impl Drop for HostBytes {
     fn drop(&mut self) {
-        // SAFETY: 1: the block is this one's alone, and who borrowed its bytes borrowed this.
+        // SAFETY: 1: the block never leaves this value, so that nobody else gives it back; those with addresses of its bytes keep this, which is
+        // now dropped.
         unsafe { self.0.give_back() }
     }
 }
@@ -135,7 +140,7 @@ impl Physical {
     /// 1. The descriptor is open.
     #[cfg(target_os = "linux")]
     pub unsafe fn import(descriptor: RawFd) -> Option<Physical> {
-        // SAFETY: 1: duty 1.
+        // SAFETY: 1: it is open: the caller's duty 1.
         let (bytes, device) = unsafe { SharedBytes::import(descriptor)? };
         let len = bytes.len();
         let used = Arc::new(AtomicU64::new(len));

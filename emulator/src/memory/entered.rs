@@ -1,6 +1,6 @@
 //! Memory that has its address from elsewhere: of the host, managed, mapped.
 #![allow(unsafe_code)]
-// Relies on the callers for the lifetime of host memory.
+// Relies on the callers for the lifetime of host memory, which is duty 1 of `enter_host`.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,9 +11,10 @@ impl Memory {
     /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave).
     ///
     /// # Safety
-    /// 1. The bytes are valid for reads and writes until they are taken out and every kernel that started before is done.
+    /// 1. The bytes are valid for reads and writes until they are taken out and all work (kernels, copies) that started before is done.
     pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64) {
-        // SAFETY: the map has it until it is taken out, and kernels that started before have snapshots: the caller's duty 1.
+        // SAFETY: 1: the allocation is held by the map until it is taken out, and after that by the snapshots and searches of work that started
+        // before: for as long the bytes are valid, the caller's duty 1.
         let allocation = unsafe { Allocation::host_memory(start, bytes) };
         self.write_map().enter(allocation);
     }

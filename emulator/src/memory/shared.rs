@@ -1,7 +1,8 @@
 //! Bytes that several processes have: a file that has no name, mapped into each.
 #![allow(unsafe_code)]
-// Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking; the bytes
-// are only touched through `access`.
+// Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
+// of the mapping stays backed; the emulator touches the bytes through `access` alone. The functions below are declared as the C
+// library has them on Linux of 64 bits.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -40,29 +41,31 @@ const NAME: &str = "cuda-emulator device ";
 /// Bytes in a file that other processes can map, too.
 #[derive(Debug)]
 pub(super) struct SharedBytes {
+    /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` makes: it is there as long as this.
     start: NonNull<u8>,
     len: usize,
     file: OwnedFd,
 }
 
-// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; whoever drops them last unmaps them, on any thread.
+// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed through `memory::access`
+// alone, which is for bytes that many threads use, and no method here touches them.
 unsafe impl Send for SharedBytes {}
-// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
+// SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and copies of the descriptor.
 unsafe impl Sync for SharedBytes {}
 
 impl SharedBytes {
     /// `len` zeroed bytes of a device; `None` if the host has none left.
     pub(super) fn new(len: u64, device: u32) -> Option<SharedBytes> {
         let name = format!("{NAME}{device}\0");
-        // SAFETY: a text that ends with a NUL.
+        // SAFETY: `name` is a text that ends with a NUL, and is kept until the call has read it.
         let number = unsafe { memfd_create(name.as_ptr().cast(), CREATE) };
         if number < 0 {
             return None;
         }
-        // SAFETY: a descriptor that was just made, and is nobody else's.
+        // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
         file.set_len(len).ok()?;
-        // SAFETY: adding seals takes one number.
+        // SAFETY: `F_ADD_SEALS` takes one `int` behind the command, and no pointer.
         let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
         if sealed != 0 {
             return None;
@@ -76,13 +79,13 @@ impl SharedBytes {
     ///
     /// 1. The descriptor is open.
     pub(super) unsafe fn import(number: RawFd) -> Option<(SharedBytes, u32)> {
-        // SAFETY: it is open, by duty 1.
+        // SAFETY: it is open, the caller's duty 1, until it has been copied, on this line.
         let file = File::from(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?);
         // Files of this name alone: others may be anything.
         let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
         let device = name.strip_prefix(NAME)?.parse().ok()?;
-        // SAFETY: asking for the seals takes no argument.
+        // SAFETY: `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that it returns.
         let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
         // A file that cannot be sealed has -1, with all bits.
         if seals < 0 || seals & FIXED != FIXED {
@@ -95,7 +98,7 @@ impl SharedBytes {
     /// Maps a file of that length, which cannot change any more.
     fn map(file: OwnedFd, len: u64) -> Option<SharedBytes> {
         let len = usize::try_from(len).ok().filter(|len| *len > 0)?;
-        // SAFETY: a new mapping, wherever there is room.
+        // SAFETY: the system chooses a free place (no address, and no flag that forces one), so that no mapping in use is replaced; `file` is open.
         let start = unsafe { mmap(null_mut(), len, READ_WRITE, SHARED, file.as_raw_fd(), 0) };
         // Failure is the address -1.
         let start = NonNull::new(start.cast::<u8>()).filter(|start| start.addr().get() != usize::MAX)?;
@@ -120,7 +123,8 @@ impl SharedBytes {
 
 impl Drop for SharedBytes {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length in `map`, unmapped only here.
+        // SAFETY: the field's doc: `map` made it with this length; it is unmapped only here, and whoever has addresses of its bytes keeps this
+        // (`Physical`, which allocations hold).
         unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -10,6 +10,7 @@ use super::bytes::HostBytes;
 /// One bit for each byte of a piece of memory: whether somebody wrote it.
 #[derive(Debug)]
 pub struct Written {
+    /// `len.div_ceil(64)` words, aligned to 8.
     bits: HostBytes,
     len: u64,
 }
@@ -49,8 +50,8 @@ impl Written {
             let count = end.min(index * 64 + 64) - start.max(index * 64);
             // Nothing of a word where the range is empty.
             let mask = u64::MAX.checked_shr(64 - count as u32).unwrap_or(0) << first;
-            // SAFETY: `index` is below the number of words, as `end` is at most `len`; they are aligned to 8, live as long as `self`, which is
-            // borrowed, and are used as atomics alone.
+            // SAFETY: `index` is below `end.div_ceil(64)`, which is at most `len.div_ceil(64)`, the number of words in `bits`; they are aligned
+            // to 8, live as long as `self`, which the reference borrows, and nothing but this line touches them: as atomics.
             let word =
                 unsafe { AtomicU64::from_ptr(self.bits.start().as_ptr().cast::<u64>().add(index as usize)) };
             (word, mask)

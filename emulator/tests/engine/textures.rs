@@ -118,3 +118,20 @@ fn surface_elements_of_every_width() {
     let expected: Vec<u8> = (9..=16).chain(9..=16).collect();
     assert_eq!(device.download::<u8>(memory, 16), expected, "stored once, and outside nothing");
 }
+
+#[test]
+fn a_predicate_is_no_element_of_a_surface() {
+    for instruction in
+        ["suld.b.1d.b32.trap {%p1}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], {%p1};"]
+    {
+        let text = snippet(&format!(
+            "mov.u64 %rd1, 5; mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0;\n{instruction}\nst.global.u32 [%out], %r1;"
+        ));
+        let kernel = Device::new(&text).kernel("k");
+        let reasons: Vec<&str> = kernel.unsupported().map(|(_, reason)| reason).collect();
+        assert!(
+            matches!(&*reasons, [reason] if reason.contains("32 or 64 bits")),
+            "{instruction}: {reasons:?}"
+        );
+    }
+}

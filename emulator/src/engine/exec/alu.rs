@@ -26,7 +26,8 @@ pub(crate) struct Lane {
 #[inline(always)]
 fn conjure<F: Copy + 'static>() -> F {
     const { assert!(size_of::<F>() == 0, "a scalar function must not capture anything") };
-    // SAFETY: a value without bytes needs none; `F` is `Copy`, and the caller of the table's constructor had one.
+    // SAFETY: a value without bytes needs none; there are values of `F`, as the caller of the table's constructor had one, and it is `Copy`, so
+    // that one more does no harm.
     unsafe { std::mem::zeroed() }
 }
 
@@ -76,7 +77,7 @@ macro_rules! arity {
             D: Dest,
             $($source: Source),*
         {
-            // SAFETY: `Exec`'s duties 1 and 2, which the body has.
+            // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
             unsafe { $body::<F, D, $($source),*, true>(lanes, inst) }
         }
 

@@ -27,7 +27,7 @@ macro_rules! atomic {
         impl Atomic for $number {
             #[inline(always)]
             unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
-                // SAFETY: valid, aligned, and atomic for others too: the caller's duties 1 and 2.
+                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1; atomic for others too: duty 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
             }
         }
@@ -58,8 +58,8 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `effective_address` found each number to be as
-    // `EffectiveAddress::Host` says, so that `update` may use it: others do so through atomics. Lanes are below 32.
+    // SAFETY: operands as `atomic` lists them, which the decoder made so (duty 2 of `Exec`); `together` and `effective_address` found each
+    // number to be as `EffectiveAddress::Host` says, aligned, valid and used by others as `update` asks. Live lanes are below 32.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };

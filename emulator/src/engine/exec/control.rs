@@ -38,8 +38,8 @@ pub(crate) const BREAKPOINT: Exec = |lanes, _| {
 pub(crate) const BRANCH: Exec = branch;
 
 unsafe fn branch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: 1: the decoder made the instruction, and its guard one of the frame's predicates, or the one that always holds, which each
-    // frame has.
+    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and its guard one of the frame's predicates, or the one that always
+    // holds, which each frame has.
     let taken = lanes.mask() & unsafe { lanes.passing(inst.guard) };
     lanes.target = inst.imm as u32;
     if taken == lanes.mask() {
@@ -57,13 +57,13 @@ pub(crate) fn local_address(class: Class) -> Result<Exec, Refusal> {
     match class {
         Class::Word => Ok(|lanes, inst| {
             let address = local(lanes, inst) as u32;
-            // SAFETY: 1: the decoder made operand 0 the destination, of the class that this function was chosen for: a word.
+            // SAFETY: 1: the decoder made operand 0 the destination, of the class that this function was chosen for (duty 2 of `Exec`): a word.
             unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[address; 32]) };
             Step::Next
         }),
         Class::Wide => Ok(|lanes, inst| {
             let address = local(lanes, inst);
-            // SAFETY: 1: as above, wide.
+            // SAFETY: 1: operand 0 is the destination, of the class that this function was chosen for (duty 2 of `Exec`): wide.
             unsafe { <u64 as Dest>::commit(lanes, &inst.ops, &[address; 32]) };
             Step::Next
         }),

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 // Relies on: `regs`, `consts` and `predicates` point to the current frame and code for as long as an instruction of
 // that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
-// makes offsets inside the frame and pool that the code declares.
+// makes offsets inside the frame and pool that the code declares, for functions that ask for operands of these classes: duty 2
+// of `Exec`, which all have that run an instruction. A reference into the frame is used for one statement or within the function that
+// made it, which writes nothing meanwhile.
 
 use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
@@ -62,7 +64,9 @@ pub(crate) struct Lanes<'e> {
     pub(crate) local_top: u32,
     /// The launch.
     pub(crate) env: &'e Env<'e>,
+    /// The running block: entered before its warps get their turns, and lent by the group until they have had them.
     block: *const Block,
+    /// The running warp: entered before any of its instructions runs, on the heap, and touched by the scheduler only between two.
     warp: *mut WarpState,
     /// What each memory instruction of the kernel hit last.
     pub(crate) sites: Box<[Region]>,
@@ -210,7 +214,8 @@ impl<'e> Lanes<'e> {
     #[inline(always)]
     pub(crate) unsafe fn row(&self, slot: Slot) -> *mut Row {
         let base = if slot.0 & Slot::CONSTANT != 0 { self.consts.cast_mut() } else { self.regs };
-        // SAFETY: the decoder made the offset for this frame or pool, as the top bit says: the caller's duty 1.
+        // SAFETY: the decoder made the offset for this frame or pool, as the top bit says: the caller's duty 1. `enter` pointed `regs` and
+        // `consts` at those of the code.
         unsafe { base.byte_add((slot.0 & !Slot::CONSTANT) as usize) }
     }
 
@@ -220,7 +225,7 @@ impl<'e> Lanes<'e> {
     /// 1. `slot` is a predicate operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn predicate(&self, slot: Slot) -> *mut u32 {
-        // SAFETY: the decoder made the index for this frame: the caller's duty 1.
+        // SAFETY: the decoder made the index for this frame, whose predicates `enter` pointed this at: the caller's duty 1.
         unsafe { self.predicates.add(slot.0 as usize) }
     }
 
@@ -230,7 +235,8 @@ impl<'e> Lanes<'e> {
     /// 1. `guard` is the guard of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn passing(&self, guard: u32) -> u32 {
-        // SAFETY: below its top bit the index is one that the decoder made for this frame: the caller's duty 1.
+        // SAFETY: below its top bit the index is one that the decoder made for this frame, whose predicates `enter` pointed this at: the caller's
+        // duty 1.
         let bits = unsafe { *self.predicates.add((guard & !Slot::CONSTANT) as usize) };
         bits ^ ((guard as i32 >> 31) as u32)
     }
@@ -238,21 +244,22 @@ impl<'e> Lanes<'e> {
     /// The running block.
     #[inline(always)]
     pub(crate) fn block(&self) -> &Block {
-        // SAFETY: the scheduler points this at the running block, which does not change meanwhile.
+        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it for their turn.
         unsafe { &*self.block }
     }
 
     /// The running warp.
     #[inline(always)]
     pub(crate) fn warp(&self) -> &WarpState {
-        // SAFETY: the scheduler points this at the running warp, which nothing else touches meanwhile.
+        // SAFETY: the field's doc: the scheduler entered the running warp before its instructions, and touches it only between two.
         unsafe { &*self.warp }
     }
 
     /// The running warp's local memory.
     #[inline(always)]
     pub(crate) fn local(&mut self) -> &mut Vec<u32> {
-        // SAFETY: the running warp, as in `warp`; `&mut self` keeps other references to it from being made.
+        // SAFETY: the running warp, as in `warp`; references to it are made through the lanes alone while an instruction runs, and `&mut self`
+        // keeps others from being made.
         unsafe { &mut (*self.warp).local }
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn change(action: Action) -> Exec {
 
 /// `test_wait`, `try_wait` with a state: whether its phase is over. Operands: the predicate, the address, the state.
 pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
-    // SAFETY: the decoder made operand 2 wide, the state; `waited` asks for live lanes, below 32.
+    // SAFETY: the decoder made operand 2 wide, the state (duty 2 of `Exec`); `waited` asks for live lanes, below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[2]), lane) & PARITY != 0
     })
@@ -63,7 +63,7 @@ pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
 /// `test_wait.parity`, `try_wait.parity`: whether the phase of that parity is over. Operands: the predicate, the
 /// address, the parity.
 pub(crate) const WAIT_PARITY: Exec = |lanes, inst| {
-    // SAFETY: the decoder made operand 2 a word, the parity; `waited` asks for live lanes, below 32.
+    // SAFETY: the decoder made operand 2 a word, the parity (duty 2 of `Exec`); `waited` asks for live lanes, below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane) & 1 != 0
     })
@@ -76,7 +76,7 @@ pub(crate) fn pending(state: u64) -> u32 {
 
 /// The barrier that a lane addresses: 8 bytes in shared memory, as [`EffectiveAddress::Host`] says. `None` after a fault.
 fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
-    // SAFETY: the decoder made operand 1 the address; lanes are below 32.
+    // SAFETY: 1: the decoder made operand 1 the address (duty 2 of `Exec`); 2: `lane` is a live one, below 32.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
     match effective_address(lanes, inst, lane, address, 8)? {
         EffectiveAddress::Host { pointer, private: true } => Some(pointer),
@@ -91,13 +91,14 @@ fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 2 a word, the count; lanes are
-        // below 32.
+        // SAFETY: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 2 a word, the count (duty 2 of
+        // `Exec`); live lanes are below 32.
         let (before, value) = unsafe {
             (u64::load(pointer), <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane))
         };
         match next(before, action, u64::from(value)) {
-            // SAFETY: 8 bytes there, as above; the decoder made operand 0 the destination, which is wide.
+            // SAFETY: `pointer` is to 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 0 the destination, which is wide
+            // (duty 2 of `Exec`); live lanes are below 32.
             Ok(after) => unsafe {
                 u64::store(pointer, after);
                 <u64 as Dest>::set(lanes, &inst.ops, lane, before);
@@ -118,7 +119,7 @@ fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize)
         // SAFETY: 1, 2: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says.
         let current = unsafe { u64::load(pointer) } & PARITY != 0;
         let over = current != parity(lanes, lane);
-        // SAFETY: the decoder made operand 0 the destination, a predicate; lanes are below 32.
+        // SAFETY: 1: the decoder made operand 0 the destination, a predicate (duty 2 of `Exec`); 2: live lanes are below 32.
         unsafe { <bool as Dest>::set(lanes, &inst.ops, lane, over) };
     }
     Step::Next

@@ -94,7 +94,8 @@ impl Access {
 
 unsafe fn pack(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     for lane in live(lanes) {
-        // SAFETY: the decoder made operands 1 to 4 words and operand 0 four rows, which are those of no source; live lanes are below 32.
+        // SAFETY: the decoder made operands 1 to 4 words and operand 0 four rows of the frame (duty 2 of `Exec`), which no word shares; live
+        // lanes are below 32.
         unsafe {
             let word =
                 |index: usize| <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[index]), lane);
@@ -144,7 +145,7 @@ impl<T> Last<T> {
 unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let mut last = Last(None);
     for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, behind four results, then what `PACK` wrote; live lanes are below 32.
+        // SAFETY: the decoder puts the handle, wide, behind four results, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[4], lane), packed(lanes, inst.ops[5], lane)) };
         let Some(texture) = last.find(handle, |handle| lanes.env.memory.objects().texture(handle)) else {
             return unknown(lanes, lane, "texture", handle);
@@ -154,8 +155,8 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         for channel in 0..4 {
-            // SAFETY: the decoder made the first four operands words, the destinations; the coordinates were read before; live lanes are below
-            // 32; no reference into the frame is alive.
+            // SAFETY: the decoder made the first four operands words, the destinations (duty 2 of `Exec`); live lanes are below 32; no reference
+            // into the frame is alive, as what was read before are copies.
             unsafe { lanes.row(inst.ops[channel]).cast::<u32>().add(lane).write(value.bits(channel)) };
         }
     }
@@ -209,7 +210,7 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote; live lanes are below 32.
+        // SAFETY: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
         let (handle, at) =
             unsafe { (handle(lanes, inst.ops[count], lane), packed(lanes, inst.ops[count + 1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
@@ -227,8 +228,8 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             let mut word = [0; 8];
             word[..size].copy_from_slice(bytes);
             let word = u64::from_le_bytes(word);
-            // SAFETY: the decoder made operand `element`, which is below `count`, a destination of the class that the access says; live lanes
-            // are below 32; no reference into the frame is alive.
+            // SAFETY: the decoder made operand `element`, which is below `count`, a destination, wide where the access says so and else a word
+            // (duty 2 of `Exec`; it refuses other classes); live lanes are below 32; no reference into the frame is alive.
             unsafe {
                 let row = lanes.row(inst.ops[element]);
                 if access.is_wide() {
@@ -246,7 +247,7 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote; live lanes are below 32.
+        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
             return unknown(lanes, lane, "surface", handle);
@@ -254,7 +255,8 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let Ok(place) = place(lanes, access, lane, &surface, at) else { return Step::Fault };
         let mut bytes = [0; 16];
         for (element, bytes) in bytes.chunks_exact_mut(size).take(count).enumerate() {
-            // SAFETY: the decoder made the operands from 2 on `count` values of the class that the access says; live lanes are below 32.
+            // SAFETY: the decoder made the `count` operands from 2 on wide where the access says so and else words (duty 2 of `Exec`; it refuses
+            // other classes); live lanes are below 32.
             let word = unsafe {
                 let row = lanes.row(inst.ops[element + 2]);
                 if access.is_wide() {

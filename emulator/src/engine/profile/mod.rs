@@ -32,7 +32,8 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
         unsafe { profile.before(lanes, inst, profiled, (code, at)) };
         lanes.profile = Some(profile);
     }
-    // SAFETY: what the decoder chose for the instruction and this CPU: duties 1 and 2 of `Exec` are the caller's.
+    // SAFETY: what the decoder chose for the instruction and this CPU before it put this in its place: duties 1 and 2 of `Exec` are the
+    // caller's.
     let step = unsafe { (profiled.exec)(lanes, inst) };
     let (mask, target) = (lanes.mask(), lanes.taken);
     if profiled.conditional
@@ -98,12 +99,12 @@ impl Profile {
             },
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 lanes.set_mask(on & addressing);
-                // SAFETY: 1: as above.
+                // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
             }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
-                // SAFETY: 1: as above.
+                // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
                 if matches!(note.what, What::Atomic { .. }) {

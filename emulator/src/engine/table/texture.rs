@@ -93,7 +93,7 @@ fn edge(form: &Form<'_>) -> Edge {
     }
 }
 
-/// The register class and the access of a surface instruction for elements `texts`.
+/// The register class, words or wide, and the access of a surface instruction for elements `texts`.
 fn access<'a>(
     builder: &Builder<'_, 'a>,
     form: &Form<'_>,
@@ -110,6 +110,9 @@ fn access<'a>(
     }
     let narrow = if bytes == 8 { Class::Wide } else { Class::Word };
     let class = texts.iter().find_map(|text| builder.class_of(text)).unwrap_or(narrow);
+    if !matches!(class, Class::Word | Class::Wide) {
+        return Err(Refusal::new("an element of a surface is in a register of up to 32 or 64 bits"));
+    }
     Ok((class, Access::word(shape(form), edge(form), count, bytes, class == Class::Wide)))
 }
 

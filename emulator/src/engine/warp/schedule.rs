@@ -99,7 +99,8 @@ impl Warp {
             let mut step = Step::Next;
             let mut at = pc;
             for inst in &code.insts[pc as usize..end as usize] {
-                // SAFETY: the lanes stand on a frame of this code; the decoder picked what this CPU can run.
+                // SAFETY: 1: the decoder took what `ExecPair::pick` gives on this CPU; 2: `enter` pointed the lanes at a frame of this code, whose
+                // instruction this is.
                 step = unsafe { (inst.exec)(lanes, inst) };
                 if step != Step::Next {
                     break;

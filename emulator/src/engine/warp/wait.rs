@@ -145,7 +145,7 @@ impl Warp {
     /// its own. False after a fault.
     pub(super) fn warp_sync(&mut self, index: usize, op: WarpOp, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
         let split = self.splits[index];
-        // SAFETY: 1: the lanes stand on the frame of `inst`, whose control says `op`.
+        // SAFETY: 1: the lanes stand on the frame of `inst`, as `control` entered it, whose control says `op`.
         let groups = unsafe { groups(lanes, inst, op) };
         for (number, (members, group)) in groups.into_iter().enumerate() {
             if !belongs(lanes, op, members, group) {
@@ -197,7 +197,7 @@ impl Warp {
         for index in splits {
             let code = self.enter(*index, lanes);
             let split = &mut self.splits[*index];
-            // SAFETY: as above.
+            // SAFETY: 1: the split waits at this instruction, of the code that was just entered, which performs `op`.
             unsafe { outputs.scatter(lanes, &code.insts[split.pc as usize], op) };
             (split.state, split.pc) = (State::Ready, split.pc + 1);
         }

@@ -50,11 +50,13 @@ use crate::check::{Checker, Checks, FindingKind};
 pub(crate) const WATCH: Exec = |lanes, inst| {
     let Some(watched) = lanes.env.kernel.watched.get(inst.site as usize) else { return Step::Fault };
     if let Some(mut watch) = lanes.watch.take() {
-        // SAFETY: the instruction is of the entered code, and `watched` is what the decoder noted about it.
+        // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `watched` is what the decoder noted about it: its site is the
+        // index.
         unsafe { watch.see(lanes, inst, watched) };
         lanes.watch = Some(watch);
     }
-    // SAFETY: what the decoder chose for the instruction and this CPU: duties 1 and 2 of `Exec` are the caller's.
+    // SAFETY: what the decoder chose for the instruction and this CPU before it put this in its place: duties 1 and 2 of `Exec` are the
+    // caller's.
     unsafe { (watched.exec)(lanes, inst) }
 };
 
@@ -147,7 +149,7 @@ impl Watch {
                 self.release(env, who);
                 self.acquire(env, who);
             }
-            // SAFETY: the note says that it is a copy, and is the instruction's: the caller's duty 1.
+            // SAFETY: 1: the note says that it is a copy, and is the instruction's: the caller's duty 1.
             What::Copy => unsafe { self.copy(lanes, inst, access) },
             What::Barrier { init } => {
                 // SAFETY: the note is the instruction's own: the caller's duty 1.
@@ -185,7 +187,7 @@ impl Watch {
     /// # Safety
     /// 1. `inst` is such an instruction of the entered code.
     unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, access: WarpAccess) {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: it is a `cp.async` of the entered code: the caller's duty 1.
         let (sources, targets) = unsafe { copies(lanes, inst) };
         self.inspect(lanes.env, WarpAccess { what: What::Load, ..access }, &sources);
         self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);

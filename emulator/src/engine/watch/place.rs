@@ -41,7 +41,7 @@ impl Touch {
         lane: usize,
         bytes: u64,
     ) -> Option<Touch> {
-        // SAFETY: the same operand and lane: the caller's duties 1 and 2.
+        // SAFETY: 1, 2: the same operand and lane: the caller's duties 1 and 2.
         let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
         let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
         let parameters = lanes.env.params.host == region.host;
@@ -86,7 +86,8 @@ impl Touch {
         let size = self.bytes as usize / note.address.max(1);
         let slots = inst.ops.iter().take(note.address);
         for (slot, target) in slots.zip(self.value.chunks_exact_mut(size.max(1))) {
-            // SAFETY: the operands before the address are the elements, of that class.
+            // SAFETY: the operands before the address are the elements, of the class that the instruction's own note says (the caller's duty 1);
+            // the lane is below 32, as duty 2 of `new` was.
             let number = unsafe {
                 match wide {
                     true => <u64 as Source>::get(<u64 as Source>::place(lanes, *slot), self.lane),
@@ -102,8 +103,8 @@ impl Touch {
     fn compare(&mut self) {
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
-        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes live as long as the launch and are used through
-        // `memory::access`.
+        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes are there as long as the launch runs and used through
+        // `memory::access` (the head of `exec::memory::region`).
         unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };
         self.silent = self.value.get(..there.len()) == Some(there);
     }
@@ -122,7 +123,8 @@ impl Touch {
 pub(in crate::engine) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
     let mut touches = Vec::with_capacity(32);
     for lane in bits(lanes.mask()) {
-        // SAFETY: the note says which operand is the address, the caller's duty 1; lanes of a mask are below 32.
+        // SAFETY: the note is the instruction's and says which operand is the address, the caller's duty 1, for both calls; lanes of a mask are
+        // below 32.
         unsafe {
             if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, note.bytes) {
                 touch.look(lanes, inst, note);

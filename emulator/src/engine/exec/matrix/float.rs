@@ -72,12 +72,16 @@ pub(super) fn element<F: Factor>(word: u32, within: usize) -> u32 {
     }
 }
 
+/// B, whose registers `slots` are.
+///
+/// # Safety
+/// 1. `slots` are operands of a matrix instruction of the entered code: words.
 #[inline(always)]
 unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot]) -> Rights<P> {
     let mut right = Rights::<P>::ZERO;
     for block in 0..P * F::BITS / 32 {
         let Some(slot) = slots.get(block) else { break };
-        // SAFETY: 1: B's registers are words; 2: what is made of them is a copy.
+        // SAFETY: 1: B's registers are words: the caller's duty 1; 2: what is made of them is a copy.
         let columns = transposed(unsafe { words(lanes, *slot) });
         for within in 0..32 / F::BITS {
             right.put::<F>(plane::<F, P>(block, within), &columns, |word| element::<F>(word, within));
@@ -86,12 +90,16 @@ unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot]) ->
     right
 }
 
+/// Eight rows of A, among whose registers `slots` theirs are.
+///
+/// # Safety
+/// 1. `slots` are operands of a matrix instruction of the entered code: words.
 #[inline(always)]
 unsafe fn left<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], half: usize) -> Lefts<P> {
     let mut left = Lefts::<P>::ZERO;
     for block in 0..P * F::BITS / 32 {
         let Some(slot) = slots.get(2 * block + (half & 1)) else { break };
-        // SAFETY: 1: A's registers are words; 2: what is made of them is a copy.
+        // SAFETY: 1: A's registers are words: the caller's duty 1; 2: nothing is written to the frame here.
         let rows = unsafe { words(lanes, *slot) };
         for within in 0..32 / F::BITS {
             left.put::<F>(plane::<F, P>(block, within), |lane| element::<F>(rows[lane], within));
@@ -133,7 +141,7 @@ pub(super) unsafe fn store<A: Packed>(lanes: &Lanes<'_>, matrix: &Matrix<Slot>, 
 #[inline(always)]
 unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
         let right = right::<F, P>(lanes, &matrix.b);
         let mut halves = [[[0; 8]; 8]; 2];
@@ -153,7 +161,7 @@ unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
     inst: &Inst,
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
         let right = right::<G, P>(lanes, &matrix.b);
         let mut halves = [[[0; 8]; 8]; 2];

@@ -30,6 +30,9 @@ pub(super) fn element<const BITS: usize>(word: u32, within: usize, signed: bool)
 }
 
 /// Runs `add` for each eight rows of A: their registers among A's, and the rows of C that become those of D.
+///
+/// # Safety
+/// 1. `inst` is a matrix instruction of the entered code, whose operands are words.
 #[inline(always)]
 unsafe fn rows(
     lanes: &mut Lanes<'_>,
@@ -41,13 +44,13 @@ unsafe fn rows(
     let halves = matrix.a.len() / blocks;
     let mut results = [[[0; 8]; 8]; 2];
     for (half, (rows, slots)) in results.iter_mut().zip(matrix.c.chunks_exact(2)).enumerate() {
-        // SAFETY: 1: C's registers are words; 2: what is made of them is a copy.
+        // SAFETY: 1: C's registers are words: the caller's duty 1; 2: what is made of them is a copy.
         *rows = unsafe { tile(words(lanes, slots[0]), words(lanes, slots[1])) };
         add(lanes, half, halves, rows);
     }
     for (rows, slots) in results.iter().zip(matrix.d.chunks_exact(2)) {
         for (slot, values) in slots.iter().zip(registers(rows)) {
-            // SAFETY: 1: D's registers are words that the instruction writes.
+            // SAFETY: 1: D's registers are words that the instruction writes: the caller's duty 1.
             unsafe { put_words(lanes, *slot, &values) };
         }
     }
@@ -61,7 +64,7 @@ unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &
     let has = |flag| inst.aux & flag != 0;
     let mut right = [[[0; 8]; 4]; P];
     for (block, slot) in matrix.b.iter().enumerate().take(blocks) {
-        // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy.
+        // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`); 2: what is made of them is a copy.
         let columns = transposed(unsafe { words(lanes, *slot) });
         for within in 0..each {
             let plane = &mut right[block * each + within];
@@ -70,7 +73,7 @@ unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &
             }
         }
     }
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`), for `rows` and for `words`, of which 2 copies are made.
     unsafe {
         rows(lanes, inst, blocks, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];
@@ -91,10 +94,10 @@ unsafe fn body_bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step 
     let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
     let mut right = [[[0; 8]; 4]; P];
     for (plane, slot) in right.iter_mut().zip(&matrix.b) {
-        // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy.
+        // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`); 2: what is made of them is a copy.
         *plane = transposed(unsafe { words(lanes, *slot) });
     }
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`), for `rows` and for `words`, of which 2 copies are made.
     unsafe {
         rows(lanes, inst, P, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];

@@ -27,8 +27,11 @@ fn place(quad: usize, row: usize, column: usize) -> (usize, usize) {
 }
 
 /// A half among the registers of a lane.
+///
+/// # Safety
+/// 1. `slots` are operands of a matrix instruction of the entered code: words.
 unsafe fn half(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, index: usize) -> u16 {
-    // SAFETY: the caller's slots are words; a copy leaves here.
+    // SAFETY: 1: the slots are words: the caller's duty 1; 2: a copy leaves here.
     let word = unsafe { words(lanes, slots[index / 2])[lane & 31] };
     (word >> (index % 2 * 16)) as u16
 }
@@ -39,7 +42,8 @@ unsafe fn product(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let mut results = [[0u32; 32]; 8];
     for quad in 0..4 {
         for (row, column) in (0..8).flat_map(|row| (0..8).map(move |column| (row, column))) {
-            // SAFETY: the decoder made the operands words (duty 2 of `Exec`), two each of A and B and four or eight of C.
+            // SAFETY: 1, for each call: the decoder made the operands words (duty 2 of `Exec`), two each of A and B and four or eight of C; 2: what
+            // is made of them is a copy.
             let (pairs, single, short) = unsafe {
                 let a = |k| match inst.aux & ROWS_A != 0 {
                     true => half(lanes, &matrix.a, lane_of(quad, row), k),
@@ -69,7 +73,7 @@ unsafe fn product(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         }
     }
     for (slot, values) in matrix.d.iter().zip(&results) {
-        // SAFETY: 1: D's registers are words that the instruction writes.
+        // SAFETY: 1: D's registers are words that the instruction writes (duty 2 of `Exec`).
         unsafe { put_words(lanes, *slot, values) };
     }
     Step::Next

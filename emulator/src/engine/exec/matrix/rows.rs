@@ -51,7 +51,7 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
     let wanted = addressing(access.elements());
     if access.may_be_local() {
         for lane in bits(wanted) {
-            // SAFETY: 1: the decoder made the last operand the address (duty 1); 2: lanes of a mask are below 32.
+            // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1; 2: lanes of a mask are below 32.
             let address = unsafe { address(lanes, inst, slot, lane) };
             if !windows::inside(windows::SHARED, address) {
                 let message = format!("0x{address:x} is no address of shared memory");
@@ -60,16 +60,16 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
             }
         }
     }
-    // SAFETY: 1: as above. All rows that count lie where `Together` says.
+    // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1.
     if let Some(together) = unsafe { together_apart(lanes, inst, slot, ROW) } {
         for lane in bits(wanted) {
-            // SAFETY: the offset of a live lane lies in the region, with a row behind it.
+            // SAFETY: a lane that counts is live here, and `Together` says that the offset of such a one lies in its memory, with a row behind it.
             rows[lane] = unsafe { together.host.add(together.offsets[lane] as usize) };
         }
         return Some(rows);
     }
     for lane in bits(wanted) {
-        // SAFETY: 1: the decoder made the last operand the address (duty 1); 2: lanes of a mask are below 32.
+        // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1; 2: lanes of a mask are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
         match effective_address(lanes, inst, lane, address, ROW)? {
             EffectiveAddress::Host { pointer, .. } => rows[lane] = pointer,
@@ -103,14 +103,14 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let mut values = [0; 32];
         for (row, words) in rows[matrix * 8..].iter().zip(values.chunks_exact_mut(4)) {
             let mut bytes = [0; ROW as usize];
-            // SAFETY: 1, 2: a row was found to lie, aligned, in memory that lives as long as the launch.
+            // SAFETY: 1, 2: `places` found all of the row to be as `EffectiveAddress::Host` says.
             unsafe { access::load(*row, &mut bytes) };
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
                 *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             }
         }
         let values = if inst.aux & TRANSPOSED != 0 { transposed(&values) } else { values };
-        // SAFETY: 1: the operands before the address are words that the instruction writes.
+        // SAFETY: 1: the operands before the address are words that the instruction writes (duty 2 of `Exec`).
         unsafe { put_words(lanes, *slot, &values) };
     }
     Step::Next
@@ -138,8 +138,8 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: 1: the decoder pairs this function with the instruction (duty 2 of `Exec`).
     let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
     for lane in bits(addressing(Access(inst.aux).elements())) {
-        // SAFETY: 1: as above. A row was found to lie, aligned to 16, in memory that lives as long as the launch: each of its words is
-        // aligned, and written as memory of other threads is.
+        // SAFETY: 1 of `stored`: the decoder pairs this function with the instruction. 1, 2 of the stores: `places` found all of the row to be as
+        // `EffectiveAddress::Host` says, aligned to 16, and so each of its words aligned to 4.
         unsafe {
             let bytes = stored(lanes, inst, lane);
             for (at, word) in bytes.chunks_exact(4).enumerate() {
@@ -156,7 +156,7 @@ unsafe fn transpose(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         incomplete(lanes);
         return Step::Fault;
     }
-    // SAFETY: the decoder made both operands words, the first of which is written (duty 2 of `Exec`).
+    // SAFETY: 1, for both calls: the decoder made both operands words, the first of which is written (duty 2 of `Exec`); 2: `values` is a copy.
     unsafe {
         let values = transposed(words(lanes, inst.ops[1]));
         put_words(lanes, inst.ops[0], &values);

@@ -66,6 +66,10 @@ fn place<const P: usize>(column: usize, bits: usize, apart: bool) -> (usize, usi
 }
 
 /// Calls `put` with lane `8 rows * 4 + t`, plane and word of each element of eight rows of A that is there.
+///
+/// # Safety
+/// 1. `matrix` has the operands of `inst`, an `mma.sp` of the entered code: words, of which C's last is the metadata.
+/// 2. `put` writes nothing to the frame.
 unsafe fn spread<const P: usize>(
     lanes: &Lanes<'_>,
     (matrix, inst): (&Matrix<Slot>, &Inst),
@@ -79,11 +83,11 @@ unsafe fn spread<const P: usize>(
     };
     let codes = P * 4 / columns;
     let selector = (inst.aux >> SELECTOR_SHIFT) as usize & 3;
-    // SAFETY: 1: the decoder made the last of C's operands the metadata, a word; 2: nothing is written while this runs.
+    // SAFETY: 1: the last of C's operands is the metadata, a word: the caller's duty 1; 2: nothing is written while this runs: duty 2.
     let metadata = Metadata { words: unsafe { words(lanes, *matrix.c.last()?) }, bits, selector, codes };
     let each = 32 / bits;
     for (block, slots) in matrix.a.chunks_exact(2).enumerate() {
-        // SAFETY: 1: A's registers are words; 2: nothing is written while this runs.
+        // SAFETY: 1: A's registers are words: the caller's duty 1; 2: nothing is written while this runs: duty 2.
         let rows = unsafe { words(lanes, slots[half & 1]) };
         for (lane, word) in rows.iter().enumerate() {
             for within in 0..each {
@@ -97,6 +101,10 @@ unsafe fn spread<const P: usize>(
     Some(())
 }
 
+/// Eight rows of A.
+///
+/// # Safety
+/// 1. `both` are an `mma.sp` of the entered code and its operands, which are words.
 unsafe fn left<F: Factor, const P: usize>(
     lanes: &Lanes<'_>,
     both: (&Matrix<Slot>, &Inst),
@@ -104,7 +112,7 @@ unsafe fn left<F: Factor, const P: usize>(
     apart: bool,
 ) -> Option<Lefts<P>> {
     let mut left = Lefts::<P>::ABSENT;
-    // SAFETY: the decoder made the operands words, for this format: the caller's.
+    // SAFETY: 1: the same instruction: the caller's duty 1; 2: the closure writes to `left` alone.
     unsafe {
         spread::<P>(lanes, both, (F::BITS, half, apart), |lane, plane, word, within| {
             left.put_one::<F>(plane, lane, element::<F>(word, within));
@@ -113,11 +121,15 @@ unsafe fn left<F: Factor, const P: usize>(
     Some(left)
 }
 
+/// B, whose registers `slots` are.
+///
+/// # Safety
+/// 1. `slots` are operands of a matrix instruction of the entered code: words.
 unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], apart: bool) -> Rights<P> {
     let mut right = Rights::<P>::ZERO;
     let each = 32 / F::BITS;
     for (block, slot) in slots.iter().enumerate().take(P / each) {
-        // SAFETY: 1: B's registers are words; 2: what is made of them is a copy.
+        // SAFETY: 1: B's registers are words: the caller's duty 1; 2: what is made of them is a copy.
         let columns = transposed(unsafe { words(lanes, *slot) });
         for (t, columns) in columns.iter().enumerate() {
             for within in 0..each {
@@ -131,7 +143,7 @@ unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], ap
 
 unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
         let right = right::<F, P>(lanes, &matrix.b, false);
         let mut halves = [[[0; 8]; 8]; 2];
@@ -151,7 +163,7 @@ unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
     inst: &Inst,
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`), for these formats.
+    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
         let right = right::<G, P>(lanes, &matrix.b, true);
         let mut halves = [[[0; 8]; 8]; 2];
@@ -172,7 +184,8 @@ unsafe fn body_integers<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>
     let number = super::integer::element::<BITS>;
     let mut right = [[[0; 8]; 4]; P];
     let mut results = [[[0; 8]; 8]; 2];
-    // SAFETY: the decoder made the operands words (duty 2 of `Exec`); what is made of them is a copy, and D is written at the end.
+    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`); 2: what is made of them is a
+    // copy, the closure writes to `left` alone, and D is written at the end.
     unsafe {
         for (block, slot) in matrix.b.iter().enumerate().take(P / each) {
             for (t, columns) in transposed(words(lanes, *slot)).iter().enumerate() {

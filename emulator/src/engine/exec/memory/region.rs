@@ -17,9 +17,10 @@ pub(crate) struct Region {
     pub(crate) private: bool,
 }
 
-// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; the rest is numbers.
+// SAFETY: `host` alone keeps this from being `Send`: its bytes are there for the whole launch and accessed through `memory::access` alone,
+// which is for bytes that many threads use (the head of this file); the rest is numbers.
 unsafe impl Send for Region {}
-// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
+// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as above.
 unsafe impl Sync for Region {}
 
 impl Region {

@@ -1,6 +1,6 @@
 //! The check of one lane, and the faults.
 #![allow(unsafe_code)]
-// Relies on: what a region describes is there.
+// Relies on: what a region describes is there as long as the launch runs (the head of `region`).
 
 use super::super::super::code::Inst;
 use super::super::super::fault::FaultKind;
@@ -53,7 +53,7 @@ pub(crate) fn effective_address(
             if !address.is_multiple_of(bytes) {
                 return refuse(lanes, inst, lane, address, bytes, true);
             }
-            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation.
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there as long as the launch runs.
             let pointer = unsafe { region.host.add((address - region.base) as usize) };
             Some(EffectiveAddress::Host { pointer, private: region.private })
         }
@@ -151,7 +151,7 @@ pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize
     let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
     for at in 0..len as u64 {
         let byte = match effective_address(lanes, &inst, lane, address.wrapping_add(at), 1) {
-            // SAFETY: 1, 2: one byte is as `EffectiveAddress::Host` says.
+            // SAFETY: 1, 2: `effective_address` found one byte to be as `EffectiveAddress::Host` says.
             Some(EffectiveAddress::Host { pointer, .. }) => unsafe {
                 crate::memory::access::Word::load(pointer)
             },

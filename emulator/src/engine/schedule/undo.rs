@@ -11,7 +11,9 @@ use crate::memory::access;
 use crate::schedule::DifferentBytes;
 
 /// Bytes that are kept together.
-const CELL: usize = 16;
+const CELL: usize = 64;
+/// Words of a cell.
+const WORDS: usize = CELL / 4;
 
 /// Bytes that the launch wrote, in whatever order, with what they were.
 #[derive(Default)]
@@ -27,24 +29,26 @@ struct Cell {
     /// Bytes between the region's start and that of the cell: negative where it starts before.
     offset: i64,
     /// The bytes that were written.
-    written: u16,
+    written: u64,
+    /// Those of them that the ordinary order wrote.
+    by_first: u64,
     /// The bytes that counted as written before.
-    known: u16,
+    known: u64,
     before: [u8; CELL],
     /// After the ordinary order.
     first: [u8; CELL],
-    /// Lines that wrote here last: in the ordinary order, and in the one that runs.
-    lines: [u32; 2],
+    /// Lines that wrote a word last: in the ordinary order, and in the one that runs.
+    lines: [[u32; WORDS]; 2],
 }
 
 impl Cell {
     fn new(region: Region, offset: i64) -> Cell {
         let (before, first) = ([0; CELL], [0; CELL]);
-        Cell { region, offset, written: 0, known: 0, before, first, lines: [0; 2] }
+        Cell { region, offset, written: 0, by_first: 0, known: 0, before, first, lines: [[0; WORDS]; 2] }
     }
 
     /// These bytes are about to be written for the first time.
-    fn add(&mut self, env: &Env<'_>, new: u16) {
+    fn add(&mut self, env: &Env<'_>, new: u64) {
         self.written |= new;
         let now = self.load();
         for at in (0..CELL).filter(|at| new & 1 << at != 0) {
@@ -62,15 +66,25 @@ impl Cell {
     /// What is there: of the bytes that were written.
     fn load(&self) -> [u8; CELL] {
         let mut bytes = [0; CELL];
+        if self.written == u64::MAX {
+            // SAFETY: 1, 2: all bytes of the cell were written: they lie inside the region, whose bytes live as long as the launch and are
+            // used through `memory::access`.
+            unsafe { access::load(self.byte(0), &mut bytes) };
+            return bytes;
+        }
         for (at, byte) in bytes.iter_mut().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: a byte that was written lies inside the region, whose bytes live as long as the launch and are used through
-            // `memory::access`.
+            // SAFETY: 1, 2: as above, of a byte that was written.
             unsafe { access::load(self.byte(at), std::slice::from_mut(byte)) };
         }
         bytes
     }
 
     fn store(&self, bytes: &[u8; CELL]) {
+        if self.written == u64::MAX {
+            // SAFETY: 1, 2: as in `load`.
+            unsafe { access::write(self.byte(0), access::bytes(bytes)) };
+            return;
+        }
         for (at, byte) in bytes.iter().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
             // SAFETY: 1, 2: as in `load`.
             unsafe { access::write(self.byte(at), access::bytes(std::slice::from_ref(byte))) };
@@ -94,9 +108,10 @@ impl Undo {
             let offset = (host - touch.region.host.addr() as u64) as i64 - first as i64;
             let cell =
                 self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(touch.region, offset));
-            cell.lines[side] = line;
-            let bytes = ((1u32 << (next - host)) - 1) << first;
-            let new = bytes as u16 & !cell.written;
+            let bytes = ((1u64 << (next - host)) - 1) << first;
+            (first / 4..(next - host + first).div_ceil(4))
+                .for_each(|word| cell.lines[side][word as usize] = line);
+            let new = bytes & !cell.written;
             if new != 0 {
                 cell.add(env, new);
             }
@@ -107,7 +122,7 @@ impl Undo {
     /// The ordinary order has ended: what is there now is what others are compared with. Then everything is as it was before.
     pub(super) fn end_first(&mut self, env: &Env<'_>) {
         for cell in self.cells.values_mut() {
-            cell.first = cell.load();
+            (cell.first, cell.by_first) = (cell.load(), cell.written);
         }
         self.compares = true;
         self.rewind(env);
@@ -132,12 +147,12 @@ impl Undo {
                         contents: [cell.first, now].map(|bytes| {
                             bytes.get(at & !3..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
                         }),
-                        ptx_lines: cell.lines,
+                        ptx_lines: cell.lines.map(|lines| lines.get(at / 4).copied().unwrap_or(0)),
                     });
                 }
             }
             cell.store(&cell.before);
-            cell.lines[1] = 0;
+            cell.lines[1] = [0; WORDS];
             mark(env, cell, cell.known);
         }
         found.map(|found| DifferentBytes { count, ..found })
@@ -147,8 +162,7 @@ impl Undo {
     pub(super) fn settle(&mut self, env: &Env<'_>) {
         for cell in self.cells.values() {
             cell.store(&cell.first);
-            let by_first = if cell.lines[0] == 0 { cell.known } else { cell.written };
-            mark(env, cell, by_first);
+            mark(env, cell, cell.known | cell.by_first);
         }
     }
 }
@@ -161,7 +175,7 @@ fn is_written(env: &Env<'_>, address: u64) -> bool {
 }
 
 /// Of the bytes that the launch wrote, these count as written.
-fn mark(env: &Env<'_>, cell: &Cell, known: u16) {
+fn mark(env: &Env<'_>, cell: &Cell, known: u64) {
     let missing = cell.written & !known;
     if missing == 0 && cell.known == cell.written {
         return;

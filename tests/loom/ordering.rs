@@ -3,9 +3,11 @@
 //! A stream of a model keeps, for each piece of work, the clock of all work that comes before it. Work that was given by a thread
 //! after another thread's call had returned must come after the work of that call, if one of the two writes: the models give the
 //! return of a call to the other thread through an atomic, and ask the clock.
+//!
+//! The host may wait for a stream. What is given to any stream once it has comes after that without a wait of streams.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
 use crate::accesses::{Accesses, Queue, owner};
@@ -22,6 +24,11 @@ struct Stream {
     submissions: Submissions,
     /// The clock of what it is given next.
     clock: Mutex<Clock>,
+    /// The clock of what was over when the host had last waited for it, and how many of its submissions the host has seen the end of.
+    ended: Mutex<Clock>,
+    seen: AtomicUsize,
+    /// How many waits for it were made.
+    waits: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -48,13 +55,13 @@ impl Queue for Lane {
 
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
         let event = *earlier.0.clock.lock().unwrap();
-        let mut clock = self.0.clock.lock().unwrap();
-        clock.iter_mut().zip(event).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+        join(&mut self.0.clock.lock().unwrap(), event);
+        earlier.0.waits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn has_seen_end_of(&self, _: usize) -> bool {
-        false
+    fn has_seen_end_of(&self, announced: usize) -> bool {
+        self.0.seen.load(Ordering::Acquire) >= announced
     }
 
     fn is_done(&self) -> bool {
@@ -62,8 +69,29 @@ impl Queue for Lane {
     }
 }
 
+impl Lane {
+    /// The host waits for what it was given so far, as the crate does: what was taken is counted before.
+    fn wait_on_the_host(&self) {
+        let taken = self.submissions().finished();
+        let ended = *self.0.clock.lock().unwrap();
+        join(&mut self.0.ended.lock().unwrap(), ended);
+        self.0.seen.fetch_max(taken, Ordering::Release);
+    }
+
+    /// How many waits for it were made.
+    fn waits(&self) -> usize {
+        self.0.waits.load(Ordering::Relaxed)
+    }
+}
+
+fn join(clock: &mut Clock, other: Clock) {
+    clock.iter_mut().zip(other).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+}
+
 fn stream(number: usize) -> Lane {
-    Lane(Arc::new(Stream { number, submissions: Submissions::default(), clock: Mutex::new([0; 3]) }))
+    let (clock, ended) = (Mutex::new([0; 3]), Mutex::new([0; 3]));
+    let (seen, waits) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    Lane(Arc::new(Stream { number, submissions: Submissions::default(), clock, ended, seen, waits }))
 }
 
 /// Memory that streams of the models access.
@@ -90,6 +118,11 @@ fn submit(lane: &Lane, memory: &Memory, write: bool) -> Done {
 
 /// The same with several pieces of memory.
 fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
+    submit_beside(lane, memory, write, None)
+}
+
+/// The same where the host waits for a stream: what is over when the work is given comes before it.
+fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&Lane>) -> Done {
     lane.submissions().announce();
     let (key, waits) = (lane.key(), &mut Waits::default());
     for memory in memory {
@@ -97,7 +130,9 @@ fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
             if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
         }
     }
+    let ended = awaited.map(|awaited| *awaited.0.ended.lock().unwrap());
     let mut clock = lane.0.clock.lock().unwrap();
+    join(&mut clock, ended.unwrap_or_default());
     let after = *clock;
     clock[lane.0.number] += 1;
     let at = clock[lane.0.number];
@@ -275,6 +310,70 @@ fn one_wait_for_two_pieces_of_memory_covers_what_came_before_it_alone() {
         submit_all(&b, &[&one, &two], true);
         let read = reader.join().unwrap();
         let written = submit(&b, &two, true);
+        assert!(written.is_after(&read), "{written:?} {read:?}");
+    });
+}
+
+#[test]
+fn only_what_the_host_has_seen_the_end_of_is_not_waited_for() {
+    for write in [false, true] {
+        model(3, move || {
+            let (memory, a, b) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1));
+            let first = submit(&a, &memory, true);
+            let told = Told::new();
+            let writer = thread::spawn({
+                let (memory, a, told) = (memory.clone(), a.clone(), told.clone());
+                move || told.tell(submit(&a, &memory, true))
+            });
+            let host = thread::spawn({
+                let a = a.clone();
+                move || a.wait_on_the_host()
+            });
+            // While the host waits and another thread submits; and when both are over.
+            let before = told.ask();
+            let next = submit_beside(&b, &[&memory], write, Some(&a));
+            assert!(next.is_after(&first), "{next:?} {first:?}");
+            assert!(before.is_none_or(|before| next.is_after(&before)), "{next:?} {before:?}");
+            writer.join().unwrap();
+            host.join().unwrap();
+            let written = told.ask().unwrap();
+            let next = submit_beside(&b, &[&memory], write, Some(&a));
+            assert!(next.is_after(&written), "{next:?} {written:?}");
+        });
+    }
+}
+
+#[test]
+fn what_the_host_has_seen_the_end_of_is_waited_for_by_nobody() {
+    model(2, || {
+        let (memory, a, b) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1));
+        let first = submit(&a, &memory, true);
+        a.wait_on_the_host();
+        let next = submit_beside(&b, &[&memory], true, Some(&a));
+        assert!(next.is_after(&first) && a.waits() == 0);
+        submit(&a, &memory, false);
+        assert!(b.waits() == 1, "b has written, and nobody has seen the end of it");
+    });
+}
+
+#[test]
+fn a_wait_is_skipped_for_one_piece_of_memory_and_made_for_the_next() {
+    model(3, || {
+        let (one, two, a, b) = (Memory::new(owner(1)), Arc::new(Memory::new(owner(1))), stream(0), stream(1));
+        let first = submit_all(&a, &[&one, &two], true);
+        let reader = thread::spawn({
+            let (two, a) = (two.clone(), a.clone());
+            move || submit(&a, &two, false)
+        });
+        let host = thread::spawn({
+            let a = a.clone();
+            move || a.wait_on_the_host()
+        });
+        let written = submit_beside(&b, &[&one, &two], true, Some(&a));
+        assert!(written.is_after(&first), "{written:?} {first:?}");
+        let read = reader.join().unwrap();
+        host.join().unwrap();
+        let written = submit_beside(&b, &[&two], true, Some(&a));
         assert!(written.is_after(&read), "{written:?} {read:?}");
     });
 }

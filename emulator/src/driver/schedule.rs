@@ -13,8 +13,8 @@ static ASKED: OnceLock<Schedules> = OnceLock::new();
 /// [`take_differences`]. `CUDA_LAUNCH_EMULATOR_SCHEDULES` then has no effect. Returns false, without effect, if the emulator is already
 /// initialised or this was called before.
 ///
-/// The results that the program sees are those of the ordinary order. Each order costs as much as a launch, and ten times or more what a
-/// launch costs without schedules; a kernel runs on one thread. Launches of modules that write surfaces run in the ordinary order alone.
+/// The results that the program sees are those of the ordinary order. A kernel runs on one thread, and each order costs some forty times
+/// what the launch costs by itself. Launches of modules that write surfaces run in the ordinary order alone.
 pub fn set_schedules(schedules: Schedules) -> bool {
     state::get().is_none() && ASKED.set(schedules).is_ok()
 }

@@ -89,6 +89,11 @@ impl Late {
         self.stores.entry(warp).or_default().push(Store { lane, place, bytes });
     }
 
+    /// Whether everything is visible.
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
     /// The line of a store that whoever reads that place does not see.
     pub(super) fn unseen(&self, place: &Place) -> Option<u32> {
         let (start, end) = (place.host(), place.host() + place.bytes as u64);

@@ -10,6 +10,7 @@
 
 mod driver;
 mod late;
+mod note;
 mod orders;
 mod probe;
 mod random;
@@ -18,6 +19,7 @@ mod undo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use note::{Role, Scheduled};
 pub(super) use orders::{run_others, undo_of};
 pub(in crate::engine) use undo::Undo;
 
@@ -27,36 +29,6 @@ use super::exec::memory::Access;
 use super::watch::{Note, Touch, What, copies, touches};
 use late::{LONGEST, Late, Place, WarpKey};
 use random::{Random, Style};
-
-/// What the decoder knows about an instruction of a kernel that runs under several orders.
-pub(crate) struct Scheduled {
-    /// What runs it.
-    pub(crate) exec: Exec,
-    /// What it does to memory, or to the order of accesses.
-    pub(crate) note: Option<Note>,
-    /// What there is for an order to do.
-    pub(crate) role: Role,
-    /// Its line in the PTX text.
-    pub(crate) line: u32,
-}
-
-/// What there is for an order to do at an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Nothing.
-    None,
-    /// It accesses memory.
-    Access {
-        /// Whether each thread does so for itself, and some of a warp may do it later than the others.
-        parts: bool,
-    },
-    /// Threads wait for others, or a fence: what they stored before is seen.
-    Meet,
-    /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
-    End,
-    /// A branch, where threads may part.
-    Branch,
-}
 
 /// Lets the order do its part, and runs the instruction.
 pub(super) const ORDER: Exec = |lanes, inst| {
@@ -192,8 +164,12 @@ impl Order {
         let behind = if scheduled.role == (Role::Access { parts: true }) { self.left_behind(on) } else { 0 };
         let (mask, on) = (all & !behind, on & !behind);
         lanes.set_mask(on);
-        // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
-        let touched = unsafe { Touched::new(lanes, inst, &note) };
+        let touched = if self.overlooks(&note) {
+            Touched::default()
+        } else {
+            // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+            unsafe { Touched::new(lanes, inst, &note) }
+        };
         lanes.set_mask(mask);
         self.before(lanes, inst, warp, on, &note, &touched, scheduled.line);
         let old: Vec<_> = touched.written.iter().map(|touch| Place::of(touch).load()).collect();
@@ -209,6 +185,12 @@ impl Order {
             return self.pause(Step::Diverge);
         }
         self.pause(step)
+    }
+
+    /// Whether it makes no difference what an instruction accesses: it reads, nothing is written late, and nobody asks.
+    fn overlooks(&self, note: &Note) -> bool {
+        let reads = matches!(note.what, What::Load | What::LoadRows(_));
+        reads && self.chance.as_ref().is_none_or(|chance| !chance.calm && self.late.is_empty())
     }
 
     /// Others may go first, after an instruction that gave this step.
@@ -260,7 +242,7 @@ impl Order {
         if !touched.written.is_empty() {
             let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
             for touch in touched.written.iter().filter(|touch| !touch.region.private) {
-                undo.note(lanes.env, touch, line);
+                undo.note(&lanes.env.snapshot, touch.region, (touch.address, touch.bytes), line);
             }
         }
     }
@@ -305,6 +287,7 @@ impl Order {
 }
 
 /// What the lanes of an instruction access.
+#[derive(Default)]
 struct Touched {
     read: Vec<Touch>,
     written: Vec<Touch>,

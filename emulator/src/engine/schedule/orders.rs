@@ -33,12 +33,12 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
         return;
     }
     let lock = || undo.lock().unwrap_or_else(PoisonError::into_inner);
-    lock().end_first(env);
+    lock().end_first(env.memory, &env.snapshot);
     let mut found = Found { env, scheduler, orders: 0, list: Vec::new(), checks: known_places(env) };
     for seed in scheduler.schedules().seeds() {
         let checker = env.memory.checker().map(|checker| Arc::new(Checker::new(checker.checks())));
         let (end, unseen) = run(env, checker.clone(), seed, stats.instructions, ends, &unwanted);
-        let different = lock().rewind(env);
+        let different = lock().rewind(env.memory, &env.snapshot);
         match end {
             End::Unwanted => break,
             End::Fault(fault) => found.add(seed, DifferenceKind::Fault(*fault), &unseen),
@@ -56,7 +56,7 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
             }
         }
     }
-    lock().settle(env);
+    lock().settle(&env.snapshot);
     found.tell();
 }
 

@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::env::Env;
 use super::super::exec::memory::Region;
-use super::super::watch::Touch;
-use crate::memory::access;
+use crate::memory::{Memory, Snapshot, access};
 use crate::schedule::DifferentBytes;
 
 /// Bytes that are kept together.
@@ -48,12 +46,12 @@ impl Cell {
     }
 
     /// These bytes are about to be written for the first time.
-    fn add(&mut self, env: &Env<'_>, new: u64) {
+    fn add(&mut self, snapshot: &Snapshot, new: u64) {
         self.written |= new;
         let now = self.load();
         for at in (0..CELL).filter(|at| new & 1 << at != 0) {
             (self.before[at], self.first[at]) = (now[at], now[at]);
-            if is_written(env, self.address() + at as u64) {
+            if is_written(snapshot, self.address() + at as u64) {
                 self.known |= 1 << at;
             }
         }
@@ -98,38 +96,45 @@ impl Cell {
 
 impl Undo {
     /// A lane is about to write.
-    pub(super) fn note(&mut self, env: &Env<'_>, touch: &Touch, line: u32) {
+    pub(super) fn note(
+        &mut self,
+        snapshot: &Snapshot,
+        region: Region,
+        (address, bytes): (u64, u64),
+        line: u32,
+    ) {
         let side = usize::from(self.compares);
-        let (mut host, end) = (touch.host(), touch.host() + touch.bytes);
+        let start = region.host.addr() as u64;
+        let mut host = start + (address - region.base);
+        let end = host + bytes;
         while host < end {
             let first = host % CELL as u64;
             let next = (host - first + CELL as u64).min(end);
             // Behind the region's start by so much; the cell may begin before it.
-            let offset = (host - touch.region.host.addr() as u64) as i64 - first as i64;
-            let cell =
-                self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(touch.region, offset));
+            let offset = (host - start) as i64 - first as i64;
+            let cell = self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(region, offset));
             let bytes = ((1u64 << (next - host)) - 1) << first;
             (first / 4..(next - host + first).div_ceil(4))
                 .for_each(|word| cell.lines[side][word as usize] = line);
             let new = bytes & !cell.written;
             if new != 0 {
-                cell.add(env, new);
+                cell.add(snapshot, new);
             }
             host = next;
         }
     }
 
     /// The ordinary order has ended: what is there now is what others are compared with. Then everything is as it was before.
-    pub(super) fn end_first(&mut self, env: &Env<'_>) {
+    pub(super) fn end_first(&mut self, memory: &Memory, snapshot: &Snapshot) {
         for cell in self.cells.values_mut() {
             (cell.first, cell.by_first) = (cell.load(), cell.written);
         }
         self.compares = true;
-        self.rewind(env);
+        self.rewind(memory, snapshot);
     }
 
     /// What differs from the ordinary order. Then everything is as it was before.
-    pub(super) fn rewind(&mut self, env: &Env<'_>) -> Option<DifferentBytes> {
+    pub(super) fn rewind(&mut self, memory: &Memory, snapshot: &Snapshot) -> Option<DifferentBytes> {
         let mut found: Option<DifferentBytes> = None;
         let mut count = 0;
         for cell in self.cells.values_mut() {
@@ -143,7 +148,7 @@ impl Undo {
                     found = Some(DifferentBytes {
                         count: 0,
                         address,
-                        place: env.memory.describe(cell.address() + at as u64, 1),
+                        place: memory.describe(cell.address() + at as u64, 1),
                         contents: [cell.first, now].map(|bytes| {
                             bytes.get(at & !3..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
                         }),
@@ -153,36 +158,36 @@ impl Undo {
             }
             cell.store(&cell.before);
             cell.lines[1] = [0; WORDS];
-            mark(env, cell, cell.known);
+            mark(snapshot, cell, cell.known);
         }
         found.map(|found| DifferentBytes { count, ..found })
     }
 
     /// Memory is as the ordinary order left it.
-    pub(super) fn settle(&mut self, env: &Env<'_>) {
+    pub(super) fn settle(&mut self, snapshot: &Snapshot) {
         for cell in self.cells.values() {
             cell.store(&cell.first);
-            mark(env, cell, cell.known | cell.by_first);
+            mark(snapshot, cell, cell.known | cell.by_first);
         }
     }
 }
 
 /// Whether a byte counts as written; true where nobody keeps account.
-fn is_written(env: &Env<'_>, address: u64) -> bool {
-    let allocation = env.snapshot.find(address).and_then(|index| env.snapshot.get(index));
+fn is_written(snapshot: &Snapshot, address: u64) -> bool {
+    let allocation = snapshot.find(address).and_then(|index| snapshot.get(index));
     let Some(allocation) = allocation else { return true };
     allocation.written().is_none_or(|written| written.covers(address - allocation.base(), 1))
 }
 
 /// Of the bytes that the launch wrote, these count as written.
-fn mark(env: &Env<'_>, cell: &Cell, known: u64) {
+fn mark(snapshot: &Snapshot, cell: &Cell, known: u64) {
     let missing = cell.written & !known;
     if missing == 0 && cell.known == cell.written {
         return;
     }
     for at in (0..CELL).filter(|at| cell.written & 1 << at != 0) {
         let address = cell.address() + at as u64;
-        let allocation = env.snapshot.find(address).and_then(|index| env.snapshot.get(index));
+        let allocation = snapshot.find(address).and_then(|index| snapshot.get(index));
         let Some((allocation, written)) =
             allocation.and_then(|allocation| Some((allocation, allocation.written()?)))
         else {

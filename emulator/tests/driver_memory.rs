@@ -186,3 +186,17 @@ fn the_device_is_an_h200_by_another_name() {
     ok(unsafe { cuda.cuDeviceGetProperties(&mut properties, 0) });
     assert_eq!((properties.maxThreadsPerBlock, properties.SIMDWidth), (1024, 32));
 }
+
+/// It has its address for kernels already, and its bytes one owner.
+#[test]
+fn managed_memory_is_not_registered() {
+    let (cuda, _) = with_context();
+    let mut managed = 0;
+    ok(unsafe { cuda.cuMemAllocManaged(&mut managed, 4096, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0) });
+    let at = |offset: usize| std::ptr::with_exposed_provenance_mut::<c_void>(managed as usize + offset);
+    for (offset, bytes) in [(0, 4096), (0, 1), (4095, 1), (8, 100)] {
+        let code = unsafe { cuda.cuMemHostRegister(at(offset), bytes, 0) };
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE, "{bytes} bytes at {offset}");
+    }
+    ok(unsafe { cuda.cuMemFree(managed) });
+}

@@ -104,8 +104,9 @@ fn here(symbol: &str, address: *const c_void) -> *const c_void {
 #[allow(unsafe_code, reason = "the table takes bare addresses")]
 fn table() -> Driver {
     let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), table_address);
-    // SAFETY: `table_address` finds each function by its name, and `entries!` and `stubs!` compare its type with the one
-    // that the table has for that name. They are functions of this program, callable for ever.
+    // SAFETY: 1: `table_address` finds a function by its name in the families' tables, which `entries!` and `stubs!` make: both assign the
+    // function to the type that the table has for that name, `pfn::NAME`, so that another type does not compile; where there is none it
+    // is null. 2: they are functions of this program, callable for ever.
     unsafe { Driver::from_lookup(find) }
 }
 

@@ -13,6 +13,7 @@ mod allocation;
 mod bytes;
 mod entered;
 mod map;
+pub mod passed;
 mod range;
 #[cfg(target_os = "linux")]
 mod shared;

@@ -76,8 +76,11 @@ fn worker() -> Option<Sender<Destroy>> {
 pub(in crate::driver) static USER_OBJECTS: PerSlot<Handles<UserObject>> = per_slot!(Handles::new(35));
 
 impl UserObject {
-    fn retain(&self, count: u64) {
-        self.count.fetch_add(count, Ordering::Relaxed);
+    /// Counts more references; not once the last one is gone, which another thread may just have given back.
+    fn retain(&self, count: u64) -> Outcome {
+        let take = |held: u64| (held > 0).then(|| held.saturating_add(count));
+        let before = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        before.map(drop).map_err(|_| INVALID_VALUE)
     }
 
     /// Gives references back; with the last one the object goes.
@@ -100,7 +103,8 @@ pub(super) struct Hold {
 
 impl Clone for Hold {
     fn clone(&self) -> Hold {
-        self.object.retain(self.count);
+        // There are some: this one's.
+        let _ = self.object.retain(self.count);
         Hold { object: Arc::clone(&self.object), count: self.count }
     }
 }
@@ -144,8 +148,7 @@ fn create(
 }
 
 fn retain(_: &Call, object: CUuserObject, count: c_uint) -> Outcome {
-    named(object)?.retain(references(count)?);
-    Ok(())
+    named(object)?.retain(references(count)?)
 }
 
 fn release(_: &Call, object: CUuserObject, count: c_uint) -> Outcome {
@@ -163,7 +166,7 @@ fn retain_in_graph(
     let object = named(object)?;
     let count = references(count)?;
     match flags {
-        0 => object.retain(count),
+        0 => object.retain(count)?,
         // The caller's references become the graph's.
         1 if count <= object.count.load(Ordering::Relaxed) => {}
         _ => return Err(INVALID_VALUE),
@@ -191,4 +194,20 @@ fn release_from_graph(call: &Call, graph: CUgraph, object: CUuserObject, count: 
     contents.objects.retain(|hold| hold.count > 0);
     drop(contents);
     object.release(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread may have found the object just before another one gave back the last reference.
+    #[test]
+    fn an_object_that_has_gone_is_not_retained() {
+        extern "C" fn nothing(_: *mut c_void) {}
+        let destroy = Destroy { slot: slot::current(), function: nothing, data: std::ptr::null_mut() };
+        let object = UserObject { handle: 0, count: AtomicU64::new(2), destroy };
+        assert!(object.retain(1).is_ok() && object.release(4).is_err() && object.release(3).is_ok());
+        assert_eq!(object.retain(1), Err(INVALID_VALUE));
+        assert_eq!(object.release(1), Err(INVALID_VALUE));
+    }
 }

@@ -12,6 +12,7 @@ use std::ffi::c_void;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome};
 use crate::driver::function::attributes::offsets;
 use crate::engine::Kernel;
+use crate::memory::passed;
 
 /// The two ways to pass parameters.
 pub(in crate::driver) struct Packet<'call> {
@@ -41,19 +42,13 @@ impl Packet<'_> {
             if pointer.is_null() {
                 return Err(INVALID_VALUE);
             }
-            // SAFETY: the pointer is to a value of the parameter's size. Its bytes may be padding that was never set,
-            // which is copied as any other: C has no other way to pass a structure.
-            let value = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), parameter.size) };
-            place(&mut block, parameter.offset, value);
+            if let Some(target) = block.get_mut(parameter.offset..parameter.offset + parameter.size) {
+                // SAFETY: 1: by the function's contract the pointer, which is not null, is to a value of the parameter's size, which nobody
+                // writes during the call.
+                unsafe { passed::copy(pointer.cast(), target) };
+            }
         }
         Ok(block.into())
-    }
-}
-
-/// Copies a value to its offset.
-fn place(block: &mut [u8], offset: usize, value: &[u8]) {
-    if let Some(target) = block.get_mut(offset..offset + value.len()) {
-        target.copy_from_slice(value);
     }
 }
 
@@ -71,13 +66,16 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
     if size > total {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
-    // SAFETY: by the function's contract the buffer, which is not null, has the size that the list says; it is at most `total`. Padding in
-    // it that was never set is copied as any other byte, as in `pointed`.
-    let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) };
+    let mut bytes = vec![0; size];
+    // SAFETY: 1: by the function's contract the buffer, which is not null, has the size that the list says, and nobody writes it during the
+    // call.
+    unsafe { passed::copy(buffer.cast(), &mut bytes) };
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
         let end = (offset + parameter.size).min(size);
-        if let Some(value) = bytes.get(offset..end) {
-            place(&mut block, parameter.offset, value);
+        if let Some(value) = bytes.get(offset..end)
+            && let Some(target) = block.get_mut(parameter.offset..parameter.offset + value.len())
+        {
+            target.copy_from_slice(value);
         }
     }
     Ok(block.into())

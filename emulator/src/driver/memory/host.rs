@@ -192,6 +192,12 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         // The driver's own allocation: so answered driver 580.
         return Err(INVALID_VALUE);
     }
+    // Managed memory is at this address already, for kernels too.
+    let is_managed =
+        |address: usize| state.memory.find(address as u64).is_some_and(|there| there.is_managed());
+    if is_managed(pointer.addr()) || is_managed(pointer.addr().saturating_add(bytes - 1)) {
+        return Err(INVALID_VALUE);
+    }
     if PINNED.overlaps(pointer.addr(), bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }

@@ -7,6 +7,7 @@ mod support;
 
 use cuda_driver_sys::*;
 use cuda_emulator::{Instance, InstanceOptions};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use support::*;
 

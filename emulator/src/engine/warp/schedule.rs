@@ -79,7 +79,7 @@ impl Warp {
     ) -> Event {
         let code = self.enter(index, lanes);
         let horizon = self.horizon(index);
-        let live = u64::from(lanes.mask().count_ones());
+        let live = u64::from(lanes.live());
         let start = self.splits[index].pc;
         let mut pc = start;
         loop {
@@ -88,16 +88,17 @@ impl Warp {
             }
             let end = code.block_end[pc as usize];
             lanes.instructions += u64::from(end - pc) * live;
+            let mut rest = code.insts[pc as usize..end as usize].iter();
             let mut step = Step::Next;
-            let mut at = pc;
-            for inst in &code.insts[pc as usize..end as usize] {
+            for inst in rest.by_ref() {
                 // SAFETY: the lanes stand on a frame of this code; the decoder picked what this CPU can run.
                 step = unsafe { (inst.exec)(lanes, inst) };
                 if step != Step::Next {
                     break;
                 }
-                at += 1;
             }
+            // The instruction that did something else, if one did.
+            let at = end.wrapping_sub(rest.len() as u32 + 1);
             match step {
                 Step::Next => pc = end,
                 Step::Jump => {

@@ -143,6 +143,7 @@ impl Frames {
     }
 
     /// Nesting of calls.
+    #[inline]
     pub(super) fn depth(&self, frame: usize) -> u32 {
         self.frames[frame].depth
     }
@@ -163,6 +164,7 @@ impl Frames {
     }
 
     /// Points lanes at a frame.
+    #[inline]
     pub(super) fn enter<'e>(&mut self, frame: usize, lanes: &mut Lanes<'e>) -> &'e Code {
         let kernel: &'e Kernel = lanes.env.kernel;
         let frame = &mut self.frames[frame];

@@ -24,6 +24,8 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
 
 macro_rules! plain_compare {
     ($number:ty) => {
+        /// # Safety
+        /// 1. `numbers` is valid for reads of eight numbers, and `first` below 8.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8) {
             let (mut same, mut follows) = (0, 0);
@@ -37,6 +39,8 @@ macro_rules! plain_compare {
             (same, follows)
         }
 
+        /// # Safety
+        /// 1. `numbers` is valid for reads of sixteen numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool {
             let row = |lane: usize| {

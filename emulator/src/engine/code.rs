@@ -68,13 +68,13 @@ pub(crate) fn vectors_available() -> bool {
     true
 }
 
-/// Where an operand lives: a row of the frame, or with the top bit set of the constant pool, as a byte offset; for a
-/// predicate its index in the frame.
+/// Where an operand lives: a row of the frame, as a byte offset from its first register; constants lie before that, so that their
+/// offsets are negative. For a predicate its index in the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
 impl Slot {
-    /// Set in slots of the constant pool.
+    /// Set in slots of constants: the sign.
     pub(crate) const CONSTANT: u32 = 1 << 31;
 }
 

@@ -52,6 +52,20 @@ pub(super) struct Split {
     pub(super) state: State,
 }
 
+impl Split {
+    /// Whether it can run.
+    #[inline(always)]
+    fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready)
+    }
+
+    /// Whether it can run and is not `other`, but stands where that does.
+    #[inline(always)]
+    fn joins(&self, other: &Split) -> bool {
+        self.pc == other.pc && self.frame == other.frame && self.id != other.id && self.is_ready()
+    }
+}
+
 /// Where a split of a blocked warp stands, for reports.
 pub(super) struct Waiting<'k> {
     pub(super) code: &'k Code,

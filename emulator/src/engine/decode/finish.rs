@@ -21,13 +21,15 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
+    let constants = body.pool.finish();
+    let places = Places { frame: &frame, constants: constants.len() as u32 };
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
         let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
-        let mut inst = inst(draft, &frame, &body.labels, &mut lists, sites);
+        let mut inst = inst(draft, &places, &body.labels, &mut lists, sites);
         if sites.scheduled.is_some() {
             let known = schedule(draft, &inst, control.as_ref(), sites.function);
             if known.role != Role::None {
@@ -60,7 +62,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         matrices: lists.matrices.into(),
         number: sites.function,
         refusals: body.refusals.into(),
-        constants: body.pool.finish(),
+        constants,
         rows: frame.rows,
         predicates: frame.predicates,
         params: body.params.into(),
@@ -95,7 +97,13 @@ struct Lists {
     matrices: Vec<Matrix<Slot>>,
 }
 
-fn inst(draft: &mut Draft, frame: &Frame, labels: &[u32], lists: &mut Lists, sites: &mut Sites) -> Inst {
+fn inst(
+    draft: &mut Draft,
+    places: &Places<'_>,
+    labels: &[u32],
+    lists: &mut Lists,
+    sites: &mut Sites,
+) -> Inst {
     let position = |label: &Label| labels[label.0 as usize];
     let mut imm = draft.imm;
     match &draft.flow {
@@ -109,15 +117,15 @@ fn inst(draft: &mut Draft, frame: &Frame, labels: &[u32], lists: &mut Lists, sit
     }
     if let Some(matrix) = draft.matrix.take() {
         imm = lists.matrices.len() as u64;
-        lists.matrices.push(matrix.map(|operand| slot(operand, frame)));
+        lists.matrices.push(matrix.map(|operand| places.slot(operand)));
     }
-    let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
+    let guard = draft.guard.map(|(register, negated)| guard_bits(places.frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;
     let (site, exec) = sites.take(draft);
     Inst {
         exec: if wrapped { GUARDED } else { exec },
         inner: exec,
-        ops: draft.ops.map(|operand| slot(operand, frame)),
+        ops: draft.ops.map(|operand| places.slot(operand)),
         imm,
         // Predicate 1 always holds.
         guard: guard.unwrap_or(1),
@@ -126,12 +134,21 @@ fn inst(draft: &mut Draft, frame: &Frame, labels: &[u32], lists: &mut Lists, sit
     }
 }
 
-fn slot(operand: Operand, frame: &Frame) -> Slot {
-    match operand {
-        Operand::None => Slot::default(),
-        Operand::Register(register) => frame.slot(register),
-        Operand::Constant(row) => Slot((row * Row::BYTES) | Slot::CONSTANT),
-        Operand::Row(row) => Slot(row * Row::BYTES),
-        Operand::Fixed(value) => Slot(u32::from(value)),
+/// Where the operands of a function live.
+struct Places<'f> {
+    frame: &'f Frame,
+    /// Rows of constants, which lie before those of the registers.
+    constants: u32,
+}
+
+impl Places<'_> {
+    fn slot(&self, operand: Operand) -> Slot {
+        match operand {
+            Operand::None => Slot::default(),
+            Operand::Register(register) => self.frame.slot(register),
+            Operand::Constant(row) => Slot((self.constants - row).wrapping_mul(Row::BYTES).wrapping_neg()),
+            Operand::Row(row) => Slot(row * Row::BYTES),
+            Operand::Fixed(value) => Slot(u32::from(value)),
+        }
     }
 }

@@ -101,15 +101,16 @@ macro_rules! arity {
         {
             let function = conjure::<F>();
             let sources: &[Slot] = &inst.ops[const { D::CLASSES.len() }..];
-            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations first; lanes are below 32.
+            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations first; lanes are below 32;
+            // with `VECTOR` the CPU has AVX2 (its duty 1).
             unsafe {
                 $(let $source = $source::place(lanes, sources[$index]);)*
                 if VECTOR && !lanes.few() {
-                    let mut rows = D::empty();
+                    let mut rows = D::vector();
                     for lane in 0..32 {
-                        D::put(&mut rows, lane, function.apply($($source::get($source, lane)),*));
+                        D::put_vector(&mut rows, lane, function.apply($($source::get($source, lane)),*));
                     }
-                    D::commit(lanes, &inst.ops, &rows);
+                    D::commit_vector(lanes, &inst.ops, &rows);
                 } else {
                     for lane in bits(lanes.mask()) {
                         D::set(lanes, &inst.ops, lane, function.apply($($source::get($source, lane)),*));
@@ -171,6 +172,10 @@ pub(crate) unsafe fn guarded(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let mask = before & unsafe { lanes.passing(inst.guard) };
     if mask == 0 {
         return Step::Next;
+    }
+    if mask == before {
+        // SAFETY: as below.
+        return unsafe { (inst.inner)(lanes, inst) };
     }
     lanes.set_mask(mask);
     // SAFETY: `inner` is the decoder's function for the same instruction and CPU: duties 1 and 2 of `Exec` are the caller's.

@@ -1,6 +1,6 @@
 //! What an instruction sees while it runs: the frame of the running split, its live lanes, and the world around.
 #![allow(unsafe_code)]
-// Relies on: `regs`, `consts` and `predicates` point to the current frame and code for as long as an instruction of
+// Relies on: `regs` and `predicates` point to the current frame and code for as long as an instruction of
 // that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
 // makes offsets inside the frame and pool that the code declares, for functions that ask for operands of these classes: duty 2
 // of `Exec`, which all have that run an instruction. A reference into the frame is used for one statement or within the function that
@@ -49,10 +49,12 @@ pub(crate) struct WarpState {
 /// The state of the running split.
 pub(crate) struct Lanes<'e> {
     regs: *mut Row,
-    consts: *const Row,
     predicates: *mut u32,
     code: Option<&'e Code>,
     mask: u32,
+    /// The low half of the mask, and the high one. Of two numbers no bit is the sign: comparing that would be an instruction of its own in
+    /// what the compiler makes of [`blend`](super::operand::blend).
+    halves: [u32; 2],
     few: bool,
     /// Where a branch goes.
     pub(crate) target: u32,
@@ -92,10 +94,10 @@ impl<'e> Lanes<'e> {
     pub(crate) fn new(env: &'e Env<'e>) -> Lanes<'e> {
         Lanes {
             regs: std::ptr::null_mut(),
-            consts: std::ptr::null(),
             predicates: std::ptr::null_mut(),
             code: None,
             mask: 0,
+            halves: [0; 2],
             few: true,
             target: 0,
             taken: 0,
@@ -143,13 +145,13 @@ impl<'e> Lanes<'e> {
     pub(crate) fn enter(
         &mut self,
         code: &'e Code,
-        regs: &mut [Row],
+        rows: &mut [Row],
         predicates: &mut [u32],
         local_base: u32,
     ) {
-        self.regs = regs.as_mut_ptr();
+        // The decoder counts from the first register, behind the constants.
+        self.regs = rows.as_mut_ptr().wrapping_add(code.constants.len());
         self.predicates = predicates.as_mut_ptr();
-        self.consts = code.constants.as_ptr();
         self.code = Some(code);
         self.local_base = local_base;
         self.local_top = LOCAL_START + local_base + code.local_bytes;
@@ -198,7 +200,21 @@ impl<'e> Lanes<'e> {
     #[inline(always)]
     pub(crate) fn set_mask(&mut self, mask: u32) {
         self.mask = mask;
-        self.few = mask.count_ones() <= FEW;
+        self.halves = halves(mask);
+        self.few = mask != !0 && mask.count_ones() <= FEW;
+    }
+
+    /// How many lanes are live.
+    #[inline(always)]
+    pub(crate) fn live(&self) -> u32 {
+        // Counting takes long without an instruction for it, which not all CPUs have.
+        if self.mask == !0 { 32 } else { self.mask.count_ones() }
+    }
+
+    /// The live lanes, sixteen to a number.
+    #[inline(always)]
+    pub(crate) fn mask_halves(&self) -> [u32; 2] {
+        self.halves
     }
 
     /// Whether lanes are better run one by one.
@@ -213,10 +229,9 @@ impl<'e> Lanes<'e> {
     /// 1. `slot` is a row operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, slot: Slot) -> *mut Row {
-        let base = if slot.0 & Slot::CONSTANT != 0 { self.consts.cast_mut() } else { self.regs };
-        // SAFETY: the decoder made the offset for this frame or pool, as the top bit says: the caller's duty 1. `enter` pointed `regs` and
-        // `consts` at those of the code.
-        unsafe { base.byte_add((slot.0 & !Slot::CONSTANT) as usize) }
+        // SAFETY: the decoder made the offset for this frame, of whose rows one lies there, a constant where it is negative: the caller's
+        // duty 1.
+        unsafe { self.regs.byte_offset(slot.0 as i32 as isize) }
     }
 
     /// The predicate of an operand, one bit per lane.
@@ -268,6 +283,12 @@ impl<'e> Lanes<'e> {
     pub(crate) fn fail(&mut self, kind: FaultKind, lane: u32, address: Option<u64>, message: String) {
         self.trouble = Some(Box::new(Trouble { kind, lane, address, message }));
     }
+}
+
+/// The lower sixteen lanes of a mask, and the upper ones.
+#[inline(always)]
+pub(crate) fn halves(mask: u32) -> [u32; 2] {
+    [mask & 0xffff, mask >> 16]
 }
 
 /// The set bits of a mask, lowest first.

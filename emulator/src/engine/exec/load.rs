@@ -104,8 +104,7 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
         } else if VECTOR {
             load_apart::<L>(lanes, inst, slot, bytes)
         } else {
-            load_uniform_local::<L>(lanes, inst, slot, bytes as u64)
-                || load_each::<L>(lanes, inst, slot, bytes as u64)
+            load_each::<L>(lanes, inst, slot, bytes as u64)
         }
     };
     if !done {
@@ -227,6 +226,7 @@ unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
+#[inline(always)]
 unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     // SAFETY: 1: the same operand: the caller's duty 1.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };

@@ -5,6 +5,7 @@
 
 use super::super::code::Slot;
 use super::lanes::Lanes;
+use super::vector::signs;
 
 /// A value that operands can hold: how a lane of it is read from a frame.
 pub(crate) trait Source: Copy {
@@ -46,6 +47,22 @@ pub(crate) trait Dest: Copy {
     /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code: its destinations, so
     ///    that none is a constant.
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
+
+    /// All lanes of a result, as vector code makes them.
+    type Vector;
+
+    /// Room for a result.
+    fn vector() -> Self::Vector;
+
+    /// Sets lane `lane` (below 32).
+    fn put_vector(rows: &mut Self::Vector, lane: usize, value: Self);
+
+    /// Writes the live lanes of a result to the frame.
+    ///
+    /// # Safety
+    /// 1. As of [`Self::commit`].
+    /// 2. The CPU, if it is an x86, has AVX2.
+    unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Vector);
 
     /// Writes one lane of a result to the frame.
     ///
@@ -110,8 +127,26 @@ macro_rules! register {
                 if lanes.mask() == !0 {
                     *target = *rows;
                 } else {
-                    blend(target, rows, lanes.mask());
+                    blend(target, rows, lanes.mask_halves());
                 }
+            }
+
+            type Vector = [$raw; 32];
+
+            #[inline(always)]
+            fn vector() -> [$raw; 32] {
+                [0; 32]
+            }
+
+            #[inline(always)]
+            fn put_vector(rows: &mut [$raw; 32], lane: usize, value: $value) {
+                rows[lane] = value as $raw;
+            }
+
+            #[inline(always)]
+            unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
+                // SAFETY: 1: the caller's.
+                unsafe { Self::commit(lanes, slots, rows) }
             }
 
             #[inline(always)]
@@ -163,6 +198,25 @@ impl Dest for bool {
         *target = *target & !lanes.mask() | *rows & lanes.mask();
     }
 
+    /// All bits of those that hold.
+    type Vector = [u32; 32];
+
+    #[inline(always)]
+    fn vector() -> [u32; 32] {
+        [0; 32]
+    }
+
+    #[inline(always)]
+    fn put_vector(rows: &mut [u32; 32], lane: usize, value: bool) {
+        rows[lane] = u32::from(value).wrapping_neg();
+    }
+
+    #[inline(always)]
+    unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &[u32; 32]) {
+        // SAFETY: 1: the caller's; `signs` has its duty 2.
+        unsafe { Self::commit(lanes, slots, &signs(rows)) }
+    }
+
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
         // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive.
@@ -196,6 +250,28 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
         }
     }
 
+    type Vector = (A::Vector, B::Vector);
+
+    #[inline(always)]
+    fn vector() -> Self::Vector {
+        (A::vector(), B::vector())
+    }
+
+    #[inline(always)]
+    fn put_vector(rows: &mut Self::Vector, lane: usize, value: Self) {
+        A::put_vector(&mut rows.0, lane, value.0);
+        B::put_vector(&mut rows.1, lane, value.1);
+    }
+
+    #[inline(always)]
+    unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Vector) {
+        // SAFETY: `CLASSES` are those of `A`, which has one, then those of `B`: the caller's duties 1 and 2 for each.
+        unsafe {
+            A::commit_vector(lanes, slots, &rows.0);
+            B::commit_vector(lanes, &slots[1..], &rows.1);
+        }
+    }
+
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self) {
         // SAFETY: `CLASSES` are those of `A`, which has one, then those of `B`: the caller's duties 1 and 2 for each.
@@ -206,11 +282,11 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
     }
 }
 
-/// Copies the lanes of `mask` from `rows` to `target`.
+/// Copies the lanes of a mask, sixteen to a number, from `rows` to `target`.
 #[inline(always)]
-pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
+pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: [u32; 2]) {
     for lane in 0..32 {
-        target[lane] = T::choose(mask & 1 << lane != 0, rows[lane], target[lane]);
+        target[lane] = T::choose(mask[lane / 16] & 1 << (lane % 16) != 0, rows[lane], target[lane]);
     }
 }
 

@@ -187,6 +187,7 @@ unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *cons
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
+#[inline(always)]
 unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     // SAFETY: 1: the same operand: the caller's duty 1.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };

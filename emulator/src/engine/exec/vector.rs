@@ -24,6 +24,8 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
 
 macro_rules! plain_compare {
     ($number:ty) => {
+        /// # Safety
+        /// 1. `numbers` is valid for reads of eight numbers, and `first` below 8.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8) {
             let (mut same, mut follows) = (0, 0);
@@ -37,6 +39,8 @@ macro_rules! plain_compare {
             (same, follows)
         }
 
+        /// # Safety
+        /// 1. `numbers` is valid for reads of sixteen numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool {
             let row = |lane: usize| {
@@ -190,4 +194,31 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
 #[inline(always)]
 pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 32] {
     indices.map(|index| values[index as usize & 31])
+}
+
+/// The sign bits of 32 numbers.
+///
+/// # Safety
+/// 1. The CPU, if it is an x86, has AVX2.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
+    let mut signs = 0;
+    for group in 0..4 {
+        // SAFETY: rows of 32 numbers are four groups of eight.
+        let eight = unsafe { _mm256_loadu_ps(numbers.as_ptr().cast::<f32>().add(group * 8)) };
+        signs |= (_mm256_movemask_ps(eight) as u32) << (group * 8);
+    }
+    signs
+}
+
+/// The sign bits of 32 numbers.
+///
+/// # Safety
+/// 1. None here: that of the vector code for x86.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
+    (0..32).fold(0, |signs, lane| signs | numbers[lane] >> 31 << lane)
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
-use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
 use super::super::{conditions, print, windows};
@@ -69,7 +69,7 @@ impl Warp {
                 if mask == !0 {
                     *target = values;
                 } else {
-                    blend(&mut target.0, &values.0, mask);
+                    blend(&mut target.0, &values.0, halves(mask));
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::super::kernel::Kernel;
 
 /// Deepest nesting of calls.
 const DEEPEST: u32 = 4096;
-/// Most rows in the frames of a warp: 64 MiB.
+/// Most rows of registers in the frames of a warp: 64 MiB.
 const MOST_ROWS: usize = 512 << 10;
 /// Most bytes of local memory of a thread, as on hardware.
 const MOST_LOCAL: u32 = 512 << 10;
@@ -29,7 +29,10 @@ pub(super) struct Caller {
 struct Frame {
     /// Index of the function in the kernel.
     code: usize,
+    /// Its constants, then its registers.
     rows: Vec<Row>,
+    /// How many constants.
+    constants: usize,
     predicates: Vec<u32>,
     caller: Option<Caller>,
     depth: u32,
@@ -93,9 +96,18 @@ impl Frames {
             self.frames.len() - 1
         });
         let frame = &mut self.frames[index];
-        frame.rows.truncate(function.rows as usize);
-        frame.rows.iter_mut().for_each(|row| *row = Row::ZERO);
-        frame.rows.resize(function.rows as usize, Row::ZERO);
+        let constants = function.constants.len();
+        let total = constants + function.rows as usize;
+        if frame.code == code && frame.rows.len() == total {
+            // The constants are there from the last time: nothing writes them.
+            frame.rows[constants..].iter_mut().for_each(|row| *row = Row::ZERO);
+        } else {
+            frame.rows.clear();
+            frame.rows.reserve_exact(total);
+            frame.rows.extend_from_slice(&function.constants);
+            frame.rows.resize(total, Row::ZERO);
+            frame.constants = constants;
+        }
         frame.predicates.clear();
         frame.predicates.resize(function.predicates as usize, 0);
         frame.predicates[1] = !0;
@@ -120,7 +132,7 @@ impl Frames {
             frame.holders = frame.holders.saturating_sub(1);
             next = None;
             if frame.holders == 0 {
-                self.rows -= frame.rows.len().min(self.rows);
+                self.rows -= (frame.rows.len() - frame.constants).min(self.rows);
                 self.free.push(index);
                 next = frame.caller.map(|caller| caller.frame);
             }
@@ -133,6 +145,7 @@ impl Frames {
     }
 
     /// Nesting of calls.
+    #[inline]
     pub(super) fn depth(&self, frame: usize) -> u32 {
         self.frames[frame].depth
     }
@@ -153,6 +166,7 @@ impl Frames {
     }
 
     /// Points lanes at a frame.
+    #[inline]
     pub(super) fn enter<'e>(&mut self, frame: usize, lanes: &mut Lanes<'e>) -> &'e Code {
         let kernel: &'e Kernel = lanes.env.kernel;
         let frame = &mut self.frames[frame];
@@ -179,11 +193,15 @@ impl Frames {
 
     /// Rows of a frame.
     pub(super) fn rows(&self, frame: usize, start: u32, count: u32) -> &[Row] {
-        self.frames[frame].rows.get(start as usize..(start + count) as usize).unwrap_or(&[])
+        let frame = &self.frames[frame];
+        let start = frame.constants + start as usize;
+        frame.rows.get(start..start + count as usize).unwrap_or(&[])
     }
 
     /// Rows of a frame.
     pub(super) fn rows_mut(&mut self, frame: usize, start: u32, count: u32) -> &mut [Row] {
-        self.frames[frame].rows.get_mut(start as usize..(start + count) as usize).unwrap_or(&mut [])
+        let frame = &mut self.frames[frame];
+        let start = frame.constants + start as usize;
+        frame.rows.get_mut(start..start + count as usize).unwrap_or(&mut [])
     }
 }

@@ -4,7 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
-use super::{Event, Split, State, Surroundings, Warp};
+use super::{Event, State, Surroundings, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 pub(super) const PATIENCE: u32 = 1000;
@@ -19,18 +19,20 @@ impl Warp {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
         }
-        let ready = |split: &Split| matches!(split.state, State::Ready);
         let mut boosted = self.boost.map(|(id, _)| id);
-        if boosted.is_some() && !self.splits.iter().any(|split| ready(split) && Some(split.id) == boosted) {
+        if boosted.is_some() && !self.splits.iter().any(|split| split.is_ready() && Some(split.id) == boosted)
+        {
             (self.boost, boosted) = (None, None);
         }
         let mut best: Option<(u64, usize)> = None;
-        for (index, split) in self.splits.iter().enumerate().filter(|(_, split)| ready(split)) {
+        for (index, split) in self.splits.iter().enumerate() {
+            if !split.is_ready() {
+                continue;
+            }
             // The boosted one, else the deepest, else the one that is furthest behind. Depths have less than 31 bits.
             let first = u64::from(boosted.is_some_and(|id| id != split.id)) << 63;
-            let rank = first
-                | u64::from(i32::MAX as u32 - self.frames.depth(split.frame)) << 32
-                | u64::from(split.pc);
+            let depth = u64::from(i32::MAX as u32 - self.frames.depth(split.frame));
+            let rank = first | depth << 32 | u64::from(split.pc);
             if best.is_none_or(|(other, _)| rank < other) {
                 best = Some((rank, index));
             }
@@ -38,17 +40,16 @@ impl Warp {
         let (_, index) = best?;
         let best = self.splits[index];
         let (mut joined, mut before, mut count) = (best.mask, 0, 0);
-        let same = |split: &Split| {
-            split.id != best.id && split.frame == best.frame && split.pc == best.pc && ready(split)
-        };
-        for (other, split) in self.splits.iter().enumerate().filter(|(_, split)| same(split)) {
-            joined |= split.mask;
-            (before, count) = (before + usize::from(other < index), count + 1);
+        for (other, split) in self.splits.iter().enumerate() {
+            if split.joins(&best) {
+                joined |= split.mask;
+                (before, count) = (before + usize::from(other < index), count + 1);
+            }
         }
         if count == 0 {
             return Some(index);
         }
-        self.splits.retain(|split| !same(split));
+        self.splits.retain(|split| !split.joins(&best));
         self.frames.join(best.frame, count);
         self.splits[index - before].mask = joined;
         Some(index - before)
@@ -87,7 +88,7 @@ impl Warp {
     ) -> Event {
         let code = self.enter(index, lanes);
         let horizon = self.horizon(index);
-        let live = u64::from(lanes.mask().count_ones());
+        let live = u64::from(lanes.live());
         let start = self.splits[index].pc;
         let mut pc = start;
         loop {
@@ -96,17 +97,18 @@ impl Warp {
             }
             let end = code.block_end[pc as usize];
             lanes.instructions += u64::from(end - pc) * live;
+            let mut rest = code.insts[pc as usize..end as usize].iter();
             let mut step = Step::Next;
-            let mut at = pc;
-            for inst in &code.insts[pc as usize..end as usize] {
+            for inst in rest.by_ref() {
                 // SAFETY: 1: the decoder took what `ExecPair::pick` gives on this CPU; 2: `enter` pointed the lanes at a frame of this code, whose
                 // instruction this is.
                 step = unsafe { (inst.exec)(lanes, inst) };
                 if step != Step::Next {
                     break;
                 }
-                at += 1;
             }
+            // The instruction that did something else, if one did.
+            let at = end.wrapping_sub(rest.len() as u32 + 1);
             match step {
                 Step::Next => pc = end,
                 Step::Jump => {

@@ -1,0 +1,27 @@
+//! What a launch and the wait for it cost, through the driver.
+
+#![allow(unsafe_code)] // Launches of a kernel without parameters that does nothing.
+
+use cuda_launch::{CudaContext, LaunchConfig, cuda_launch};
+use std::time::Instant;
+
+/// Nanoseconds of a launch of a kernel that does nothing and the wait for it: the median of many.
+pub(crate) fn empty() -> f64 {
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(include_str!("kernels.ptx")).unwrap();
+    let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));
+    let once = || {
+        let start = Instant::now();
+        // SAFETY: the kernel has no parameters and touches no memory.
+        unsafe {
+            cuda_launch! { kernel: empty, module: module, stream: stream, config: config, args: [] }
+        }
+        .unwrap();
+        stream.synchronize().unwrap();
+        start.elapsed().as_nanos() as f64
+    };
+    let mut times: Vec<f64> = (0..10_000).map(|_| once()).collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

@@ -190,20 +190,37 @@ pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: 
 
 pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
     close();
+    kernel::forget();
     // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
     close();
+    kernel::forget();
     // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
     close();
+    kernel::forget();
     // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
+}
+
+pub(crate) unsafe fn cuCtxDetach(context: CUcontext) -> CUresult {
+    close();
+    kernel::forget();
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    call("cuCtxDetach", || unsafe { driver().cuCtxDetach(context) })
+}
+
+pub(crate) unsafe fn cuGreenCtxDestroy(context: CUgreenCtx) -> CUresult {
+    close();
+    kernel::forget();
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    call("cuGreenCtxDestroy", || unsafe { driver().cuGreenCtxDestroy(context) })
 }
 
 pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {

@@ -26,7 +26,7 @@ static KERNELS: LazyLock<Mutex<HashSet<usize>>> = LazyLock::new(Mutex::default);
 /// Parameters that a kernel has at most: 32,764 bytes of them.
 const MOST: usize = 32_764;
 
-/// After a module is gone, another kernel may have the same handle.
+/// Before a module, a library or a context with its modules goes: then another kernel may have the same handle.
 pub(crate) fn forget() {
     KNOWN.lock().unwrap_or_else(|e| e.into_inner()).clear();
     KERNELS.lock().unwrap_or_else(|e| e.into_inner()).clear();

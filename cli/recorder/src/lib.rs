@@ -91,6 +91,8 @@ macro_rules! export {
     (cuCtxDestroy_v2 $($rest:tt)*) => { hooked! { cuCtxDestroy_v2 $($rest)* } };
     (cuDevicePrimaryCtxRelease_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxRelease_v2 $($rest)* } };
     (cuDevicePrimaryCtxReset_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxReset_v2 $($rest)* } };
+    (cuCtxDetach $($rest:tt)*) => { hooked! { cuCtxDetach $($rest)* } };
+    (cuGreenCtxDestroy $($rest:tt)*) => { hooked! { cuGreenCtxDestroy $($rest)* } };
     (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
     (cuLibraryGetKernel $($rest:tt)*) => { hooked! { cuLibraryGetKernel $($rest)* } };
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Function, real};
+use crate::{Function, kernel, layer, real, timeline};
 
 /// Looks a symbol up in the driver's library.
 type Lookup = dyn Fn(&CStr) -> *const c_void + Send + Sync;
@@ -112,12 +112,19 @@ unsafe extern "C" fn go() {
     )
 }
 
-/// The driver's function; where the driver lacks it, one that says so.
+/// Those of the first ABI that end a context, and with it events and kernels.
+const ENDING: &[&str] = &["cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"];
+
+/// The driver's function; where the driver lacks it, one that says so. Each call of an export asks.
 extern "C" fn address(place: u32) -> *const c_void {
     let place = place as usize;
     let (Some(found), Some(name)) = (FOUND.get(place), NAMES.get(place)) else {
         return missing as *const c_void;
     };
+    if ENDING.contains(name) && !layer::is_asked() {
+        timeline::close();
+        kernel::forget();
+    }
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
         return known;

@@ -185,7 +185,7 @@ impl Inner {
     /// The calling thread's context.
     fn current(&self) -> u64 {
         let mut context = null_mut();
-        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
         match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
             CUresult::SUCCESS => context.expose_provenance() as u64,
             _ => 0,
@@ -262,7 +262,7 @@ fn fault(state: &mut State, answer: CUresult) -> String {
     text
 }
 
-/// What a call that succeeded, and made an object of that handle or answered with a list, tells of the program.
+/// What a call that succeeded, and made an object of that handle tells of the program.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 //! The bytes of what a program loads.
 //!
-//! Relies on: the program gives the driver an image, which has what its headers say is in it, and leaves it as it is during the call.
+//! Relies on: the program gives the driver an image, which has the length that it says.
 #![allow(unsafe_code)]
 
 use crate::functions::Plain;

@@ -93,7 +93,7 @@ mod signals {
     }
 
     extern "C" fn handler(signal: c_int, info: *mut siginfo_t, _: *mut libc::c_void) {
-        // SAFETY: the system passes a valid structure where SA_SIGINFO is set.
+        // SAFETY: `catch` alone installs this, with SA_SIGINFO, with which the system passes the address of a structure that it has filled.
         let code = unsafe { (*info).si_code };
         // Linux has numbers over 0 for what no process sent. Elsewhere the program gets some signals twice.
         let is_of_terminal = cfg!(target_os = "linux") && code > 0;
@@ -122,7 +122,7 @@ mod signals {
         }
         let mut info = MaybeUninit::<siginfo_t>::zeroed();
         loop {
-            // SAFETY: the structure lives over the call. WNOWAIT leaves the child as it is, so that its number stays its own.
+            // SAFETY: the call writes the structure, which outlives it, and asks for nothing else. WNOWAIT leaves the child as it is, so that its number stays its own.
             let answer = unsafe {
                 libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
             };

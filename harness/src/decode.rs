@@ -43,7 +43,7 @@ pub(crate) unsafe fn results(function: &Function, words: &[u64]) -> Vec<(usize, 
         .filter_map(|(number, (parameter, word))| match parameter.ty {
             // SAFETY: 1: the driver wrote it, by duty 1; functions that do not always write have no such type.
             Type::Out(ty) => Some((number, unsafe { read::value(*word, ty) })),
-            // SAFETY: 1: as above.
+            // SAFETY: 1: the driver wrote the address of a text, or null, by duty 1.
             Type::OutText => Some((number, unsafe { read::value(*word, Plain::Host) })),
             _ => None,
         })
@@ -63,7 +63,7 @@ pub(crate) unsafe fn received(
     let value = |(number, word): &(usize, u64)| {
         let value = match function.parameters.get(*number)?.ty {
             Type::Out(ty) => plain(ty, *word, objects),
-            // SAFETY: 1: a C string of the driver's, or null, by duty 1.
+            // SAFETY: 1: null, or a C string of the driver's, which stays with the object or for ever, as the call has just answered with it: duty 1.
             Type::OutText => unsafe { read::text(*word) }.map_or(Value::Null, Value::Text),
             _ => return None,
         };

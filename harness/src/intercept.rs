@@ -285,14 +285,16 @@ impl Inner {
         let known = object.and_then(|object| object.kernel.clone());
         // The driver need not know what has ended; and a launch takes kernels of libraries for functions, which other calls do not: where none
         // was heard that gave the handle, nobody here knows which it is.
-        let is_known = object.is_some_and(|object| object.is_live() && object.made_by.is_some());
+        let is_live = object.is_some_and(|object| object.is_live());
+        let is_known = is_live && object.is_some_and(|object| object.made_by.is_some());
         let of_library = object.is_some_and(|object| object.name.kind() == Kind::Kernel);
         drop(state);
-        if let Some(known) = known {
-            return known;
-        }
-        if !is_known {
-            return Arc::new(Kernel { name: None, parameters: None });
+        match known {
+            Some(known) if is_live => return known,
+            // Its sizes say nothing of what is launched: that may be another kernel with its handle, which came in a way that was not seen.
+            Some(known) => return Arc::new(Kernel { name: known.name.clone(), parameters: None }),
+            None if !is_known => return Arc::new(Kernel { name: None, parameters: None }),
+            None => {}
         }
         let kernel = Arc::new(Kernel::ask(&self.base, handle, of_library));
         let mut state = self.lock();

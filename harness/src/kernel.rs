@@ -40,7 +40,8 @@ fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
     if answer != CUresult::SUCCESS || name.is_null() {
         return None;
     }
-    // SAFETY: on success it is a C string that lives as long as the kernel, which is the program's duty.
+    // SAFETY: on success it is a C string of the driver's that lives as long as the kernel, which has not ended, as the head of this file says:
+    // a program does not end what a call of it is using.
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
@@ -48,7 +49,7 @@ fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usi
     let mut parameters = Vec::new();
     while parameters.len() < MOST {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: as in `name`; the pointers are good for one number each.
+        // SAFETY: the handle is live and of this kind, as the head of this file says; both places outlive the calls.
         let answer = unsafe {
             match of_library {
                 true => driver.cuKernelGetParamInfo(kernel(handle), parameters.len(), &mut offset, &mut size),
@@ -71,11 +72,11 @@ fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usi
 #[cfg(any(feature = "check", feature = "record"))]
 pub(crate) fn relaxed<R>(driver: &Driver, ask: impl FnOnce() -> R) -> R {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place is good for a mode, which is put back below.
+    // SAFETY: the place has a mode and outlives the call; the thread's own is put back below.
     let answer = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
     let result = ask();
     if answer == CUresult::SUCCESS {
-        // SAFETY: the place holds the mode that the thread had.
+        // SAFETY: the place outlives the call, and has the mode that the thread had, as the call above succeeded.
         let _ = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
     }
     result

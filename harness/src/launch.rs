@@ -74,7 +74,7 @@ impl Raw {
     pub(crate) unsafe fn parameters(&self, kernel: &Kernel) -> Option<Vec<Parameter>> {
         let sizes = kernel.parameters.as_ref()?;
         let packed = match self.arguments {
-            // SAFETY: 1: the list ends as the contract says, by duty 1.
+            // SAFETY: 1: by the contract of a launch without a list of arguments null, or a list that ends: duty 1.
             0 => unsafe { packed(self.extra) },
             _ => None,
         };
@@ -121,7 +121,7 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
             _ => break,
         }
     }
-    // SAFETY: 1: the buffer has that many bytes, by duty 1.
+    // SAFETY: 1: the list says that the buffer has that many bytes, which the program leaves as they are during the launch: duty 1.
     (buffer != 0).then(|| unsafe { read::block(buffer, size) })
 }
 
@@ -135,7 +135,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
         let at = list + number * size_of::<CUlaunchAttribute>() as u64;
         // SAFETY: 1: an attribute of the list, by duty 1. A union may be copied with bytes that nobody wrote.
         let attribute = unsafe { read::structure::<CUlaunchAttribute>(at) };
-        // SAFETY: the id says which member there is, by duty 1.
+        // SAFETY: each member that is read is the one that the id, compared in its arm, asks the program to set: duty 1.
         let value = unsafe {
             let value = attribute.value;
             match attribute.id {

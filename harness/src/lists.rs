@@ -37,25 +37,25 @@ pub(crate) unsafe fn listed(
         }
         "cuLibraryEnumerateKernels" => {
             let (mut count, library): (_, CUlibrary) = (0, with_exposed_provenance_mut(word(2) as usize));
-            // SAFETY: the program has just named the library; the output outlives the call.
+            // SAFETY: the library is one of the driver's, which has just listed its kernels, by duty 1; the place outlives the call.
             let code = unsafe { driver.cuLibraryGetKernelCount(&mut count, library) };
             (Kind::Kernel, 2, word(0), at_most(code, count, word(1)))
         }
         "cuModuleEnumerateFunctions" => {
             let (mut count, module): (_, CUmodule) = (0, with_exposed_provenance_mut(word(2) as usize));
-            // SAFETY: as above.
+            // SAFETY: the module is one of the driver's, which has just listed its functions, by duty 1; the place outlives the call.
             let code = unsafe { driver.cuModuleGetFunctionCount(&mut count, module) };
             (Kind::Function, 2, word(0), at_most(code, count, word(1)))
         }
         "cuGraphAddNode_v1" | "cuGraphAddNode_v2" | "cuGraphAddNode_v3" => {
-            // SAFETY: 1: the last argument is that of a node's parameters, by duty 1.
+            // SAFETY: 1: the last argument of all three is the address of a node's parameters, of which it was made, by duty 1.
             let (list, count) = unsafe { bodies(words.last().copied()?) }?;
             (Kind::Graph, 1, list, count)
         }
         _ => return None,
     };
     let count = if list == 0 { 0 } else { usize::try_from(count).ok()? };
-    // SAFETY: 1: the driver has written so many, by duty 1.
+    // SAFETY: 1: the list is not null, so that the driver has written as many into it as it says it has, and was asked for: duty 1.
     let handles = (0..count).map(|number| unsafe { read::pointer(list, number) }).collect();
     Some(Listed { kind, owner, handles })
 }
@@ -71,10 +71,10 @@ fn at_most(code: CUresult, there: u32, asked: u64) -> u64 {
 ///
 /// 1. The address is that of the parameters of a node that was made.
 unsafe fn bodies(parameters: u64) -> Option<(u64, u64)> {
-    // SAFETY: 1: duty 1.
+    // SAFETY: 1: they are a structure of the program's, aligned and set, as a driver made a node of it: duty 1.
     let parameters = unsafe { read::structure::<CUgraphNodeParams>(parameters) };
     (parameters.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL).then(|| {
-        // SAFETY: the type says which member is set.
+        // SAFETY: the type says that this member is set, as a driver made a node of it: duty 1.
         let conditional = unsafe { parameters.__bindgen_anon_1.conditional };
         (conditional.phGraph_out.expose_provenance() as u64, u64::from(conditional.size))
     })

@@ -26,7 +26,7 @@ pub(crate) unsafe fn adjust(
         ("cuDriverGetVersion", [version]) => {
             let Some(most) = most.and_then(|version| c_int::try_from(version).ok()) else { return };
             let place = with_exposed_provenance_mut::<c_int>(*version as usize);
-            // SAFETY: the driver wrote a number there, by duty 1.
+            // SAFETY: the program's place for a number, to which the driver has just written one, by duty 1.
             unsafe { place.write((*place).min(most)) };
         }
         // The first has no status.
@@ -34,7 +34,7 @@ pub(crate) unsafe fn adjust(
             // SAFETY: 1: a C string, by duty 1.
             let name = unsafe { read::text(*name) }.unwrap_or_default();
             let place = with_exposed_provenance_mut::<*mut c_void>(*found as usize);
-            // SAFETY: the driver wrote a pointer there, by duty 1.
+            // SAFETY: the program's place for a pointer, to which the driver has just written one or null, by duty 1.
             let address = unsafe { *place };
             // Functions whose default stream is the thread's own have no shims.
             if address.is_null() || flags & 2 != 0 {
@@ -42,13 +42,13 @@ pub(crate) unsafe fn adjust(
             }
             let Some(index) = which(&name, *version as c_int) else { return };
             if has.get(index) == Some(&true) {
-                // SAFETY: as above. The shim is a function of that name and type.
+                // SAFETY: the place of the line above. The shim is the function of that name, of the type that `shims` compares.
                 unsafe { place.write(shims::address(slot, index).cast_mut()) };
                 return;
             }
             let status = rest.first().copied().unwrap_or_default();
             let status = with_exposed_provenance_mut::<Found>(status as usize);
-            // SAFETY: as above; the second is null or good for the status.
+            // SAFETY: the first is the place of above; the second is null or the program's place for the status, by duty 1.
             unsafe {
                 place.write(null_mut());
                 if !status.is_null() {

@@ -16,7 +16,7 @@ const LONGEST: usize = 4096;
 ///
 /// # Safety
 ///
-/// 1. The address is null or that of a C string.
+/// 1. The address is null or that of a C string, which nobody writes during the call.
 pub(crate) unsafe fn text(address: u64) -> Option<String> {
     let start = with_exposed_provenance(address as usize);
     // SAFETY: not null, so it is a C string, by duty 1.
@@ -31,7 +31,7 @@ pub(crate) unsafe fn text(address: u64) -> Option<String> {
 ///
 /// 1. The address is that of an initialised value of the type.
 pub(crate) unsafe fn value(address: u64, ty: Plain) -> u64 {
-    // SAFETY: duty 1, for the width of the type.
+    // SAFETY: 1: there is an initialised value of the type, by duty 1, and each arm reads as many bytes as its type has.
     unsafe {
         match ty {
             Plain::Unsigned(1) => bytes::<1>(address),
@@ -49,7 +49,7 @@ pub(crate) unsafe fn value(address: u64, ty: Plain) -> u64 {
 /// 1. At the address there are that many initialised bytes.
 unsafe fn bytes<const N: usize>(address: u64) -> u64 {
     let mut word = [0; 8];
-    // SAFETY: duty 1; bytes need no alignment.
+    // SAFETY: there are so many initialised bytes, by duty 1; any are a `[u8; N]`, which needs no alignment.
     let value: [u8; N] = unsafe { with_exposed_provenance::<[u8; N]>(address as usize).read_unaligned() };
     word.iter_mut().zip(value).for_each(|(word, byte)| *word = byte);
     u64::from_le_bytes(word)
@@ -86,10 +86,10 @@ pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
 ///
 /// # Safety
 ///
-/// 1. At the address there is a list that has a pointer of that number.
+/// 1. At the address there is a list, aligned for pointers, that has an initialised one of that number.
 pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
     let list = with_exposed_provenance::<*const c_void>(list as usize);
-    // SAFETY: duty 1.
+    // SAFETY: the list has that pointer, aligned as C's lists are, by duty 1.
     unsafe { list.add(number).read() }.expose_provenance() as u64
 }
 
@@ -99,7 +99,7 @@ pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
 ///
 /// 1. The address is that of such a structure, aligned and initialised.
 pub(crate) unsafe fn structure<T: Copy>(address: u64) -> T {
-    // SAFETY: duty 1.
+    // SAFETY: such a structure is there, aligned and initialised, by duty 1; it is `Copy`, so that the copy leaves it as it is.
     unsafe { with_exposed_provenance::<T>(address as usize).read() }
 }
 

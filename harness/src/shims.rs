@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The addresses of one slot's shims, in the order of [`FUNCTIONS`].
 struct Shims([*const c_void; FUNCTIONS.len()]);
 
-// SAFETY: addresses of functions, which never change.
+// SAFETY: the addresses are those of functions, for ever; they are set when this is compiled, and only read.
 unsafe impl Sync for Shims {}
 
 macro_rules! shims {
@@ -50,7 +50,7 @@ macro_rules! shims {
             use super::{CUresult, bodies};
             $(
                 pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> CUresult {
-                    // SAFETY: the caller's own arguments.
+                    // SAFETY: the body's contract is this one's, which the caller keeps: that of the driver's function; the arguments are its own.
                     unsafe { bodies::$name($($argument,)* SLOT) }
                 }
             )*

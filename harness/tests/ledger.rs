@@ -258,6 +258,23 @@ fn what_is_used_after_its_end_is_a_mistake() {
     assert_eq!(mistakes(&spy.ledger()), expected);
 }
 
+/// What is known of it would be read for another kernel that has its handle now.
+#[test]
+fn arguments_are_not_read_by_the_sizes_of_a_kernel_that_has_ended() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (memory, module) = (cuda.alloc(256).unwrap(), cuda.load(FILL));
+    let fill = cuda.function(module, "fill");
+    cuda.fill(fill, null_mut(), memory, 64, 1).unwrap();
+    ok(unsafe { cuda.driver.cuModuleUnload(module) }).unwrap();
+    assert!(cuda.fill(fill, null_mut(), memory, 64, 1).is_err());
+    ok(unsafe { cuda.driver.cuMemFree(memory) }).unwrap();
+    let calls = spy.calls();
+    let read: Vec<_> =
+        calls.launches().map(|launch| (launch.kernel(), launch.parameters().map(<[_]>::len))).collect();
+    assert_eq!(read, [(Some("fill"), Some(3)), (Some("fill"), None)]);
+}
+
 #[test]
 fn an_event_of_another_context_is_a_mistake() {
     let spy = spy();

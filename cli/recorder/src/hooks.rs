@@ -20,6 +20,9 @@ struct Shape {
     stream: CUstream,
 }
 
+/// # Safety
+/// 1. The function is null, or one that the driver takes for a launch now.
+/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has.
 unsafe fn launch(
     name: &str,
     function: CUfunction,
@@ -30,14 +33,14 @@ unsafe fn launch(
     if function.is_null() {
         return call(name, forward);
     }
-    // SAFETY: the function that the program launches, not null.
+    // SAFETY: 1: duty 1, as it is not null.
     let known = unsafe { kernel::known(function) };
     let arguments = json!({
         "kernel": known.name,
         "grid": shape.grid,
         "block": shape.block,
         "shared_bytes": shape.shared,
-        // SAFETY: by the contract of a launch, null or one pointer for each parameter of this function.
+        // SAFETY: 1: duty 2. 2: the line above asked for this function.
         "arguments": unsafe { kernel::arguments(&known, parameters) },
     });
     work(name, "kernel", || known.name.clone(), arguments, shape.stream, forward)
@@ -57,7 +60,7 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
+    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
     unsafe {
         launch("cuLaunchKernel", f, shape, parameters, || {
             driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
@@ -78,7 +81,7 @@ pub(crate) unsafe fn cuLaunchCooperativeKernel(
     parameters: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
+    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
     unsafe {
         launch("cuLaunchCooperativeKernel", f, shape, parameters, || {
             driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
@@ -92,9 +95,9 @@ pub(crate) unsafe fn cuLaunchKernelEx(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or a whole configuration.
+    // SAFETY: by the function's contract null, or a whole configuration, which nobody writes during the call.
     let Some(asked) = (unsafe { config.as_ref() }) else {
-        // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+        // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
         return call("cuLaunchKernelEx", || unsafe {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
         });
@@ -105,7 +108,7 @@ pub(crate) unsafe fn cuLaunchKernelEx(
         shared: asked.sharedMemBytes,
         stream: asked.hStream,
     };
-    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
+    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
     unsafe {
         launch("cuLaunchKernelEx", f, shape, parameters, || {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
@@ -115,7 +118,7 @@ pub(crate) unsafe fn cuLaunchKernelEx(
 
 pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUresult {
     let name = || format!("graph {:#x}", graph.addr());
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     work("cuGraphLaunch", "graph", name, json!({}), stream, || unsafe {
         driver().cuGraphLaunch(graph, stream)
     })
@@ -125,7 +128,7 @@ pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUre
 macro_rules! blocking {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
-            // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+            // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
             described(stringify!($name), "copy", || json!({ "bytes": bytes }), || unsafe { driver().$name($to, $from, bytes) })
         }
     )*};
@@ -142,7 +145,7 @@ macro_rules! queued {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $shown:literal $unit:literal;)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, count: usize, stream: CUstream) -> CUresult {
             let arguments = json!({ "bytes": count.saturating_mul($unit) });
-            // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+            // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
             work(stringify!($name), "copy", || $shown.to_owned(), arguments, stream, || unsafe {
                 driver().$name($to, $from, count, stream)
             })
@@ -164,17 +167,17 @@ fn stream_json(stream: CUstream) -> Value {
 }
 
 pub(crate) unsafe fn cuStreamSynchronize(stream: CUstream) -> CUresult {
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     wait("cuStreamSynchronize", || stream_json(stream), || unsafe { driver().cuStreamSynchronize(stream) })
 }
 
 pub(crate) unsafe fn cuEventSynchronize(event: CUevent) -> CUresult {
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     wait("cuEventSynchronize", || json!({}), || unsafe { driver().cuEventSynchronize(event) })
 }
 
 pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     wait("cuCtxSynchronize", || json!({}), || unsafe { driver().cuCtxSynchronize() })
 }
 
@@ -182,7 +185,7 @@ pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
 pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
     let event_json =
         || json!({ "stream": format!("{:#x}", stream.addr()), "event": format!("{:#x}", event.addr()) });
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     described("cuStreamWaitEvent", "wait", event_json, || unsafe {
         driver().cuStreamWaitEvent(stream, event, flags)
     })
@@ -190,25 +193,42 @@ pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: 
 
 pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
     close();
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    kernel::forget();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
     close();
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    kernel::forget();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
     close();
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    kernel::forget();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
+}
+
+pub(crate) unsafe fn cuCtxDetach(context: CUcontext) -> CUresult {
+    close();
+    kernel::forget();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    call("cuCtxDetach", || unsafe { driver().cuCtxDetach(context) })
+}
+
+pub(crate) unsafe fn cuGreenCtxDestroy(context: CUgreenCtx) -> CUresult {
+    close();
+    kernel::forget();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    call("cuGreenCtxDestroy", || unsafe { driver().cuGreenCtxDestroy(context) })
 }
 
 pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {
     kernel::forget();
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuModuleUnload", || unsafe { driver().cuModuleUnload(module) })
 }
 
@@ -217,10 +237,10 @@ pub(crate) unsafe fn cuLibraryGetKernel(
     library: CUlibrary,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     let code = call("cuLibraryGetKernel", || unsafe { driver().cuLibraryGetKernel(kernel, library, name) });
     if code == CUresult::SUCCESS {
-        // SAFETY: the driver has just written it.
+        // SAFETY: by the function's contract a place for a handle, which the driver has written, as it succeeded.
         kernel::of_library(unsafe { *kernel });
     }
     code
@@ -228,12 +248,12 @@ pub(crate) unsafe fn cuLibraryGetKernel(
 
 pub(crate) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {
     kernel::forget();
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuLibraryUnload", || unsafe { driver().cuLibraryUnload(library) })
 }
 
 pub(crate) unsafe fn cuInit(flags: c_uint) -> CUresult {
-    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     let code = call("cuInit", || unsafe { driver().cuInit(flags) });
     at_exit();
     code

@@ -38,7 +38,7 @@ pub(crate) fn of_library(kernel: CUkernel) {
 }
 
 /// # Safety
-/// 1. The function is one of the driver's, or a `CUkernel`, as a launch takes it.
+/// 1. The function is a live one of the driver's, or a live `CUkernel`, as a launch takes it.
 pub(crate) unsafe fn known(function: CUfunction) -> Arc<Known> {
     let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
     let found = known.entry(function.addr()).or_insert_with(|| {
@@ -49,18 +49,18 @@ pub(crate) unsafe fn known(function: CUfunction) -> Arc<Known> {
 }
 
 /// # Safety
-/// 1. The function is one of the driver's, or a `CUkernel`, as a launch takes it.
+/// 1. The function is a live one of the driver's, or a live `CUkernel`, as a launch takes it.
 unsafe fn ask(function: CUfunction) -> Known {
     let kernel: CUkernel = function.cast();
     let is_kernel = KERNELS.lock().unwrap_or_else(|e| e.into_inner()).contains(&function.addr());
     let mut name: *const c_char = null();
-    // SAFETY: the place lives; a driver tells a handle of the other kind by answering an error.
+    // SAFETY: `name` outlives the calls; the handle is live, by duty 1, and if it is of the other kind the driver answers an error.
     let found = unsafe {
         !is_kernel && driver().cuFuncGetName(&mut name, function) == CUresult::SUCCESS
             || driver().cuKernelGetName(&mut name, kernel) == CUresult::SUCCESS
     };
     let name = if found && !name.is_null() {
-        // SAFETY: the driver answers with a string that lives as long as the module.
+        // SAFETY: on success a C string that lives as long as the function, which is live during this call, by duty 1.
         unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     } else {
         format!("kernel {:#x}", function.addr())
@@ -68,7 +68,7 @@ unsafe fn ask(function: CUfunction) -> Known {
     let mut sizes = Vec::new();
     let complete = loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the program's function; the two places live, and an index beyond the parameters is answered by an error.
+        // SAFETY: the function is live, by duty 1; both places outlive the calls, and an index beyond the parameters is answered by an error.
         let code = unsafe {
             let of_kernel = |offset, size| driver().cuKernelGetParamInfo(kernel, sizes.len(), offset, size);
             let of_function = |offset, size| driver().cuFuncGetParamInfo(function, sizes.len(), offset, size);
@@ -95,12 +95,13 @@ unsafe fn ask(function: CUfunction) -> Known {
 /// The arguments, each as a number in hex, or as bytes if it is longer.
 ///
 /// # Safety
-/// 1. `parameters` is null, or has a pointer for each parameter of the kernel to as many bytes as that has.
+/// 1. `parameters` is null, or has a pointer for each parameter of the kernel, null or to as many bytes as that has.
+/// 2. `known` is of that kernel.
 pub(crate) unsafe fn arguments(known: &Known, parameters: *mut *mut c_void) -> Value {
     let Some(sizes) = known.sizes.as_ref().filter(|_| !parameters.is_null()) else { return Value::Null };
     let mut list = Vec::new();
     for (index, size) in sizes.iter().enumerate() {
-        // SAFETY: there is a pointer for `index`, to `size` bytes: the caller's duty 1. Padding among them was written, or not,
+        // SAFETY: there is a pointer for `index`, to `size` bytes: the caller's duties 1 and 2. Padding among them was written, or not,
         // by a program that the compiler of this library does not see.
         let bytes = unsafe {
             let argument = *parameters.add(index);

@@ -51,7 +51,7 @@ use real::driver;
 /// The address of a function of this library.
 pub struct Function(#[allow(dead_code, reason = "only the linker reads it")] *const c_void);
 
-// SAFETY: the address of code, which nobody writes.
+// SAFETY: it has no method that reads the address, which is that of code, and never changes.
 unsafe impl Sync for Function {}
 
 macro_rules! exports {
@@ -91,6 +91,8 @@ macro_rules! export {
     (cuCtxDestroy_v2 $($rest:tt)*) => { hooked! { cuCtxDestroy_v2 $($rest)* } };
     (cuDevicePrimaryCtxRelease_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxRelease_v2 $($rest)* } };
     (cuDevicePrimaryCtxReset_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxReset_v2 $($rest)* } };
+    (cuCtxDetach $($rest:tt)*) => { hooked! { cuCtxDetach $($rest)* } };
+    (cuGreenCtxDestroy $($rest:tt)*) => { hooked! { cuGreenCtxDestroy $($rest)* } };
     (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
     (cuLibraryGetKernel $($rest:tt)*) => { hooked! { cuLibraryGetKernel $($rest)* } };
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
@@ -117,10 +119,10 @@ macro_rules! export {
     ($name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
             timeline::call(stringify!($name), || unsafe { driver().$name($($argument),*) })
         }
     };
@@ -131,10 +133,10 @@ macro_rules! first {
     ($symbol:literal $name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", $symbol, "`, as it was first")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
-        // SAFETY: the exported name is the C function's, and so is the signature.
+        // SAFETY: the exported name is a function of `cuda.h`, whose signature this has; no other function of this library has the name.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
             timeline::call($symbol, || unsafe { driver().$name($($argument),*) })
         }
     };
@@ -145,10 +147,10 @@ macro_rules! hooked {
     ($name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
             unsafe {
                 match layer::is_asked() {
                     true => driver().$name($($argument),*),
@@ -162,10 +164,10 @@ macro_rules! hooked {
 macro_rules! always {
     ($name:ident($($argument:ident: $type:ty),*) in $module:ident) => {
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
             unsafe { $module::$name($($argument),*) }
         }
     };
@@ -178,7 +180,7 @@ pub extern "C" fn end() {
 }
 
 /// `cuGetProcAddress`, as programs of CUDA 11 know it.
-// SAFETY: the exported name is the C function's, and so is the signature.
+// SAFETY: the exported name is a function of `cuda.h`, whose signature this has; no other function of this library has the name.
 #[unsafe(export_name = "cuGetProcAddress")]
 pub unsafe extern "C" fn cuGetProcAddress_v1(
     symbol: *const c_char,
@@ -186,25 +188,26 @@ pub unsafe extern "C" fn cuGetProcAddress_v1(
     version: c_int,
     flags: cuda_driver_sys::cuuint64_t,
 ) -> CUresult {
-    // SAFETY: the caller keeps to the function's documented contract; the status may be null.
+    // SAFETY: the contract of the newer function, whose status may be null, is this one's, which the caller keeps.
     unsafe { lookup::cuGetProcAddress_v2(symbol, function, version, flags, null_mut()) }
 }
 
 /// A function of the driver that the main header does not have.
 fn other(name: &std::ffi::CStr) -> CUresult {
     let mut function = null_mut();
-    // SAFETY: the name ends with a NUL, the place outlives the call, the status may be null.
+    // SAFETY: the name is a C string, by its type; the place outlives the call; the status may be null.
     let code = unsafe { driver().cuGetProcAddress_v2(name.as_ptr(), &mut function, 12000, 0, null_mut()) };
     if code != CUresult::SUCCESS || function.is_null() {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
-    // SAFETY: the driver's functions of these names take nothing and return a code.
+    // SAFETY: not null, as was compared; the two names that this is called with are functions that take nothing and return a code
+    // (`cudaProfiler.h`), in a library that stays loaded, as `driver()` is static.
     let function: extern "C" fn() -> CUresult = unsafe { std::mem::transmute(function) };
     function()
 }
 
 /// `cuProfilerStart`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuProfilerStart() -> CUresult {
     other(c"cuProfilerStart")

@@ -65,6 +65,8 @@ stand_ins! {
     "cuCtxDestroy" 4000 cuCtxDestroy_v2;
     "cuDevicePrimaryCtxRelease" 11000 cuDevicePrimaryCtxRelease_v2;
     "cuDevicePrimaryCtxReset" 11000 cuDevicePrimaryCtxReset_v2;
+    "cuCtxDetach" 2000 cuCtxDetach;
+    "cuGreenCtxDestroy" 12040 cuGreenCtxDestroy;
     "cuModuleUnload" 2000 cuModuleUnload;
     "cuLibraryGetKernel" 12000 cuLibraryGetKernel;
     "cuLibraryUnload" 12000 cuLibraryUnload;
@@ -151,7 +153,7 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let asked = if symbol.is_null() {
         None
     } else {
-        // SAFETY: not null, so a string that ends with a NUL, by the function's contract.
+        // SAFETY: not null, so a string that ends with a NUL and stays as it is during the call, by the function's contract.
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
@@ -159,15 +161,16 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     // without, but checks hand out their own only without.
     let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
     let wanted = if is_plain { flags & !PER_THREAD } else { flags };
-    // SAFETY: the arguments are the program's; of the flags only the one for streams of a thread is taken away.
+    // SAFETY: the arguments are the program's, whose duty is that of the driver's function; it takes the flags with or without the one for
+    // streams of a thread.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
-    // SAFETY: by the function's contract null, or a place for a pointer, which the call before has filled.
-    let place = unsafe { function.as_mut() };
-    if let (Some(place), Some(own)) = (place, own)
-        && code == CUresult::SUCCESS
-        && !place.is_null()
-    {
-        *place = own;
+    if let Some(own) = own.filter(|_| code == CUresult::SUCCESS && !function.is_null()) {
+        // SAFETY: by the function's contract a place for a pointer, as it is not null, and the driver has filled it, as it succeeded.
+        unsafe {
+            if !(*function).is_null() {
+                *function = own;
+            }
+        }
     }
     code
 }

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Function, real};
+use crate::{Function, kernel, layer, real, timeline};
 
 /// Looks a symbol up in the driver's library.
 type Lookup = dyn Fn(&CStr) -> *const c_void + Send + Sync;
@@ -26,7 +26,7 @@ static SYMBOLS: LazyLock<Option<Box<Lookup>>> = LazyLock::new(|| {
     if path == "emulator" {
         return Some(Box::new(|name| cuda_emulator::symbol_address(name.to_str().unwrap_or_default())));
     }
-    // SAFETY: 1: the variable names a CUDA driver.
+    // SAFETY: 1: whoever set the variable vouches for the file to be a CUDA driver, which may be loaded.
     let symbols = unsafe { cuda_driver_sys::open_library(path) }.ok()?;
     Some(Box::new(symbols))
 });
@@ -58,7 +58,8 @@ macro_rules! jump {
     ($name:ident) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[unsafe(naked)]
-        // SAFETY: the name is the C function's, which takes what the caller passes.
+        // SAFETY: the exported name is that of the driver's function, to which the jump goes with all arguments where the caller has put them; no
+        // other function of this library has the name, as the linker would say.
         #[unsafe(no_mangle)]
         pub(super) unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
@@ -112,12 +113,20 @@ unsafe extern "C" fn go() {
     )
 }
 
+/// Those of the first ABI that end a context, and with it events and kernels.
+const ENDING: &[&str] = &["cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"];
+
 /// The driver's function; where the driver lacks it, one that says so.
 extern "C" fn address(place: u32) -> *const c_void {
     let place = place as usize;
     let (Some(found), Some(name)) = (FOUND.get(place), NAMES.get(place)) else {
         return missing as *const c_void;
     };
+    // `go` asks for each call.
+    if ENDING.contains(name) && !layer::is_asked() {
+        timeline::close();
+        kernel::forget();
+    }
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
         return known;

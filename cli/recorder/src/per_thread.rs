@@ -18,10 +18,10 @@ fn own(stream: CUstream) -> CUstream {
 macro_rules! on_own_stream {
     ($($name:ident = $plain:ident($($before:ident: $before_type:ty),*; $stream:ident; $($after:ident: $after_type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($before: $before_type,)* $stream: CUstream $(, $after: $after_type)*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
             unsafe { crate::$plain($($before,)* own($stream) $(, $after)*) }
         }
     )*};
@@ -78,10 +78,10 @@ on_own_stream! {
 macro_rules! and_wait {
     ($($name:ident = $queued:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
             unsafe {
                 match crate::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
                     CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),
@@ -102,10 +102,10 @@ and_wait! {
 macro_rules! fills {
     ($($name:ident = $queued:ident($value:ty);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(to: CUdeviceptr, value: $value, count: usize) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
             unsafe { crate::$queued(to, value, count, CU_STREAM_PER_THREAD) }
         }
     )*};
@@ -117,7 +117,7 @@ fills! {
 }
 
 /// `cuLaunchKernelEx_ptsz`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     config: *const CUlaunchConfig,
@@ -125,10 +125,10 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or a whole configuration.
+    // SAFETY: by the function's contract null, or a whole configuration, which nobody writes during the call.
     let copy =
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);
-    // SAFETY: the caller keeps to the function's documented contract; the copy outlives the call.
+    // SAFETY: the contract of the plain function is this one's, which the caller keeps; the copy of the configuration outlives the call.
     unsafe { crate::cuLaunchKernelEx(config, f, parameters, extra) }
 }

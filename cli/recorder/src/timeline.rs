@@ -34,6 +34,9 @@ static FILE: LazyLock<Option<File>> = LazyLock::new(|| {
     let path = std::env::var_os(VARIABLE)?;
     File::options().append(true).create(true).open(path).ok()
 });
+// Events live, and so do their contexts: an event is made by `event`, is in `STATE` or in the hands of one call of the program in its
+// context, and is destroyed by `close` alone, which takes it out first. What ends a context calls that before, and a program ends none
+// while another call of it uses that.
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static THREADS: AtomicU32 = AtomicU32::new(1);
@@ -164,7 +167,7 @@ pub(crate) fn work(
     let work = is_timed.then(|| json!({ "tid": row, "name": name, "cat": category }));
     host(call, "call", called, code, arguments.clone(), work);
     let Some(Timing { context, start, end }) = timing else { return code };
-    // SAFETY: the event is of the current context, and the stream is the program's.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program has just used.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
@@ -211,7 +214,7 @@ impl Handle {
 
 fn current() -> Option<Handle> {
     let mut context: CUcontext = null_mut();
-    // SAFETY: the place outlives the call.
+    // SAFETY: the place is a handle's and outlives the call, which asks for nothing else.
     let code = unsafe { driver().cuCtxGetCurrent(&mut context) };
     (code == CUresult::SUCCESS && !context.is_null()).then(|| Handle(context.expose_provenance()))
 }
@@ -220,7 +223,7 @@ fn current() -> Option<Handle> {
 fn begin(stream: CUstream) -> Option<Timing> {
     FILE.as_ref()?;
     let mut status = CUstreamCaptureStatus(0);
-    // SAFETY: the stream is the program's, the place lives.
+    // SAFETY: the stream is the one that the program's call is given; the place outlives the call.
     let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
     if code != CUresult::SUCCESS || status.0 != 0 {
         return None;
@@ -228,7 +231,7 @@ fn begin(stream: CUstream) -> Option<Timing> {
     let context = current()?;
     base(context, stream)?;
     let (start, end) = (event(context)?, event(context)?);
-    // SAFETY: the event is of the current context, and the stream is the program's.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
     let code = unsafe { driver().cuEventRecord(start.event(), stream) };
     if code != CUresult::SUCCESS {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
@@ -242,7 +245,7 @@ fn event(context: Handle) -> Option<Handle> {
         return Some(event);
     }
     let mut event: CUevent = null_mut();
-    // SAFETY: the place lives; a context is current.
+    // SAFETY: the place outlives the call, which asks for nothing else: without a context it answers an error.
     let code = unsafe { driver().cuEventCreate(&mut event, 0) };
     (code == CUresult::SUCCESS).then(|| Handle(event.expose_provenance()))
 }
@@ -253,7 +256,7 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
         return Some(());
     }
     let event = event(context)?;
-    // SAFETY: the event is of the current context, and the stream is the program's.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };
@@ -267,16 +270,16 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
 /// Asks the driver what is harmless to a capture, which the driver cannot know.
 fn relaxed(ask: impl FnOnce()) {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place lives; the mode is put back below.
+    // SAFETY: the place has a mode, and outlives the call; the thread's own is put back below.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
     ask();
-    // SAFETY: the place lives, and holds the mode that the thread had.
+    // SAFETY: the place outlives the call, and has the mode that the thread had, or still the one above.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 
 /// Whether work of the current context has ended, or failed.
 fn is_done(one: &Pending) -> bool {
-    // SAFETY: the event is of the current context, and lives as long as that.
+    // SAFETY: the event is in `STATE`, which the caller has locked, and so lives, as is said at `STATE`.
     let code = unsafe { driver().cuEventQuery(one.end.event()) };
     code != CUresult::CUDA_ERROR_NOT_READY
 }
@@ -312,7 +315,7 @@ fn write(state: &mut State, one: Pending) {
     let Pending { context, stream, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
-        // SAFETY: the place lives, and so do the events.
+        // SAFETY: the place outlives the call; the events are of `state`, and so live, as is said at `STATE`.
         let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
         (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
     };
@@ -349,7 +352,7 @@ pub(crate) fn close() {
     let before = current();
     let mut state = std::mem::take(&mut *lock(&STATE));
     for one in std::mem::take(&mut state.pending) {
-        // SAFETY: the context is not gone yet, nor is its event.
+        // SAFETY: the event was in `STATE`, so that it and its context live, as is said at `STATE`.
         unsafe {
             let _ = driver().cuCtxSetCurrent(one.context.context());
             let _ = driver().cuEventSynchronize(one.end.event());
@@ -358,10 +361,10 @@ pub(crate) fn close() {
     }
     let spare = state.spare.into_values().flatten();
     for event in spare.chain(state.bases.into_values().map(|(event, _)| event)) {
-        // SAFETY: the context is not gone yet, nor is its event, which nobody has any more: what waited for it was taken above.
+        // SAFETY: the event was in `STATE`, so that it lives, as is said at `STATE`; it was taken out, and nobody has it any more.
         let _ = unsafe { driver().cuEventDestroy_v2(event.event()) };
     }
-    // SAFETY: that was current before, or nothing was.
+    // SAFETY: null, or the context that was current before, which has not ended yet: this comes before that.
     let _ = unsafe { driver().cuCtxSetCurrent(before.map_or(null_mut(), Handle::context)) };
 }
 
@@ -375,7 +378,8 @@ pub(crate) fn at_exit() {
         write_done();
     }
     ASKED.call_once(|| {
-        // SAFETY: the function takes nothing, and the library stays loaded: programs do not close their driver.
+        // SAFETY: the declaration is C's; the function takes nothing, as `atexit` wants it, and the library stays loaded until the end:
+        // programs do not close their driver.
         unsafe { atexit(end) };
     });
 }

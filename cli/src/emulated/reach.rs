@@ -78,7 +78,7 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
 fn changes_user(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(data) = std::fs::metadata(path) else { return false };
-    // SAFETY: both take nothing and cannot fail.
+    // SAFETY: both take nothing, write nothing and cannot fail, as POSIX says: any process may call them.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
     let sets = |bit: u32, is_other: bool| data.mode() & bit != 0 && is_other;
     sets(0o4000, data.uid() != user) || sets(0o2000, data.gid() != group)

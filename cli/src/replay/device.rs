@@ -89,7 +89,8 @@ impl Device {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
-        // SAFETY: the place is good for a device.
+        // SAFETY: the place is a number's and outlives the call; the calls ask for nothing else, and a number that no device has is answered by
+        // an error.
         unsafe {
             ok("cuInit", driver.cuInit(0))?;
             ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
@@ -98,7 +99,7 @@ impl Device {
             true => Vec::new(),
             false => reserve(&driver, &recording.regions),
         };
-        // SAFETY: the place is good for a context, which is retained until this process ends.
+        // SAFETY: the place outlives the call; the context is the one just retained, and nobody gives it back before this process ends.
         unsafe {
             ok("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&mut context, number))?;
             ok("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))?;
@@ -154,7 +155,8 @@ impl Device {
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
         let name = CString::new(recording.kernel.as_str()).unwrap_or_default();
-        // SAFETY: the image has a NUL behind it, and lives as long as the call; what form it has the driver finds out.
+        // SAFETY: the place and the image outlive the call; text has its NUL behind it. A binary form was whole when it was recorded; that nobody
+        // has cut it since is for whoever names the file to know, as for any image that a driver loads.
         let code = unsafe { self.driver.cuModuleLoadData(&mut module, image.as_ptr().cast()) };
         if code != CUresult::SUCCESS {
             let next = match self.is_emulator {
@@ -166,7 +168,7 @@ impl Device {
             let message = format!("{}: the image cannot be loaded: {code:?}\n  help: {next}", file.display());
             return Err(Failure::new(Exit::Driver, message));
         }
-        // SAFETY: the module was just loaded; the name ends with a NUL.
+        // SAFETY: the module was just loaded, and nothing unloads it; the name is a C string; both and the place outlive the call.
         unsafe {
             ok("cuModuleGetFunction", self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()))?;
         }
@@ -182,7 +184,7 @@ impl Device {
             false => self.map(address, region.bytes),
         };
         if !is_there {
-            // SAFETY: the place is good for an address.
+            // SAFETY: the place is an address's and outlives the call, which asks for nothing else.
             unsafe { ok("cuMemAlloc", self.driver.cuMemAlloc(&mut address, bytes))? };
         }
         Ok(address)
@@ -215,7 +217,7 @@ impl Device {
         };
         let option = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         let (mut unit, end) = (0, address + bytes);
-        // SAFETY: the place is good for a number, the properties live.
+        // SAFETY: the place is a number's; it and the properties, set whole above, outlive the call.
         let code = unsafe { self.driver.cuMemGetAllocationGranularity(&mut unit, &properties, option) };
         let is_reserved = self.reserved.iter().any(|range| range.start <= address && end <= range.end);
         if code != CUresult::SUCCESS || unit == 0 || !UNIT.is_multiple_of(unit as u64) || !is_reserved {
@@ -229,7 +231,8 @@ impl Device {
         let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         let access = CUmemAccessDesc { location: properties.location, flags };
         let mut memory = 0;
-        // SAFETY: the place is good for a handle; the range is reserved, has nothing yet, and stays mapped until this process ends.
+        // SAFETY: the place and the structures outlive the calls; the range is in one of `reserved`, as `map` compared, and `mapped` lacks it, so
+        // that it has nothing yet; nothing unmaps it before this process ends.
         let is_mapped = unsafe {
             self.driver.cuMemCreate(&mut memory, bytes, properties, 0) == CUresult::SUCCESS
                 && self.driver.cuMemMap(at, bytes, 0, memory, 0) == CUresult::SUCCESS
@@ -286,7 +289,8 @@ impl Device {
     fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
         for (number, recorded) in recording.parameters.iter().map(Some).chain([None]).enumerate() {
             let (mut offset, mut size) = (0, 0);
-            // SAFETY: the places are good for one number each; a number that no parameter has is answered by an error.
+            // SAFETY: the function is of the module that `load` loaded, which stays; the places outlive the call; a number that no parameter has is
+            // answered by an error.
             let code = unsafe { self.driver.cuFuncGetParamInfo(function, number, &mut offset, &mut size) };
             let own = (code == CUresult::SUCCESS).then_some((offset as u64, size as u64));
             let recorded = recorded.map(|(offset, size)| (u64::from(*offset), u64::from(*size)));
@@ -310,7 +314,7 @@ impl Device {
         for start in (0..region.bytes).step_by(CHUNK) {
             let length = (region.bytes - start).min(CHUNK as u64) as usize;
             let (now, recorded) = (&mut now[..length], &mut recorded[..length]);
-            // SAFETY: the place has that many bytes, and so has the memory from there on.
+            // SAFETY: `now` was cut to `length` bytes; the memory has `region.bytes`, as `place` made it, and `start + length` is not more.
             unsafe {
                 let code = self.driver.cuMemcpyDtoH(now.as_mut_ptr().cast(), at + start, length);
                 ok("cuMemcpyDtoH", code)?;
@@ -352,7 +356,8 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
     }
     merged.retain(|range| {
         let (mut got, bytes) = (0, usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
-        // SAFETY: the place is good for an address; what is not the range that is wanted goes back, and nobody knows it.
+        // SAFETY: the place is an address's and outlives the call; a range that is not the wanted one goes back whole, and only this function
+        // knows of it.
         unsafe {
             let code = driver.cuMemAddressReserve(&mut got, bytes, 0, range.start, 0);
             if code == CUresult::SUCCESS && got != range.start {
@@ -366,7 +371,7 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
 
 fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     let mut attribute = CUlaunchAttribute { id: CUlaunchAttributeID(*id), ..CUlaunchAttribute::default() };
-    // SAFETY: the union has 64 bytes, of which none is an address in the kinds that are kept.
+    // SAFETY: both types have 64 bytes, as the compiler compares, and all bytes are a value of each member of the union.
     attribute.value = unsafe { std::mem::transmute::<[u8; 64], CUlaunchAttributeValue>(*value) };
     attribute
 }

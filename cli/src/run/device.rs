@@ -48,7 +48,7 @@ impl Place {
             None => cuda_launch::default_driver()?,
             Some("emulator") => cuda_emulator::driver(),
             Some("system") => Arc::new(Driver::system().map_err(load)?),
-            // SAFETY: 1, 2: that the file is a CUDA driver is what the option means.
+            // SAFETY: 1, 2: who gives the option vouches for it: it names a file that is a CUDA driver.
             Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
         })
     }

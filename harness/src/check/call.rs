@@ -20,9 +20,9 @@ use crate::intercept::Layer;
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
+use crate::lists::{self, Listed};
 use crate::objects::New;
 use crate::procs;
-use crate::read;
 use crate::rules::Effect;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
@@ -142,14 +142,16 @@ impl Inner {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
         }
-        let mut state = self.lock();
         // SAFETY: 1: duty 1.
         let results = unsafe { decode::results(call.function, call.words) };
+        // SAFETY: 1: duty 1, and the results are the ones of the line above. Outside the lock: it may ask the driver.
+        let listed = unsafe { lists::listed(&self.base, call.function, call.words, &results) };
+        let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
         let made = results.first().map_or(0, |(_, word)| *word);
         if launch.is_none() {
             // SAFETY: 1: duty 1.
-            unsafe { succeeded(&call, &mut state, made) };
+            unsafe { succeeded(&call, &mut state, made, listed) };
         }
         let is_capturing = state.captures > 0;
         drop(state);
@@ -183,7 +185,7 @@ impl Inner {
     /// The calling thread's context.
     fn current(&self) -> u64 {
         let mut context = null_mut();
-        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
         match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
             CUresult::SUCCESS => context.expose_provenance() as u64,
             _ => 0,
@@ -260,23 +262,20 @@ fn fault(state: &mut State, answer: CUresult) -> String {
     text
 }
 
-/// What a call that succeeded, and made an object of that handle, tells of the program.
+/// What a call that succeeded, and made an object of that handle tells of the program.
 ///
 /// # Safety
 ///
 /// 1. It is a call that succeeded.
-unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64) {
+unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Option<Listed>) {
     match call.function.name {
         "cuGetErrorName" | "cuGetErrorString" => {
             let asked = call.word(0) as u32;
             state.failed.retain(|(_, code), _| *code != asked);
         }
         "cuModuleEnumerateFunctions" | "cuLibraryEnumerateKernels" => {
-            let of_module = call.function.name == "cuModuleEnumerateFunctions";
-            let kind = if of_module { Kind::Function } else { Kind::Kernel };
-            for number in 0..call.word(1) as usize {
-                // SAFETY: 1: a list of that many handles, by duty 1.
-                let handle = unsafe { read::pointer(call.word(0), number) };
+            let Some(Listed { kind, handles, .. }) = listed else { return };
+            for handle in handles {
                 let known = state.objects.find(kind, handle).and_then(|place| state.objects.at(place));
                 if handle != 0 && known.is_none_or(|object| !object.is_live()) {
                     state.objects.make(New::of(kind, handle, None));

@@ -33,11 +33,11 @@ impl Image {
     pub(super) unsafe fn loaded(call: &Call<'_>) -> Option<Image> {
         match call.function.name {
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData" => {
-                // SAFETY: 1: the driver has read it as an image, by duty 1.
+                // SAFETY: 1: the driver has read it as an image, as the call succeeded. 2: the contract of the call.
                 unsafe { at(with_exposed_provenance(call.word(1) as usize)) }
             }
             "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-                // SAFETY: 1: a C string, by duty 1.
+                // SAFETY: 1: the path, which is a C string by the contract of the call: duty 1.
                 let path = unsafe { read::text(call.word(1)) }?;
                 let is_small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MOST as u64);
                 let bytes = std::fs::read(path).ok().filter(|_| is_small)?;
@@ -55,7 +55,9 @@ impl Image {
 
 /// # Safety
 ///
-/// 1. At the address is an image that a driver has read.
+/// 1. At the address is an image that a driver has read: text with its NUL, or one of the binary forms with all that its headers say is
+///    in it.
+/// 2. Nobody writes it during the call.
 unsafe fn at(start: *const u8) -> Option<Image> {
     // SAFETY: by duty 1 an image is there: it has its magic number whole, or is text with its NUL, and no magic number has a zero byte, so
     // that the first difference comes at the latest there, and `all` reads no further.
@@ -65,20 +67,20 @@ unsafe fn at(start: *const u8) -> Option<Image> {
         return None;
     }
     if begins(WRAPPER) {
-        // SAFETY: the wrapper has the address of a fatbin there, by duty 1.
+        // SAFETY: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1; an unaligned read asks for no more.
         let inner = unsafe { start.add(IN_WRAPPER).cast::<*const u8>().read_unaligned() };
-        // SAFETY: 1: as above.
+        // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
         return if inner.is_null() { None } else { unsafe { at(inner) } };
     }
     if !begins(FATBIN) {
-        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1.
+        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nobody writes, by duty 2.
         return of_bytes(unsafe { CStr::from_ptr(start.cast()) }.to_bytes());
     }
-    // SAFETY: a fatbin's header has 16 bytes; the last 8 are the number of those that follow it.
+    // SAFETY: it begins as a fatbin does, whose header has 16 bytes, by duty 1; the last 8 are the number of those that follow it.
     let (header, body) =
         unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok()?.checked_add(header.into()).filter(|bytes| *bytes <= MOST)?;
-    // SAFETY: the image has that many bytes, by duty 1, and the program leaves them as they are during the call.
+    // SAFETY: the header says that the image has that many bytes, so that they are there, by duty 1, and nobody writes them, by duty 2.
     of_bytes(unsafe { std::slice::from_raw_parts(start, bytes) })
 }
 

@@ -105,7 +105,7 @@ fn limits(driver: &Driver, function: u64, attribute: &dyn Fn(Device) -> Option<u
 /// The function of a library's kernel in the current context.
 fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
     let mut function = null_mut();
-    // SAFETY: the place is good for a handle; the kernel is one that the driver gave to the program.
+    // SAFETY: the place outlives the call; the kernel is the driver's and live, as the head of this file says.
     let answer =
         unsafe { driver.cuKernelGetFunction(&mut function, with_exposed_provenance_mut(kernel as usize)) };
     (answer == CUresult::SUCCESS).then(|| function.expose_provenance() as u64)
@@ -120,7 +120,7 @@ fn device(driver: &Driver) -> Option<i32> {
 
 fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
     let mut value = 0;
-    // SAFETY: the place is good for a number; the device is the driver's.
+    // SAFETY: the place outlives the call; a number that is no device is answered by an error.
     let answer = unsafe { driver.cuDeviceGetAttribute(&mut value, which, device) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }
@@ -128,7 +128,7 @@ fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
 fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
     let function: CUfunction = with_exposed_provenance_mut(function as usize);
     let mut value = 0;
-    // SAFETY: the place is good for a number; the function is one that the driver gave to the program.
+    // SAFETY: the place outlives the call; the function is the driver's and live, as the head of this file says.
     let answer = unsafe { driver.cuFuncGetAttribute(&mut value, which, function) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }

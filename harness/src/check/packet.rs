@@ -15,7 +15,7 @@ const LOWEST: u64 = 4096;
 /// # Safety
 ///
 /// 1. `arguments` is null, or has a pointer for each parameter; those that are addresses have as many bytes as the parameter.
-/// 2. `extra` is null, or a list that ends as the driver wants it.
+/// 2. `extra` is null, or a list that ends as the driver wants it, and its buffer has as many bytes as it says, which nobody writes.
 pub(super) unsafe fn arguments(
     parameters: &[(usize, usize)],
     bytes: usize,
@@ -36,7 +36,7 @@ pub(super) unsafe fn arguments(
         return Err((Rule::MissingArguments, message));
     }
     for (number, (offset, size)) in parameters.iter().enumerate() {
-        // SAFETY: 1: duty 1.
+        // SAFETY: 1: the list is not null where there are parameters, as was compared, and has a pointer for each: duty 1.
         let argument = unsafe { read::pointer(arguments, number) };
         if argument < LOWEST {
             let message = format!(
@@ -46,7 +46,7 @@ pub(super) unsafe fn arguments(
             return Err((Rule::NullArgument, message));
         }
         if let Some(place) = block.get_mut(*offset..offset + size) {
-            // SAFETY: 1: duty 1: an address of that many bytes.
+            // SAFETY: 1: no null, so the address of `size` bytes of the program's, by duty 1; the place has as many, and is this function's own.
             unsafe { read::into(argument, place) };
         }
     }
@@ -55,7 +55,7 @@ pub(super) unsafe fn arguments(
 
 /// # Safety
 ///
-/// 1. `extra` is a list that ends as the driver wants it.
+/// 1. `extra` is a list that ends as the driver wants it, and its buffer has as many bytes as it says, which nobody writes.
 unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
     let wrong = |message: String| Err((Rule::ArgumentPacket, message));
     let (mut buffer, mut size) = (0, None);
@@ -85,7 +85,7 @@ unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
         Some(_) if buffer < LOWEST && bytes != 0 => {
             wrong("extra has no CU_LAUNCH_PARAM_BUFFER_POINTER, or a null one".to_owned())
         }
-        // SAFETY: 1: it has at least that many bytes, as its size says.
+        // SAFETY: 1: it has at least that many bytes, as its size, compared above, says by duty 1; nobody writes it during the launch.
         Some(_) => Ok(unsafe { read::block(buffer, bytes) }),
     }
 }

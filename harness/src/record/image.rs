@@ -3,6 +3,7 @@
 //! Relies on: the program gives the driver an image, which has the length that it says.
 #![allow(unsafe_code)]
 
+use crate::functions::Plain;
 use crate::read;
 use std::ffi::CStr;
 use std::ptr::with_exposed_provenance;
@@ -15,6 +16,9 @@ const ELF: [u8; 4] = *b"\x7fELF";
 /// Bytes of the header of an ELF file, and of one in its list of sections.
 const ELF_HEADER: usize = 64;
 const SECTION: usize = 64;
+/// Which of its bytes says how wide the file's addresses are, and what it says for 64 bits: no others have these headers.
+const CLASS: u64 = 4;
+const OF_64_BITS: u64 = 2;
 /// The kind of section that has no bytes in the file.
 const NO_BITS: u32 = 8;
 
@@ -26,12 +30,12 @@ const NO_BITS: u32 = 8;
 pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Option<Vec<u8>> {
     let image = words.get(1).copied()?;
     match function {
-        // SAFETY: 1: the driver has read it as an image, by duty 1.
+        // SAFETY: 1: the driver has read it as an image, as the call succeeded. 2: the contract of the call.
         "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" => unsafe { at(image, most) },
-        // SAFETY: 1: as above.
+        // SAFETY: 1, 2: as above.
         "cuLibraryLoadData" => unsafe { at(image, most) },
         "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-            // SAFETY: 1: a C string, by duty 1.
+            // SAFETY: 1: the path, which is a C string by the contract of the call: duty 1.
             let path = unsafe { read::text(image) }?;
             std::fs::metadata(&path).ok().filter(|file| file.len() <= most as u64)?;
             std::fs::read(path).ok()
@@ -42,7 +46,9 @@ pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Optio
 
 /// # Safety
 ///
-/// 1. At the address is an image that a driver has read.
+/// 1. At the address is an image that a driver has read: text with its NUL, or one of the binary forms with all that its headers say is
+///    in it.
+/// 2. Nobody writes it during the call.
 unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
     let first = with_exposed_provenance::<u8>(start as usize);
     // SAFETY: by duty 1 an image is there: it has its magic number whole, or is text with its NUL, and no magic number has a zero byte, so
@@ -50,24 +56,24 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
     let begins =
         |magic: [u8; 4]| magic.iter().enumerate().all(|(at, byte)| unsafe { first.add(at).read() } == *byte);
     if begins(WRAPPER) {
-        // SAFETY: 1: the wrapper has the address of a fatbin there, by duty 1.
-        let inner = unsafe { read::value(start + IN_WRAPPER, crate::functions::Plain::Host) };
-        // SAFETY: 1: as above.
+        // SAFETY: 1: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1.
+        let inner = unsafe { read::value(start + IN_WRAPPER, Plain::Host) };
+        // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
         return if inner == 0 { None } else { unsafe { at(inner, most) } };
     }
     let length = if begins(ELF) {
-        // SAFETY: 1: an image that is an ELF file, by duty 1.
+        // SAFETY: 1, 2: it begins as an ELF file does, and so is one, by duties 1 and 2.
         unsafe { elf_length(start) }?
     } else if begins(FATBIN) {
-        // SAFETY: 1: a fatbin's header has 16 bytes.
+        // SAFETY: 1: it begins as a fatbin does, whose header has 16 bytes, by duty 1; nobody writes them, by duty 2.
         let header = unsafe { read::block(start, 16) };
         number(&header, 8, 8)?.checked_add(number(&header, 6, 2)?)?
     } else {
-        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1.
+        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nobody writes, by duty 2.
         unsafe { CStr::from_ptr(first.cast()) }.count_bytes() as u64
     };
     let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
-    // SAFETY: 1: the image has that many bytes, by duty 1, and the program leaves them as they are during the call.
+    // SAFETY: 1: that is the length of the text, or what the headers say is there: duty 1; nobody writes it, by duty 2.
     Some(unsafe { read::block(start, length) })
 }
 
@@ -75,9 +81,14 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
 ///
 /// # Safety
 ///
-/// 1. At the address is an ELF file of 64 bits.
+/// 1. At the address is an ELF file, with the list of sections that its header names.
+/// 2. Nobody writes it during the call.
 unsafe fn elf_length(start: u64) -> Option<u64> {
-    // SAFETY: 1: every such file has a header.
+    // SAFETY: 1: every ELF file begins with 16 bytes that say what it is, of which this is the fifth, by duty 1.
+    if unsafe { read::value(start + CLASS, Plain::Unsigned(1)) } != OF_64_BITS {
+        return None;
+    }
+    // SAFETY: 1: one of 64 bits, as was just compared, has a header of that length, by duty 1; nobody writes it, by duty 2.
     let header = unsafe { read::block(start, ELF_HEADER) };
     let list = |at: usize, size: usize, count: usize| {
         Some((number(&header, at, 8)?, number(&header, size, 2)?.checked_mul(number(&header, count, 2)?)?))
@@ -85,7 +96,7 @@ unsafe fn elf_length(start: u64) -> Option<u64> {
     let (segments, sections) = (list(32, 54, 56)?, list(40, 58, 60)?);
     let ends = [segments, sections].map(|(at, bytes)| at.checked_add(bytes));
     let mut end = ends.into_iter().try_fold(ELF_HEADER as u64, |end, other| Some(end.max(other?)))?;
-    // SAFETY: 1: the list of sections is in the file.
+    // SAFETY: 1: the list of sections is where the header says, with as many bytes, by duty 1; nobody writes it, by duty 2.
     let sections = unsafe { read::block(start.checked_add(sections.0)?, usize::try_from(sections.1).ok()?) };
     for section in sections.chunks_exact(SECTION) {
         if number(section, 4, 4)? != u64::from(NO_BITS) {

@@ -144,7 +144,7 @@ impl Inner {
     /// Whether a stream is captured: then a launch on it gives nothing to a device.
     fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is good for a status; the stream is one that the program gives to the driver itself.
+        // SAFETY: the place outlives the call; the stream is the one of the launch under way, whose contract has it live.
         let answer = unsafe { self.base.cuStreamIsCapturing(self::stream(stream), &mut status) };
         answer == CUresult::SUCCESS && status.0 != 0
     }
@@ -163,7 +163,7 @@ impl Inner {
         kernel: &Kernel,
         base: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> CUresult {
-        // SAFETY: 1: duty 2.
+        // SAFETY: 1: duties 1 and 2.
         let parameters = unsafe { raw.parameters(kernel) };
         let state = self.lock();
         let is_entered = self.enter(raw.stream);
@@ -181,7 +181,7 @@ impl Inner {
             Ok(recording)
         });
         if is_entered {
-            // SAFETY: the place is good for a handle; the context is the one that `enter` pushed.
+            // SAFETY: the place outlives the call; what it takes off is the context that `enter` pushed: this function has pushed no other.
             let _ = unsafe { self.base.cuCtxPopCurrent(&mut null_mut()) };
         }
         drop(state);
@@ -195,7 +195,7 @@ impl Inner {
     /// Makes the stream's context current if none is: a launch needs none, and all else does.
     fn enter(&self, stream: u64) -> bool {
         let (mut current, mut own) = (null_mut(), null_mut());
-        // SAFETY: the places are good for one handle each; the stream is one that the program gives to the driver itself.
+        // SAFETY: the places outlive the calls; the stream is the one of the launch under way, whose contract has it live, and its context with it.
         unsafe {
             self.base.cuCtxGetCurrent(&mut current) == CUresult::SUCCESS
                 && current.is_null()

@@ -28,7 +28,7 @@ pub struct Cuda {
     pub context: CUcontext,
 }
 
-// SAFETY: a context is used by many threads; its handle is only a number.
+// SAFETY: `Driver` may be sent and shared; the handle is a number to Rust, and CUDA lets any thread use a context.
 unsafe impl Send for Cuda {}
 // SAFETY: as above.
 unsafe impl Sync for Cuda {}

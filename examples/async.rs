@@ -35,8 +35,8 @@ impl DeviceOperation for Scale {
         let mut launch = AsyncKernelLaunch::new(&self.f);
         launch.value(&self.n).value(&self.factor).ptr(&self.input).ptr_mut(&mut self.output);
         launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
-        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: it writes
-        // floats, and ends.
+        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: it
+        // writes floats, and ends.
         unsafe { launch.execute(cx)? };
         Ok((self.input, self.output))
     }
@@ -85,7 +85,7 @@ async fn run() -> Result<(), Error> {
 
     // The unsafe macro, lazily: no stream is named; the schedule chooses one.
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: as in `Scale`.
+    // SAFETY: 1 to 6: as in `Scale`: `a` and `out` have `n` floats, are borrowed until the operation was awaited, and are ordered.
     unsafe {
         cuda_launch_async! { function: scale, config: config,
         args: [n as u32, 0.5f32, ptr(a), ptr_mut(out)] }

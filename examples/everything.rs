@@ -27,7 +27,7 @@ fn main() -> Result<(), Error> {
 
     // Fields in any order; a kernel by name, or `function: f` for one already looked up.
     // SAFETY: 1: mix takes the structure, two pointers, a count and a float; 2: it touches `n` elements, which both buffers
-    // have; 3, 4: they are ordered for us, and nobody else uses them.
+    // have; 3, 4: they are ordered for us, and nobody else uses them; 5, 6: it writes floats, and ends.
     unsafe {
         cuda_launch! {
             module: module, kernel: "mix", stream: stream, config: LaunchConfig::for_num_elems(n),
@@ -42,7 +42,7 @@ fn main() -> Result<(), Error> {
 
     // Every launch attribute the driver has; cluster_dim and cooperative have fields of their own.
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
-    // SAFETY: 1, 2: ranks takes one slice and writes one element a block; as above.
+    // SAFETY: 1, 2: ranks takes one slice and writes one element a block, of eight; 3 to 6: as above, but of integers.
     unsafe {
         cuda_launch! {
             kernel: ranks, module: module, stream: stream,
@@ -61,7 +61,8 @@ fn main() -> Result<(), Error> {
     let xs = DeviceBuffer::from_host(&stream, &vec![1u32; 4096])?;
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream, blocks as usize)?;
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
-    // SAFETY: 1, 2: grid_sum reads 4096 elements, writes one partial sum a block and one sum; 6: all blocks are resident.
+    // SAFETY: 1, 2: grid_sum reads 4096 elements, writes one partial sum a block and one sum; 3 to 5: as above; 6: all
+    // blocks are resident: it is cooperative.
     unsafe {
         cuda_launch! {
             function: f, stream: stream, cooperative: true,
@@ -75,7 +76,8 @@ fn main() -> Result<(), Error> {
     // A closure, or any Copy value, is one by-value parameter.
     let (k, mut o) = (5u32, DeviceBuffer::<u32>::zeroed(&stream, 16)?);
     let add = move |i: u32| i + k;
-    // SAFETY: 1: the kernel's parameter is what this closure captures, one u32; 2: it stays inside the slice.
+    // SAFETY: 1: the kernel's parameter is what this closure captures, one u32; 2: it stays inside the slice;
+    // 3 to 6: as above.
     unsafe {
         cuda_launch! { kernel: apply, module: module, stream: stream, config: LaunchConfig::for_num_elems(16),
         args: [byval(add), slice_mut(o)] }
@@ -84,7 +86,7 @@ fn main() -> Result<(), Error> {
     println!("apply: the device ran what the closure does");
 
     // What everyone else calls undefined behaviour is an error here, before the driver is called.
-    // SAFETY: nothing is launched.
+    // SAFETY: 1 to 6: nothing is launched: an f64 is refused where the kernel takes an f32.
     let wrong = unsafe {
         cuda_launch! { kernel: mix, module: module, stream: stream, config: LaunchConfig::for_num_elems(n),
         args: [p, ptr(x), ptr_mut(y), n, 3.0f64] }

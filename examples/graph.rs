@@ -24,7 +24,8 @@ fn main() -> Result<(), Error> {
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
         y.view_mut().set_zero(stream)?;
         for _ in 0..3 {
-            // SAFETY: 1 to 6: saxpy reads `n` elements of x and writes as many of y, and ends.
+            // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers, reads `n` elements of x and writes as many of y; 3,
+            // 4: the graph keeps and orders both buffers; 5: it writes floats; 6: it ends.
             unsafe {
                 cuda_launch! { kernel: saxpy, module: module, stream: stream, config: config,
                 args: [n, 2.0f32, ptr(x), ptr_mut(y)] }
@@ -42,7 +43,7 @@ fn main() -> Result<(), Error> {
     let saxpy = module.load_function("saxpy")?;
     let mut graph = CudaGraph::new(&ctx)?;
     let node = KernelNode::new(&saxpy, config, &[], kernel_args![n, 0.5f32, ptr(x), ptr_mut(y)])?;
-    // SAFETY: 1: as above, for every launch.
+    // SAFETY: 1: the duties of the launch above, for every launch: the node keeps both buffers, and the copy comes after it.
     let kernel = unsafe { graph.add_kernel(&[], node) }?;
     let copy = graph.add_copy(&[kernel], CopyNode::device_to_host(&y, &result)?)?;
     graph.add_host(&[copy], || println!("built: the copy is done"))?;

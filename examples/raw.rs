@@ -20,7 +20,9 @@ fn driver() -> Driver {
 fn main() -> Result<(), String> {
     let cuda = driver();
     let ok = |r: CUresult| if r == CUresult::SUCCESS { Ok(()) } else { Err(format!("{r:?}")) }; // CUDA_ERROR_INVALID_VALUE (1)
-    // SAFETY: each handle is the output of a call that succeeded, and is destroyed after its last use.
+    // SAFETY: each handle is the output of a call that succeeded, and is destroyed after its last use; outputs are locals. The
+    // image and the name end in NUL; fill takes an address, a count and a value, as `params` has them, and writes 256 numbers,
+    // which `mem` and `host` have; the copy waits for the launch.
     unsafe {
         ok(cuda.cuInit(0))?;
         let (mut device, mut ctx, mut module, mut f, mut mem) = (0, null_mut(), null_mut(), null_mut(), 0);

@@ -97,7 +97,7 @@ fn another_library_is_told() {
 }
 
 unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvrtcResult {
-    // SAFETY: both are good for one number.
+    // SAFETY: `Nvrtc` calls it as `nvrtcVersion`, whose outputs are places for a number each.
     unsafe { (*major, *minor) = (11, 0) };
     nvrtcResult::SUCCESS
 }
@@ -112,19 +112,19 @@ unsafe extern "C" fn create(
     nvrtcResult::SUCCESS
 }
 unsafe extern "C" fn compile(_: nvrtcProgram, count: c_int, options: *const *const c_char) -> nvrtcResult {
-    // SAFETY: there are as many options, and each ends in NUL.
+    // SAFETY: `Nvrtc` calls it as `nvrtcCompileProgram`: `options` has `count` texts that end in NUL, and `i` is below `count`.
     let text =
         |i: c_int| unsafe { CStr::from_ptr(*options.offset(i as isize)) }.to_str().unwrap().to_string();
     OPTIONS.set((0..count).map(text).collect());
     nvrtcResult::SUCCESS
 }
 unsafe extern "C" fn count_archs(count: *mut c_int) -> nvrtcResult {
-    // SAFETY: it is good for one number.
+    // SAFETY: `Nvrtc` calls it as `nvrtcGetNumSupportedArchs`, whose output is a place for one number.
     unsafe { *count = 2 };
     nvrtcResult::SUCCESS
 }
 unsafe extern "C" fn archs(archs: *mut c_int) -> nvrtcResult {
-    // SAFETY: it is good for as many as the function above says.
+    // SAFETY: `Nvrtc` calls it as `nvrtcGetSupportedArchs`, whose output has room for as many numbers as `count_archs` said: two.
     unsafe { archs.cast::<[c_int; 2]>().write([50, 61]) };
     nvrtcResult::SUCCESS
 }
@@ -144,7 +144,8 @@ fn old(knows_archs: bool) -> Nvrtc {
         b"nvrtcGetSupportedArchs" if knows_archs => archs as *const c_void,
         _ => std::ptr::null(),
     };
-    // SAFETY: the functions have the signatures of their names, and live as long as the program.
+    // SAFETY: 1: the functions above have the signatures of the header's names they are given for; 2: they are code of this
+    // program.
     Nvrtc::with_library(unsafe { sys::nvrtc::Nvrtc::from_lookup(lookup) }).unwrap()
 }
 
@@ -185,7 +186,7 @@ fn a_device_newer_than_the_compiler_gets_older_ptx() {
 }
 
 unsafe extern "C" fn endless(_: nvrtcProgram, bytes: *mut usize) -> nvrtcResult {
-    // SAFETY: it is good for one number.
+    // SAFETY: `Nvrtc` calls it as `nvrtcGetPTXSize`, whose output is a place for one number.
     unsafe { *bytes = usize::MAX };
     nvrtcResult::SUCCESS
 }
@@ -211,7 +212,8 @@ fn what_no_compiler_answers_is_an_error() {
         b"nvrtcGetPTX" => nothing as *const c_void,
         _ => std::ptr::null(),
     };
-    // SAFETY: the functions have the signatures of their names, and live as long as the program.
+    // SAFETY: 1: the functions above have the signatures of the header's names they are given for; 2: they are code of this
+    // program.
     let nvrtc = Nvrtc::with_library(unsafe { sys::nvrtc::Nvrtc::from_lookup(lookup) }).unwrap();
     let options = NvrtcOptions::new(JitTarget::sm(80)).output(CodeKind::Ptx);
     let refused = |source: CudaSource| nvrtc.compile(&source, &options).unwrap_err().to_string();
@@ -229,12 +231,13 @@ mod old_nvvm {
     use super::*;
 
     unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvvmResult {
-        // SAFETY: both are good for one number.
+        // SAFETY: `Nvvm` calls it as `nvvmVersion`, whose outputs are places for a number each.
         unsafe { (*major, *minor) = (2, 0) };
         nvvmResult::SUCCESS
     }
     unsafe extern "C" fn create(program: *mut nvvmProgram) -> nvvmResult {
-        // SAFETY: it is good for a handle, which nobody looks into.
+        // SAFETY: `Nvvm` calls it as `nvvmCreateProgram`, whose output is a place for a handle; only functions here get it, and
+        // none follows it.
         unsafe { *program = std::ptr::dangling_mut() };
         nvvmResult::SUCCESS
     }
@@ -245,7 +248,7 @@ mod old_nvvm {
         nvvmResult::SUCCESS
     }
     unsafe extern "C" fn compile(_: nvvmProgram, count: c_int, options: *const *const c_char) -> nvvmResult {
-        // SAFETY: there are as many options, and each ends in NUL.
+        // SAFETY: `Nvvm` calls it as `nvvmCompileProgram`: `options` has `count` texts that end in NUL, and `i` is below `count`.
         let text = |i: c_int| unsafe { CStr::from_ptr(*options.offset(i as isize)) }.to_str().unwrap();
         match (0..count).any(|i| text(i) == "-arch=compute_52") {
             true => nvvmResult::SUCCESS,
@@ -254,23 +257,23 @@ mod old_nvvm {
     }
     const LOG: &CStr = c"libnvvm : error: -arch= has an unsupported value";
     unsafe extern "C" fn log_size(_: nvvmProgram, size: *mut usize) -> nvvmResult {
-        // SAFETY: it is good for one number.
+        // SAFETY: `Nvvm` calls it as `nvvmGetProgramLogSize`, whose output is a place for one number.
         unsafe { *size = LOG.count_bytes() + 1 };
         nvvmResult::SUCCESS
     }
     unsafe extern "C" fn log(_: nvvmProgram, text: *mut c_char) -> nvvmResult {
-        // SAFETY: it is good for as many bytes as the function above says.
+        // SAFETY: `text` is the caller's buffer of as many bytes as `log_size` said: those of `LOG` with its NUL.
         unsafe { text.copy_from(LOG.as_ptr(), LOG.count_bytes() + 1) };
         nvvmResult::SUCCESS
     }
     const PTX: &CStr = c".version 7.0";
     unsafe extern "C" fn result_size(_: nvvmProgram, size: *mut usize) -> nvvmResult {
-        // SAFETY: it is good for one number.
+        // SAFETY: `Nvvm` calls it as `nvvmGetCompiledResultSize`, whose output is a place for one number.
         unsafe { *size = PTX.count_bytes() + 1 };
         nvvmResult::SUCCESS
     }
     unsafe extern "C" fn result(_: nvvmProgram, text: *mut c_char) -> nvvmResult {
-        // SAFETY: it is good for as many bytes as the function above says.
+        // SAFETY: `text` is the caller's buffer of as many bytes as `result_size` said: those of `PTX` with its NUL.
         unsafe { text.copy_from(PTX.as_ptr(), PTX.count_bytes() + 1) };
         nvvmResult::SUCCESS
     }
@@ -288,7 +291,8 @@ mod old_nvvm {
             b"nvvmGetCompiledResult" => result as *const c_void,
             _ => std::ptr::null(),
         };
-        // SAFETY: the functions have the signatures of their names, and live as long as the program.
+        // SAFETY: 1: the functions above have the signatures of the header's names they are given for; 2: they are code of this
+        // program.
         Nvvm::with_library(unsafe { sys::nvvm::Nvvm::from_lookup(lookup) }).unwrap()
     }
 }

@@ -96,7 +96,8 @@ fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream
         "cuMemcpyBatchAsync_v2" if base.has("cuMemcpyBatchAsync_v2") => note_runs as *const c_void,
         name => base.address(name),
     };
-    // SAFETY: the base's own functions, and one of the same type that calls it.
+    // SAFETY: 1: the base's own functions, and one of the same type that calls it; 2: they are code of this program, or of a
+    // library that is never unloaded.
     let driver = unsafe { Driver::from_lookup(lookup) };
     let ctx = CudaContext::with_driver(&Arc::new(driver), 0).unwrap();
     let stream = ctx.new_stream().unwrap();

@@ -92,7 +92,9 @@ fn an_event_without_time_is_refused_where_only_the_driver_can_tell() {
     let ctx = context();
     let stream = ctx.new_stream().unwrap();
     let plain = ctx.new_event().unwrap();
-    // SAFETY: the event outlives the handle; that it keeps no time is what the driver is to say.
+    // SAFETY: 1: `plain` is live and of `ctx`; that it was made without time is the one thing of duty 1 that is broken on
+    // purpose: the driver answers it with an error, which is tested; 2: `plain` was declared before the handle, and so is dropped
+    // after it.
     let start = unsafe { TimingEvent::from_raw(&ctx, plain.raw()) };
     let end = ctx.new_timing_event().unwrap();
     start.record(&stream).unwrap();
@@ -121,7 +123,8 @@ fn events_pass_from_hand_to_hand_as_raw_handles() {
     let ctx = context();
     let stream = ctx.new_stream().unwrap();
     let raw = ctx.new_event().unwrap().into_raw();
-    // SAFETY: `raw` is a live event that nobody owns; the borrowed one is gone before it.
+    // SAFETY: 1: both events were just made on `ctx`, the first without time, the second with it; 2: `into_raw` gave up their
+    // ownership, and `borrowed` is dropped before `owned`, the one owner, destroys the event.
     unsafe {
         let borrowed = CudaEvent::from_raw(&ctx, raw);
         borrowed.record(&stream).unwrap();
@@ -194,7 +197,8 @@ fn elapsed_time_works_on_a_driver_that_has_only_the_older_name() {
         "cuEventElapsedTime" => base.address("cuEventElapsedTime_v2"),
         name => base.address(name),
     };
-    // SAFETY: the base's own functions; the renamed one has the same signature.
+    // SAFETY: 1: the base's own functions, and `cuEventElapsedTime_v2` under its older name, of the same signature; 2: they are
+    // code of this program, or of a library that is never unloaded.
     let older = Arc::new(unsafe { Driver::from_lookup(lookup) });
     let ctx = CudaContext::with_driver(&older, 0).unwrap();
     let stream = ctx.new_stream().unwrap();

@@ -223,7 +223,7 @@ fn parameters(function: &CudaFunction) -> Option<Vec<(usize, usize)>> {
     let mut list = Vec::new();
     loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is of a live module of the current context; the outputs outlive the call.
+        // SAFETY: the borrowed `CudaFunction` keeps its module loaded during the call; the outputs are locals that outlive it.
         match unsafe { driver.cuFuncGetParamInfo(function.raw(), list.len(), &mut offset, &mut size) } {
             CUresult::SUCCESS => list.push((offset, size)),
             // Behind the last one.

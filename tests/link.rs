@@ -134,14 +134,14 @@ fn files_are_linked() {
     std::fs::write(&kernel, text(KERNEL) + "\0").unwrap();
     let mut linker = Linker::new(&gpu.ctx, &JitOptions::new().log_bytes(4096)).unwrap();
     linker.add_file(&library).unwrap();
-    // SAFETY: 1: it is PTX, with a NUL at its end.
+    // SAFETY: 1: it was just written: complete PTX, with a NUL at its end; only this test uses its folder.
     unsafe { linker.add_file_unchecked(LinkInput::Ptx, &kernel).unwrap() };
     let image = linker.complete().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     runs(&gpu, &image);
     let mut linker = Linker::new(&gpu.ctx, &JitOptions::new()).unwrap();
     assert!(matches!(linker.add_file(&library).unwrap_err().kind(), ErrorKind::File { .. }));
-    // SAFETY: 1: there is nothing.
+    // SAFETY: 1: the file was removed above: there is nothing to be read.
     let missing = unsafe { linker.add_file_unchecked(LinkInput::Ptx, &kernel) }.unwrap_err();
     assert_eq!(log(&missing).call, "cuLinkAddFile");
 }
@@ -225,7 +225,7 @@ fn inputs_are_checked_when_they_are_added() {
     assert!(log(&error).error_log.contains("frobnicate"), "{error}");
     let error = add(&mut linker, text("").replace("7.8", "9.9").as_bytes());
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "{error}");
-    // SAFETY: 1: too short to be read past its end.
+    // SAFETY: 1: there is no kind 77, which is refused by its number: the bytes are read as no input.
     let garbage = unsafe { linker.add_unchecked(LinkInput::Other(77), &[0; 4096], "it") };
     assert!(garbage.is_err());
     linker.close().unwrap();

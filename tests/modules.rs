@@ -137,7 +137,8 @@ fn variables_of_the_host() {
         return skipped("device memory as a variable is tried on the emulator only");
     }
     let mut outside: DeviceBuffer<u32> = gpu.put(&[41]);
-    // SAFETY: 1: 4 bytes, which outlive the module.
+    // SAFETY: 1: `outside` has the 4 bytes that the image declares, on the module's device; 2: the module is dropped before
+    // `outside` is.
     let options =
         unsafe { JitOptions::new().symbol_address("outside", outside.as_mut_device_ptr().addr()).unwrap() };
     let (module, _) = gpu.ctx.load_module_with(text, &options).unwrap();

@@ -25,7 +25,7 @@ const N: usize = 1000;
 const CONFIG: LaunchConfig = LaunchConfig::for_num_elems(N as u32);
 
 unsafe extern "C" fn version<const VERSION: c_int>(place: *mut c_int) -> CUresult {
-    // SAFETY: by the function's contract, a place for one number.
+    // SAFETY: it stands for `cuDriverGetVersion`, whose contract asks a place for one number.
     unsafe { place.write(VERSION) };
     CUresult::SUCCESS
 }
@@ -39,7 +39,8 @@ fn as_of<const VERSION: c_int>() -> Arc<Driver> {
         name if since(name) > VERSION as u32 => ptr::null(),
         name => base.address(name),
     };
-    // SAFETY: the base's own functions, and one of that name's signature.
+    // SAFETY: 1: the base's own functions, and `version`, of that name's signature; 2: they are code of this program, or of a
+    // library that is never unloaded.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
@@ -76,7 +77,8 @@ impl On {
         let saxpy = self.module.load_function("saxpy")?;
         let mut graph = CudaGraph::new(&self.ctx)?;
         let node = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, alpha, ptr(x), ptr_mut(y)])?;
-        // SAFETY: 1: saxpy reads and writes N elements.
+        // SAFETY: 1: saxpy takes a count, a factor and two pointers, and touches N elements, which both buffers have; the node
+        // keeps and orders them, and is the graph's only one; saxpy writes floats and ends.
         let node = unsafe { graph.add_kernel(&[], node) }?;
         Ok((graph, node))
     }
@@ -85,13 +87,14 @@ impl On {
 fn launches(on: &On) -> Result<(), Error> {
     let (x, mut y) = (on.ones(), on.ones());
     let (module, stream) = (&on.module, &on.stream);
-    // SAFETY: saxpy takes a count, a factor and two pointers to that many elements.
+    // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many elements; 3, 4: both are buffers, which are
+    // ordered and kept; 5: it writes floats; 6: it ends, it has no loop.
     unsafe {
         cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
         args: [N as u32, 2.0f32, ptr(x), ptr_mut(y)] }
     }?;
     on.is(&y, 3.0);
-    // SAFETY: nothing is launched.
+    // SAFETY: 1 to 6: nothing is launched: a count of eight bytes is refused, on every driver.
     let wrong = unsafe {
         cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
         args: [N as u64, 2.0f32, ptr(x), ptr_mut(y)] }
@@ -113,7 +116,7 @@ fn plans(on: &On) -> Result<(), Error> {
     let (x, mut y) = (on.ones(), on.ones());
     let module = &on.module;
     let mut plan = LaunchPlan::record(&on.ctx, |stream| {
-        // SAFETY: as in `launches`, for any factor.
+        // SAFETY: 1 to 6: as in `launches`, for any factor.
         unsafe {
             cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
             args: [N as u32, named("alpha", 1.0f32), ptr(x), ptr_mut(y)] }
@@ -149,7 +152,7 @@ fn kernel_nodes(on: &On) -> Result<(), Error> {
     exec.launch(&on.stream)?;
     let saxpy = on.module.load_function("saxpy")?;
     let other = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, 10.0f32, ptr(x), ptr_mut(y)])?;
-    // SAFETY: 1: as the node before.
+    // SAFETY: 1: as in `one_node`: the same buffers and count, and saxpy takes any factor.
     unsafe { exec.set_kernel(node, other) }?;
     exec.launch(&on.stream)?;
     on.is(&y, 13.0);

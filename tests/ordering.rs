@@ -297,7 +297,7 @@ fn an_address_taken_as_a_number_makes_the_end_wait() {
 fn foreign_memory_whose_address_was_taken_goes_after_all_work() {
     let rig = Rig::new(FORMS[0]);
     for (taken, waits) in [(0, vec![]), (1, vec![("idle", 0)]), (2, vec![("idle", 0)])] {
-        // SAFETY: 1, 2, 3: nothing accesses it.
+        // SAFETY: 1 to 3: the driver of `support` has no memory: nothing ever follows the address, here or on a device.
         let x = unsafe { DeviceBuffer::<u32>::from_foreign(&rig.ctx, 0x1000, 4, ()) };
         match taken {
             0 => {}

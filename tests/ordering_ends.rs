@@ -107,7 +107,8 @@ fn work_on_bare_addresses_comes_before_the_end_of_the_memory() {
     let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
     let mut x = buffer(&b);
     let address = x.as_mut_device_ptr().addr();
-    // SAFETY: 1: the memory goes after work that was given to streams before; 2: nobody else uses it.
+    // SAFETY: 1: `x` has the 4 bytes, and its address was taken: its end comes after work that was given to streams before;
+    // 2: nobody else uses it.
     unsafe { a.fill_bytes(address, 1, 4) }.unwrap();
     assert_eq!(end_of(x), [("free", a.raw().addr())]);
 }
@@ -120,13 +121,13 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" fn fill(target: u64, value: u8, bytes: usize, stream: CUstream) -> CUresult {
     let first = FIRST.lock().unwrap().take();
     first.into_iter().for_each(|first| first());
-    // SAFETY: the caller's own arguments.
+    // SAFETY: `fill` stands for this function: its caller meets the duties for just these arguments.
     unsafe { BASE.get().unwrap().cuMemsetD8Async(target, value, bytes, stream) }
 }
 
 unsafe extern "C" fn end_capture(stream: CUstream, graph: *mut cuda_launch::sys::CUgraph) -> CUresult {
     ENDED.store(true, Ordering::SeqCst);
-    // SAFETY: the caller's own arguments.
+    // SAFETY: `end_capture` stands for this function: its caller meets the duties for just these arguments.
     unsafe { BASE.get().unwrap().cuStreamEndCapture(stream, graph) }
 }
 
@@ -138,7 +139,8 @@ fn held() -> Arc<Driver> {
         "cuStreamEndCapture" => end_capture as pfn::cuStreamEndCapture as *const c_void,
         name => base.address(name),
     };
-    // SAFETY: the base's own functions, and two of the same signatures.
+    // SAFETY: 1: the base's own functions, and two whose signatures `pfn` checks, which call them; 2: they are code of this
+    // program, or of a library that is never unloaded.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 

@@ -23,7 +23,8 @@ const ONE_BLOCK: LaunchConfig = LaunchConfig::new((1, 1, 1), (64, 1, 1));
 /// Two devices, where there are: every test comes here first, because the emulator reads the variable once.
 fn two() -> Option<[CudaDevice; 2]> {
     static SET: Once = Once::new();
-    // SAFETY: no other thread of this program is past this line, and so none reads the environment.
+    // SAFETY: every test comes here first, and the others wait in `call_once`: no driver, whose code reads it without the lock of
+    // `std::env`, was asked for anything yet; all else reads the environment by `std::env`.
     SET.call_once(|| unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") });
     let devices = CudaDevice::all().unwrap().into_iter().take(2).collect::<Vec<_>>().try_into().ok();
     if devices.is_none() {
@@ -40,7 +41,9 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn fill(stream: &CudaStream, address: u64, value: u32) -> Result<(), Error> {
     let module = stream.context().load_module(FILL)?;
-    // SAFETY: the callers give memory for 64 numbers, or expect the fault.
+    // SAFETY: 1: fill takes an address, a count and a number; 2: the callers give memory of 64 numbers, or, in a process of its
+    // own, an address that the device refuses, which is the test; 3, 4: they keep it to the `synchronize` below, alone; 5: of
+    // numbers; 6: it ends.
     unsafe {
         cuda_launch! { kernel: "fill", stream: stream, module: module, config: ONE_BLOCK, args: [address, 64_u32, value] }
     }?;
@@ -88,7 +91,7 @@ fn objects_of_another_device_are_refused_with_both_ordinals() {
     named(event.record(&stream).unwrap_err());
     let modules = [&there, &here].map(|ctx| ctx.load_module(FILL).unwrap());
     for module in &modules {
-        // SAFETY: nothing is launched.
+        // SAFETY: 1 to 6: nothing is launched: buffer or module are of another device, which is refused.
         let launch = unsafe {
             cuda_launch! { kernel: "fill", stream: stream, module: module, config: ONE_BLOCK, args: [ptr_mut(buffer), 64_u32, 1_u32] }
         };
@@ -130,7 +133,7 @@ fn peer_access_is_asked_switched_on_and_off() {
 fn plain(ctx: &CudaContext) -> u64 {
     let mut address = 0;
     ctx.bind().unwrap();
-    // SAFETY: the context is current, the output outlives the call.
+    // SAFETY: `bind` has just made the context current; the output is a local that outlives the call.
     assert_eq!(unsafe { ctx.driver().cuMemAlloc(&mut address, 256) }, CUresult::SUCCESS);
     address
 }
@@ -148,11 +151,11 @@ fn a_kernel_writes_to_a_peers_memory() {
     fill(&here.new_stream().unwrap(), address, 7).unwrap();
     let mut values = [0_u32; 64];
     there.bind().unwrap();
-    // SAFETY: 256 bytes on both sides.
+    // SAFETY: `values` has 64 numbers, 256 bytes, as many as `plain` allocated; `bind` made their context current.
     let code = unsafe { there.driver().cuMemcpyDtoH(values.as_mut_ptr().cast(), address, 256) };
     assert_eq!((code, values), (CUresult::SUCCESS, [7; 64]));
     here.disable_peer_access(&there).unwrap();
-    // SAFETY: it was allocated above, and nothing uses it.
+    // SAFETY: `plain` allocated it in this context, it is freed once, and `fill` has waited for the only work on it.
     assert_eq!(unsafe { there.driver().cuMemFree(address) }, CUresult::SUCCESS);
 }
 

@@ -12,7 +12,7 @@ use skip::skipped;
 #[test]
 fn each_device_counts_its_own_memory() {
     const BYTES: usize = 256 << 20;
-    // SAFETY: no other thread of this program reads the environment.
+    // SAFETY: this is the program's only test: the harness's own thread waits for it, and no driver was asked for anything yet.
     unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") };
     let devices = CudaDevice::all().unwrap();
     let [first, second, ..] = devices.as_slice() else {

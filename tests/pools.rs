@@ -98,7 +98,7 @@ fn the_devices_pool_is_changed_and_back() {
     assert_ne!(default.raw(), own.raw());
     own.make_current().unwrap();
     #[allow(unsafe_code)]
-    // SAFETY: 1: `own` lives until the end of the test.
+    // SAFETY: 1: the current pool is `own`, which was declared before `current` and `buffer`, and so is dropped after them.
     let current = unsafe { MemoryPool::current_of(stream.context()) }.unwrap();
     assert_eq!(current.raw(), own.raw());
     let before = own.memory_use().unwrap().used_high;

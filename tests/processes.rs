@@ -77,7 +77,8 @@ fn an_allocation_is_opened_by_its_handle() {
     let context = stream.context();
     if child::is_child(TEST) {
         let handle = IpcMemoryHandle::from_bytes(sent());
-        // SAFETY: 1: a buffer of LEN numbers; 2: the other process waits for this one.
+        // SAFETY: 1: the parent sent the handle of a buffer of LEN numbers; 2: `other_process` keeps it, unused, until this
+        // process has ended.
         return reads_and_writes(&stream, unsafe { handle.open(context, LEN) }.unwrap());
     }
     let mut plain = DeviceBuffer::<u32>::uninit_plain(context, LEN).unwrap();
@@ -135,7 +136,8 @@ fn a_buffer_of_a_pool_is_opened_by_two_handles() {
     let context = stream.context();
     if child::is_child(TEST) {
         let pool = MemoryPool::import(context, &received()).unwrap();
-        // SAFETY: 1: a buffer of LEN numbers; 2: the other process waits for this one.
+        // SAFETY: 1: the parent sent a buffer of LEN numbers of this pool, after waiting for its allocation; 2: `other_process`
+        // keeps it, unused, until this process has ended.
         return reads_and_writes(&stream, unsafe { pool.import_buffer(&stream, sent(), LEN) }.unwrap());
     }
     let options = PoolOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
@@ -168,7 +170,8 @@ fn memory_is_mapped_in_two_processes() {
     let options = PhysicalOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     if child::is_child(TEST) {
         let bytes = options.granularity(context, false).unwrap();
-        // SAFETY: as many bytes as the other process took; it waits while this one has them.
+        // SAFETY: 1: the parent has just sent this descriptor, of memory of one granularity, as here; 2: `other_process` leaves
+        // the memory alone until this process has ended.
         let memory = unsafe { PhysicalAllocation::import(context, &received(), bytes) }.unwrap();
         return reads_and_writes(&stream, mapped(context, &memory));
     }

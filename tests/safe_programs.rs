@@ -53,7 +53,7 @@ fn left(spy: &Spy) -> Ledger {
 /// A binary with this test alone: it counts what the process has.
 #[test]
 fn random_programs_do_what_their_text_says_and_leave_nothing() {
-    // SAFETY: no other thread of this process runs yet that reads the environment.
+    // SAFETY: the binary has this test alone: the harness's own thread waits for it, and no driver was asked for anything yet.
     unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") };
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (first, programs) = (number("CUDA_LAUNCH_SEED"), number("CUDA_LAUNCH_RANDOM_PROGRAMS"));

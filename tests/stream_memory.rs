@@ -123,7 +123,8 @@ fn the_host_lets_a_stream_go_on_through_pinned_memory() {
         stream.wait_value(device, Until::Equal, 7, NOW).unwrap();
         stream.write_value(device.wrapping_add(1), 8, PLAIN).unwrap();
         assert!(!stream.query().unwrap());
-        // SAFETY: aligned, alive, and no Rust reference to it; the device reads it meanwhile.
+        // SAFETY: `flag` is alive, two `u32`s of page-aligned memory, and no reference to them exists until `as_slice`; the
+        // device reads this word, atomically, and writes the other.
         AtomicU32::from_ptr(host).store(7, Ordering::Release);
     }
     stream.synchronize().unwrap();

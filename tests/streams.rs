@@ -164,7 +164,8 @@ fn increment(
     buffer: &mut DeviceBuffer<f32>,
 ) {
     let n = buffer.len() as u32;
-    // SAFETY: the kernel touches the first `n` elements, and the buffers have that many.
+    // SAFETY: 1, 2: the kernel takes a count, a factor and two pointers, and touches the first `n` elements; `buffer` has `n`,
+    // and the callers give as many `ones`; 3, 4: both are buffers, which are kept and ordered; 5: it writes floats; 6: it ends.
     unsafe {
         cuda_launch! { function: saxpy, stream: stream, config: LaunchConfig::for_num_elems(n),
         args: [n, 1.0f32, ptr(ones), ptr_mut(buffer)] }
@@ -378,7 +379,8 @@ fn streams_pass_from_hand_to_hand_as_raw_handles() {
     let stream = stream.into_raw().unwrap_err();
     drop(clone);
     let raw = stream.into_raw().unwrap();
-    // SAFETY: `raw` is a live stream that nobody owns; the borrowed handle is gone before it.
+    // SAFETY: 1: `raw` was just given up by its owner, and is of `ctx`; 2: `borrowed` is closed first, and `owned`,
+    // the only owner, waits for its work before it destroys it; 3: nobody captures it.
     unsafe {
         let borrowed = CudaStream::from_raw(&ctx, raw);
         borrowed.call_host(|| ()).unwrap();
@@ -431,7 +433,8 @@ fn buffers_follow_streams_that_other_code_made() {
     let (foreign, reader) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let ones = DeviceBuffer::from_host(&foreign, &[1.0f32; 4096]).unwrap();
     let mut buffer = DeviceBuffer::from_host(&reader, &[3.0f32; 4096]).unwrap();
-    // SAFETY: `foreign` lives to the end of the test, longer than what is done with it here.
+    // SAFETY: 1: `foreign` is of `ctx` and live; 2: it is dropped after `borrowed`, and after the buffers that were used on it;
+    // 3: nobody captures it.
     let borrowed = unsafe { CudaStream::from_raw(&ctx, foreign.raw()) };
     // The first launch of a kernel may wait for all streams.
     increment(&saxpy, &reader, &ones, &mut buffer);
@@ -505,7 +508,8 @@ fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
             let _ = ends.recv();
         });
         x = when.recv().unwrap();
-        // SAFETY: 1 to 6: fill writes 16 numbers.
+        // SAFETY: 1, 2: fill takes a pointer, a count and a value, and writes 16 numbers, which `x` has; 3, 4: `x` is a buffer,
+        // which is kept and ordered; 5: it writes numbers; 6: it ends.
         unsafe {
             cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
             args: [ptr_mut(x), 16u32, 5u32] }

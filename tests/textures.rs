@@ -46,7 +46,9 @@ fn along(descriptor: TextureDescriptor, values: &[f32], x0: f32, step: f32, n: u
     let array = array(&stream, ArrayShape::D1 { width: values.len() }, values);
     let texture = TextureObject::from_array(&array, &descriptor).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, n as usize).unwrap();
-    // SAFETY: the kernel takes a texture, an array of `n` floats and two numbers, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture, an array of `n` floats and two numbers, and writes one element per thread; 3, 4:
+    // the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
+    // has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_1d, stream: stream, module: module, config: threads(n, 1, 1),
@@ -105,7 +107,9 @@ fn a_texture_of_an_array_in_two_dimensions() {
         TextureObject::from_array(&array, &linear()).unwrap()
     };
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 28).unwrap();
-    // SAFETY: the kernel takes a texture, an array of 7 x 4 floats and numbers, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture, an array of 7 x 4 floats and numbers, and writes one element per thread; 3, 4:
+    // the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
+    // has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_2d, stream: stream, module: module, config: threads(7, 4, 1),
@@ -129,7 +133,9 @@ fn textures_of_pitched_rows_and_of_bytes_as_fractions() {
     let texture = TextureObject::from_pitched(&rows, &point()).unwrap();
     drop(rows);
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 15).unwrap();
-    // SAFETY: the kernel takes a texture, an array of 5 x 3 floats and numbers, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture, an array of 5 x 3 floats and numbers, and writes one element per thread; 3, 4:
+    // the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
+    // has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_2d, stream: stream, module: module, config: threads(5, 3, 1),
@@ -149,7 +155,9 @@ fn linear_memory_is_fetched_by_index() {
     let texture = TextureObject::from_linear(&memory, &point()).unwrap();
     drop(memory);
     let mut out = DeviceBuffer::<[u32; 4]>::zeroed(&stream, 20).unwrap();
-    // SAFETY: the kernel takes a texture, an array of 20 elements and their number, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture, an array of 20 elements and their number, and writes one element per thread; 3,
+    // 4: the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6:
+    // it has no loop.
     unsafe {
         cuda_launch! {
             kernel: fetch_1d, stream: stream, module: module, config: threads(32, 1, 1),
@@ -167,7 +175,9 @@ fn volumes_layers_and_levels() {
     let volume = array(&stream, ArrayShape::D3 { width: 4, height: 4, depth: 4 }, &values);
     let texture = TextureObject::from_array(&volume, &point()).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
-    // SAFETY: the kernel takes a texture and an array of 4 x 4 x 4 floats, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture and an array of 4 x 4 x 4 floats, and writes one element per thread; 3, 4: the
+    // objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has
+    // no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_3d, stream: stream, module: module, config: threads(4, 4, 4),
@@ -180,7 +190,8 @@ fn volumes_layers_and_levels() {
     let layers = array(&stream, ArrayShape::Layered2D { width: 4, height: 1, layers: 3 }, &values[..12]);
     let texture = TextureObject::from_array(&layers, &point()).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 12).unwrap();
-    // SAFETY: the kernel takes a texture and an array of 4 x 3 floats, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture and an array of 4 x 3 floats, and writes one element per thread; 3, 4: the objects
+    // and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_layers, stream: stream, module: module, config: threads(4, 3, 1),
@@ -199,7 +210,9 @@ fn volumes_layers_and_levels() {
     let both = point().flags(flags).mipmap_filter(FilterMode::Linear).mipmap_clamp([0.0, 2.0]);
     let texture = TextureObject::from_mipmap(&mipmap, &both).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 6).unwrap();
-    // SAFETY: the kernel takes a texture, an array of 6 floats and a number, and writes one element per thread.
+    // SAFETY: 1, 2: the kernel takes a texture, an array of 6 floats and a number, and writes one element per thread; 3, 4: the
+    // objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has
+    // no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_level, stream: stream, module: module, config: threads(6, 1, 1),
@@ -220,7 +233,8 @@ fn surfaces_are_read_and_written() {
     arrays[0].copy_from_host(&stream, &values).unwrap();
     arrays[1].copy_from_host(&stream, &[0; 32]).unwrap();
     let surfaces = arrays.each_ref().map(|array| SurfaceObject::new(array).unwrap());
-    // SAFETY: the kernel takes two surfaces of 8 x 4 words; each thread reads and writes one of them.
+    // SAFETY: 1, 2: the kernel takes two surfaces of 8 x 4 words; each thread reads and writes one of them; 3, 4: surfaces and
+    // arrays live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: add_one, stream: stream, module: module, config: threads(8, 4, 1),
@@ -240,7 +254,9 @@ fn a_surface_reads_zero_outside() {
     let (source, target) = (new(), new());
     source.copy_from_host(&stream, &[[1; 4], [2; 4], [3; 4], [4; 4]]).unwrap();
     let (from, to) = (SurfaceObject::new(&source).unwrap(), SurfaceObject::new(&target).unwrap());
-    // SAFETY: the kernel takes two surfaces of 16-byte elements in one dimension and stays inside by its `.zero`.
+    // SAFETY: 1, 2: the kernel takes two surfaces of 16-byte elements in one dimension and stays inside by its `.zero`; 3, 4:
+    // surfaces and arrays live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
+    // has no loop.
     unsafe {
         cuda_launch! {
             kernel: shift_right, stream: stream, module: module, config: threads(8, 1, 1),
@@ -284,7 +300,9 @@ fn a_texture_orders_the_stream_that_reads_it() {
         first.copy_region(&from, &mut array.as_target(), array.extent()).unwrap();
         texture.read_on(&second).unwrap();
         // The last rows, which are copied last.
-        // SAFETY: the kernel takes a texture, an array of 4 x 4 floats and numbers, and writes one element per thread.
+        // SAFETY: 1, 2: the kernel takes a texture, an array of 4 x 4 floats and numbers, and writes one element per thread; 3,
+        // 4: the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values;
+        // 6: it has no loop.
         unsafe {
             cuda_launch! {
                 kernel: sample_2d, stream: second, module: module, config: threads(4, 4, 1),
@@ -305,7 +323,8 @@ fn a_tensor_map_is_an_argument_of_its_size() {
         map => map.unwrap(),
     };
     let mut out = DeviceBuffer::<u64>::zeroed(&stream, 16).unwrap();
-    // SAFETY: the kernel takes a tensor map by value and writes its 16 words.
+    // SAFETY: 1, 2: the kernel takes a tensor map by value and writes its 16 words; 3, 4: the objects and `out` live until
+    // `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: map_words, stream: stream, module: module, config: threads(16, 1, 1),

@@ -209,7 +209,8 @@ fn a_typed_method_launches_its_kernel() {
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);
     adds(|s, config, a, b, c| module.r#match(s, config, a, b, c), &stream);
     adds(|s, config, a, b, c| module.strict(s, config, a, b, c), &stream);
-    // SAFETY: the kernel is vecadd, which takes these three.
+    // SAFETY: 1, 2: the image is vecadd's, which takes these three slices, none for the closure that captures nothing, and stays
+    // inside; 3 to 6: the buffers are ordered and kept; it writes floats and ends.
     adds(|s, config, a, b, c| unsafe { module.with_nothing(s, config, |x| x, a, b, c) }, &stream);
     let written = written_by_macro::load(&ctx).unwrap();
     adds(|s, config, a, b, c| written.clone().vecadd(s, config, a, b, c), &stream);
@@ -290,13 +291,15 @@ fn structs_addresses_and_closures_are_passed() {
     let expected: Vec<f32> = (0..5)
         .map(|i| (f64::from(2.0 * 3.0 * (i + 1) as f32) + 0.25 + f64::from(params.idx[i % 4])) as f32)
         .collect();
-    // SAFETY: both have 5 elements.
+    // SAFETY: 1, 2: mix is declared as its image has it, and touches 5 elements, which both have; 3 to 6: both are buffers, ordered
+    // and kept; it writes floats and ends.
     unsafe { module.mix(&stream, one_block(32), params, &x, &mut y, 5, 3.0) }.unwrap();
     assert_eq!(y.to_host_vec(&stream).unwrap(), expected);
 
     let k = 40u32;
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 3).unwrap();
-    // SAFETY: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes.
+    // SAFETY: 1, 2: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes; 3 to 6:
+    // `out` is a buffer, ordered and kept; it writes integers and ends.
     unsafe { module.apply(&stream, one_block(32), move |i| i + k, &mut out) }.unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [40, 41, 42]);
 }
@@ -322,7 +325,8 @@ fn users_types_stand_for_parameters() {
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
     for pass in 0..3 {
         let (s, config, to) = (&stream, one_block(4), &mut out);
-        // SAFETY: one element is written by each of 4 threads.
+        // SAFETY: 1, 2: sample_1d is declared as its image has it; each of 4 threads writes one of the 4 elements; 3, 4: `curve`
+        // keeps the texture until `to_host_vec` below has waited, and `out` is ordered; 5, 6: it writes floats and ends.
         let launched = unsafe {
             match pass {
                 0 => module.sample_1d(s, config, &curve, to, 0.5, 1.0),
@@ -469,7 +473,7 @@ fn only_what_is_wrong_with_an_image_is_a_reason_to_try_the_next() {
 fn a_variable_of_another_size_is_refused_when_it_is_loaded() {
     let (ctx, _) = open();
     let other = include_str!("kernels/typed.ptx").replace(".b8 counts[16]", ".b8 counts[32]");
-    // SAFETY: 1: it is refused.
+    // SAFETY: 1: it is refused, and so nothing of it is launched or read: there is no typed module of it.
     let error = unsafe { typed::from_module(ctx.load_module(other).unwrap()) }.unwrap_err();
     let ErrorKind::Global(GlobalError::Size { bytes, size, .. }) = error.kind() else { panic!("{error}") };
     assert_eq!((*bytes, *size), (32, 16));
@@ -492,20 +496,20 @@ fn a_device_that_no_image_is_for_is_a_typed_error() {
 fn a_module_without_the_kernels_is_refused() {
     let (ctx, stream) = open();
     let load = |text| ctx.load_module(text).unwrap();
-    // SAFETY: 1: it is refused.
+    // SAFETY: 1: it is refused, and so nothing of it is launched or read: there is no typed module of it.
     let error =
         unsafe { kernels::from_module(load(include_str!("../examples/kernels/fill.ptx"))) }.unwrap_err();
     assert!(error.is_not_found(), "{error}");
     let other = include_str!("../examples/kernels/vecadd.ptx")
         .replace(".param .u64 vecadd_param_5", ".param .u32 vecadd_param_5");
     let other = other.replace("ld.param.u64 	%rd7, [vecadd_param_5]", "ld.param.u32 	%rd7, [vecadd_param_5]");
-    // SAFETY: 1: it is refused.
+    // SAFETY: 1: it is refused, and so nothing of it is launched or read: there is no typed module of it.
     let error = unsafe { kernels::from_module(ctx.load_module(other).unwrap()) }.unwrap_err();
     assert!(error.is_argument_mismatch(), "{error}");
-    // SAFETY: 1: it is refused.
+    // SAFETY: 1: it is refused, and so nothing of it is launched or read: there is no typed module of it.
     let error = unsafe { typed::from_module(load(include_str!("kernels/globals.ptx"))) }.unwrap_err();
     assert!(error.is_not_found(), "{error}");
-    // SAFETY: 1: the same image, loaded another way.
+    // SAFETY: 1: it is the very image that `kernels` was declared for, loaded another way: its kernels mean the same.
     let module =
         unsafe { kernels::from_module(load(include_str!("../examples/kernels/vecadd.ptx"))) }.unwrap();
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);

@@ -149,7 +149,8 @@ fn an_owned_method_gives_its_buffers_back_in_order() {
     let x: Buffer = typed.scale_async_owned(blocks(1, 1024), c, 2.0).unwrap().sync().unwrap();
     assert_eq!(read(&x), [6.0; N]);
     let (module, y) = (special::load(&context()).unwrap(), floats(1.0));
-    // SAFETY: both have N elements.
+    // SAFETY: 1, 2: saxpy is declared as its image has it, and touches N elements, which both have; 3 to 6: the operation owns
+    // both; it writes floats and ends.
     let op = unsafe { module.saxpy_async_owned(config(), N as u32, 0.5, x, y) };
     let (x, mut y): (Buffer, Buffer) = op.unwrap().sync().unwrap();
     assert_eq!((read(&x), read(&y)), (vec![6.0; N], vec![4.0; N]));
@@ -250,15 +251,17 @@ fn generic_kernels_closures_and_attributes() {
     assert_eq!(read(&typed.scale_async_owned(blocks(1, 32), integers, 3).unwrap().sync().unwrap()), [3, -6]);
 
     let (k, mut out) = (40u32, DeviceBuffer::<u32>::zeroed(&stream(), 3).unwrap());
-    // SAFETY: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes.
+    // SAFETY: 1, 2: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes; 3 to 6:
+    // `out` is a buffer, ordered and kept; it writes integers and ends.
     unsafe { mix.apply_async(blocks(1, 32), move |i| i + k, &mut out) }.unwrap().sync().unwrap();
     assert_eq!(read(&out), [40, 41, 42]);
     let k = 7u32;
-    // SAFETY: as above.
+    // SAFETY: 1 to 6: as above; the operation owns `out`.
     let op = unsafe { mix.apply_async_owned(blocks(1, 32), move |i| i + k, out) };
     assert_eq!(read(&block_on(op.unwrap()).unwrap()), [7, 8, 9]);
     let module = kernels::load(&context()).unwrap();
-    // SAFETY: the kernel is vecadd, which takes these three.
+    // SAFETY: 1, 2: the image is vecadd's, which takes these three slices, none for the closure that captures nothing, and stays
+    // inside; 3 to 6: the operation owns them; it writes floats and ends.
     let op =
         unsafe { module.with_nothing_async_owned(config(), |x| x, floats(1.0), floats(1.0), floats(0.0)) };
     assert_eq!(read(&op.unwrap().sync().unwrap().2), [2.0; N]);
@@ -286,7 +289,8 @@ fn cooperative_launches_and_clusters() {
     let x = DeviceBuffer::from_host(&stream(), &(0..1024u32).collect::<Vec<_>>()).unwrap();
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream(), 4).unwrap();
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream(), 1).unwrap();
-    // SAFETY: x has 1024 elements, partial one for each of the 4 blocks.
+    // SAFETY: 1, 2: grid_sum reads `n` elements of x, 1024 (1025 are refused), and writes a partial sum for each of 4 blocks and
+    // one sum; 3 to 5: `sync` waits, all are buffers of integers; 6: the launch is cooperative, and 4 blocks are resident.
     let mut sums =
         |n| unsafe { module.grid_sum_async(blocks(4, 256), &x, n, &mut partial, &mut sum) }?.sync();
     sums(1024).unwrap();
@@ -395,7 +399,8 @@ fn methods_of_all_kinds_are_ordered() {
             let on = &streams[round % 3];
             match round % 2 {
                 0 => module.step(on, config(), &mut x, m, a).unwrap(),
-                // SAFETY: 1: what is borrowed orders itself.
+                // SAFETY: 1: only `x` is borrowed: it lives to the end of the test, its accesses are ordered, and `read` waits
+                // for the last.
                 _ => unsafe { module.step_async(config(), &mut x, m, a).unwrap().async_on(on) }.unwrap(),
             }
             let (kept, _event) = module.step_async_owned(config(), x, m, a).unwrap().submit_on(on).unwrap();

@@ -98,7 +98,8 @@ fn numbers_are_passed_where_they_are_declared() {
     let _alone = alone();
     let rig = rig();
     let (mut x, mut y) = (rig.floats(2.0), rig.floats(1.0));
-    // SAFETY: both have N elements, and live until the copy below.
+    // SAFETY: 1, 2: both have N elements, of which the kernel touches the first N; 3, 4: they live until `read` below has waited,
+    // and this one stream uses them; 5, 6: it writes floats and ends.
     unsafe {
         let (stream, to) = (&rig.stream, y.as_mut_device_ptr());
         rig.module.by_number(stream, config(), N as u32, 1.0, x.as_device_ptr(), to).unwrap();

@@ -32,10 +32,11 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let x = their_stream.clone_htod(&[1.0f32; 1000])?;
     let mut y = their_stream.clone_htod(&[3.0f32; 1000])?;
 
-    // SAFETY: 1: both have the one driver of the system; 2: the handle keeps cudarc's.
+    // SAFETY: 1: cudarc's context is live, and both have the one driver of the system; 2: the handle owns a share of it.
     let ctx =
         unsafe { CudaContext::from_raw(&driver, theirs.cu_ctx().cast(), Some(Arc::new(theirs.clone()))) }?;
-    // SAFETY: 1: a live stream of that context; 2: it is dropped at the end of this function, after all that uses it here.
+    // SAFETY: 1: a live stream of that context; 2: `their_stream` was declared before all that uses the handle, and so is dropped
+    // after it; 3: nobody captures it.
     let stream = unsafe { CudaStream::from_raw(&ctx, their_stream.cu_stream().cast()) };
     let saxpy = ctx.load_module(include_str!("../kernels/saxpy.ptx"))?.load_function("saxpy")?;
     {

@@ -57,7 +57,8 @@ pub extern "C" fn array_range(len: usize) -> *mut Array {
         let memory = DeviceBuffer::from_host(stream, &data)?;
         let (context, address) = (stream.context(), memory.cu_deviceptr());
         MADE.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: 1: the elements of `memory`; 2, 3: they go with their owner, and nobody else has it.
+        // SAFETY: 1: the `len` elements of `memory`, which are of this context; 2, 3: `memory` goes with its owner `Counted`,
+        // which nobody else has.
         Ok(Array(unsafe { DeviceBuffer::from_foreign(context, address, len, Counted { _memory: memory }) }))
     })
 }
@@ -173,7 +174,7 @@ unsafe fn owned(tensor: *mut c_void, versioned: bool) -> Answer<DlTensor> {
     let tensor = NonNull::new(tensor).ok_or("a tensor that is null")?;
     // SAFETY: 1 to 4: the caller's duties.
     let new = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw(tensor.cast()) };
-    // SAFETY: as above.
+    // SAFETY: 1 to 4: as above, for the older form.
     let old = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw_legacy(tensor.cast()) };
     Ok(if versioned { new(tensor) } else { old(tensor) })
 }

@@ -32,7 +32,8 @@ pub(crate) fn saxpy() -> Result<(), Box<dyn Error>> {
     let (count, factor) = (1000u32, 2.0f32);
     let mut launch = stream.launch_builder(&saxpy);
     launch.arg(&count).arg(&factor).arg(&x).arg(&mut y);
-    // SAFETY: saxpy takes a count, a factor and two pointers to that many floats.
+    // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4: the builder borrows, keeps and
+    // orders both buffers; 5: it writes floats; 6: it ends.
     unsafe { launch.launch(LaunchConfig::for_num_elems(count)) }?;
     let result = stream.clone_dtoh(&y)?;
     stream.synchronize()?;

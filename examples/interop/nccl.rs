@@ -36,7 +36,8 @@ macro_rules! functions {
                     if symbol.is_null() {
                         return Err(format!("the library has no {}: it is not NCCL 2", stringify!($name)));
                     }
-                    // SAFETY: the caller's duty 1; the type is that of NCCL's header.
+                    // SAFETY: by the caller's duty 1 it is NCCL's function of this name, and not null; `$type` is what NCCL's
+                    // header declares.
                     let $name = unsafe { std::mem::transmute::<*const c_void, $type>(symbol) };
                 )*
                 Ok(Self { $($name,)* })
@@ -59,7 +60,8 @@ impl Nccl {
     /// The library, or why there is none.
     fn load() -> Result<Self, String> {
         let name = std::env::var_os("CUDA_LAUNCH_NCCL").unwrap_or("libnccl.so.2".into());
-        // SAFETY: the name is NCCL's, or whoever set the variable wants that library; 1: the same.
+        // SAFETY: 1 of both: the name is that of NCCL, whose initialisers are sound and whose exports are its own; who sets the
+        // variable answers for that library.
         unsafe { Self::new(open_library(&name).map_err(|reason| reason.to_string())?) }
     }
 
@@ -67,7 +69,8 @@ impl Nccl {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: NCCL has a text for every code, which stays.
+        // SAFETY: the function takes any code, and gives a text with NUL for each, constant in the library, which is never
+        // unloaded.
         let text = unsafe { CStr::from_ptr((self.ncclGetErrorString)(code)) };
         Err(format!("{call}: {} ({code}); NCCL_DEBUG=WARN has it say more", text.to_string_lossy()))
     }
@@ -96,7 +99,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
         }
     };
     let mut version = 0;
-    // SAFETY: the output outlives the call.
+    // SAFETY: it writes one number to the output, a local that outlives the call.
     nccl.check("ncclGetVersion", unsafe { (nccl.ncclGetVersion)(&mut version) })?;
     const N: usize = 1000;
     let count = CudaDevice::count()?;
@@ -126,7 +129,7 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
     let devices: Vec<c_int> = ranks.iter().map(|rank| rank.stream.context().raw_device()).collect();
     let mut comms = vec![null_mut(); devices.len()];
     let init = (nccl.ncclCommInitAll, comms.as_mut_ptr(), devices.len() as c_int);
-    // SAFETY: as many communicators and devices as said, which outlive the call.
+    // SAFETY: both lists have `devices.len()` entries and outlive the call; every device exists, its context is a rank's.
     nccl.check("ncclCommInitAll", unsafe { init.0(init.1, init.2, devices.as_ptr()) })?;
 
     // One thread has all devices: without a group, the first call would wait for the others for ever.
@@ -136,8 +139,9 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
         let (stream, from, to) = (rank.stream.raw(), rank.send.cu_deviceptr(), rank.receive.cu_deviceptr());
         println!("device {}: stream {stream:p}, {from:#x} -> {to:#x}", rank.stream.context().ordinal());
         let (from, to) = (with_exposed_provenance(from as usize), with_exposed_provenance_mut(to as usize));
-        // SAFETY: both have `count` floats on the communicator's device, and live until the streams were waited for below. The
-        // stream is of that device's primary context, which is NCCL's; what came before on it made the data.
+        // SAFETY: both have `count` floats on the communicator's device; `ranks` owns them, and their end comes after the work of
+        // their stream, also after an error. The stream is of that device's primary context, which is NCCL's; what came before on
+        // it made the data.
         let code = unsafe { (nccl.ncclAllReduce)(from, to, count, FLOAT32, SUM, *comm, stream) };
         nccl.check("ncclAllReduce", code)
     });
@@ -148,7 +152,7 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
         rank.stream.synchronize()?;
     }
     for comm in comms {
-        // SAFETY: made above, and all its work is done.
+        // SAFETY: `ncclCommInitAll` made it, this loop takes each once, and the streams of all its work were waited for above.
         nccl.check("ncclCommDestroy", unsafe { (nccl.ncclCommDestroy)(comm) })?;
     }
     Ok(())

@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy)]
 pub struct Host(pub *mut c_void);
 
-// SAFETY: whoever gives it to a copy keeps it until the copy is done: that is what the tests are for.
+// SAFETY: it is an address, which may be sent; only `Device::run` and `free` follow it, with `DEVICE` locked. That the memory is
+// still there then is the duty of who gave the copy to the driver, by the contract of its asynchronous copies; Miri tests just
+// that.
 unsafe impl Send for Host {}
 
 /// What a stream is given.
@@ -76,8 +78,8 @@ impl Device {
     }
 
     pub fn allocate(&mut self, bytes: usize) -> u64 {
-        let layout = Layout::from_size_align(bytes, 256).unwrap();
-        // SAFETY: a driver is not asked for nothing.
+        let layout = Layout::from_size_align(bytes.max(1), 256).unwrap();
+        // SAFETY: the layout has at least one byte.
         let start = Host(unsafe { alloc_zeroed(layout) }.cast());
         self.memory.insert(start.0.addr() as u64, (start, layout));
         start.0.addr() as u64
@@ -85,7 +87,8 @@ impl Device {
 
     pub fn free(&mut self, address: u64) {
         let (start, layout) = self.memory.remove(&address).expect("memory is freed once");
-        // SAFETY: allocated above with this layout, and nobody else has it.
+        // SAFETY: `allocate` made it with this layout and put both into `memory`, from which they were just taken: it is freed
+        // once.
         unsafe { dealloc(start.0.cast(), layout) };
     }
 
@@ -99,7 +102,7 @@ impl Device {
         let (start, (host, layout)) = self.memory.range(..=address).next_back().expect("no such memory");
         let offset = usize::try_from(address - start).unwrap();
         assert!(offset + bytes <= layout.size(), "{bytes} bytes at {offset} of {layout:?}: is it gone?");
-        // SAFETY: inside the allocation.
+        // SAFETY: `memory` has only live allocations, and `offset` is within this one's size, as was just asserted.
         unsafe { host.0.cast::<u8>().add(offset) }
     }
 
@@ -169,8 +172,9 @@ impl Device {
     }
 
     fn run(&mut self, work: Work) {
-        // SAFETY: device memory is live and whole, as `at` looks up; that of the host is its owner's, and Miri sees whether it is
-        // kept. None overlap: a copy inside one allocation is not made by the tests.
+        // SAFETY: `at` gives only live device memory, as many bytes as it is asked for; that of the host is kept by whoever gave
+        // the copy to the driver, whose duty it is, and Miri sees whether it is kept. None overlap: a copy inside one allocation
+        // is not made by the tests.
         unsafe {
             match work {
                 Work::ToDevice { to, from, bytes } => self.at(to, bytes).copy_from(from.0.cast(), bytes),
@@ -196,7 +200,9 @@ impl Device {
     }
 
     /// # Safety
-    /// The packet is the kernel's, and its memory is live.
+    /// 1. The packet is the kernel's: for `vecadd` each slice has as many elements as its length says, at least those of the last;
+    ///    for `fill` the address has as many words as the count says.
+    /// 2. Nothing else uses that memory during the call.
     unsafe fn kernel(&self, name: &str, packet: &[Vec<u8>]) {
         let word = |i: usize| u64::from_ne_bytes(packet[i][..].try_into().unwrap());
         let half = |i: usize| u32::from_ne_bytes(packet[i][..].try_into().unwrap());
@@ -206,14 +212,15 @@ impl Device {
                     |i: usize| self.at(word(i), 4 * usize::try_from(word(i + 1)).unwrap()).cast::<f32>();
                 let (a, b, c) = (slice(0), slice(2), slice(4));
                 for i in 0..usize::try_from(word(5)).unwrap() {
-                    // SAFETY: the caller's duty.
+                    // SAFETY: `at` has looked up all three slices; `i` is below the last one's length, and by the caller's duty 1
+                    // the others'; nothing else uses them by duty 2.
                     unsafe { c.add(i).write(a.add(i).read() + b.add(i).read()) };
                 }
             }
             "fill" => {
                 let (count, value) = (half(1) as usize, half(2));
                 let start = self.at(word(0), 4 * count).cast::<u32>();
-                // SAFETY: the caller's duty.
+                // SAFETY: `at` has found `count` live words there; nothing else uses them by the caller's duty 2.
                 (0..count).for_each(|i| unsafe { start.add(i).write(value) });
             }
             _ => panic!("no kernel {name}"),

@@ -43,7 +43,8 @@ pub(crate) struct Work {
     pub(crate) ended: AtomicUsize,
 }
 
-// SAFETY: loom finds whoever touches the memory while another does: that is what the models are for.
+// SAFETY: all but `memory` is atomic. `memory` is loom's `UnsafeCell`, which tracks its accesses and fails the model before two of
+// them meet: it is what the models test.
 unsafe impl Sync for Work {}
 
 impl Work {
@@ -53,7 +54,8 @@ impl Work {
 
     /// What the device does: loom sees it where anybody else touches the memory meanwhile.
     fn run(&self, end: usize) {
-        // SAFETY: the device has the memory until it is done.
+        // SAFETY: `with_mut` is loom's: it panics before the closure where another access is under way, so the pointer is this
+        // one's alone.
         self.memory.with_mut(|memory| unsafe { *memory += 1 });
         self.done.store(end, Ordering::Release);
     }
@@ -75,7 +77,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         assert!(!WATCHES.with(Cell::get), "it ends on the thread that watches");
         assert_ne!(self.0.done.load(Ordering::Acquire), 0, "the device still uses it");
-        // SAFETY: as was just asked.
+        // SAFETY: `with_mut` is loom's, as in `run`: it panics where another access is under way.
         self.0.memory.with_mut(|memory| unsafe { *memory += 1 });
         self.0.ended.fetch_add(1, Ordering::SeqCst);
     }

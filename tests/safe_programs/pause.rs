@@ -50,7 +50,8 @@ pub(crate) fn driver(base: Arc<Driver>) -> Arc<Driver> {
         let (fast, slow) = (base.address(name), slow(name));
         if fast.is_null() || slow.is_null() { fast } else { slow }
     };
-    // SAFETY: the base's own functions, and `slow` gives a name only a function of its signature.
+    // SAFETY: 1: the base's own functions, and those of `slow`, whose signatures `pfn` checks and which call them; 2: `BASE`
+    // keeps the base.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
@@ -61,7 +62,7 @@ macro_rules! slow {
             use super::*;
             $(pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
                 thread::sleep(Duration::from_micros(NEXT.take()));
-                // SAFETY: the caller's own arguments.
+                // SAFETY: it stands for this function: its caller meets the duties for just these arguments.
                 unsafe { BASE.get().unwrap().$name($($argument),*) }
             })*
         }

@@ -24,7 +24,8 @@ pub fn each_call_fails(
 ) -> Report {
     let _alone = alone();
     static TWO_DEVICES: Once = Once::new();
-    // SAFETY: other tests wait for the lock above, and nothing else of this program reads the environment.
+    // SAFETY: every other test that gets here waits for the lock above, and this program's tests ask for a driver, whose code
+    // might read it without the lock of `std::env`, only under it; all else reads the environment by `std::env`.
     TWO_DEVICES.call_once(|| unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") });
     let base = cuda_launch::default_driver().unwrap();
     // Open until the end, so that the primary context, and with it the modules' own memory, stays.

@@ -112,7 +112,8 @@ pub fn driver(hidden: &'static [&'static str]) -> Arc<Driver> {
 /// The table of a driver that says it is this version.
 pub fn driver_of_version(version: i32, hidden: &'static [&'static str]) -> Arc<Driver> {
     LOG.with(|log| log.version.set(version));
-    // SAFETY: `lookup` gives each name a function of its signature, which `pfn` checks.
+    // SAFETY: 1: `lookup` gives each name a function of its signature, which `pfn` checks, or null; it does what a launch needs of
+    // the documented behaviour; 2: they are functions of this program.
     Arc::new(unsafe {
         Driver::from_lookup(
             |name| if hidden.contains(&name.to_str().unwrap()) { ptr::null() } else { lookup(name) },
@@ -352,7 +353,7 @@ unsafe extern "C" fn get_function(
     _: sys::CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller's name.
+    // SAFETY: by the contract of `cuModuleGetFunction`, which this stands for, the name is text that ends in NUL.
     if unsafe { CStr::from_ptr(name) }.to_bytes() == b"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
@@ -439,7 +440,7 @@ unsafe extern "C" fn peer(
 
 unsafe extern "C" fn dtoh(out: *mut c_void, _: sys::CUdeviceptr, bytes: usize, _: sys::CUstream) -> CUresult {
     count();
-    // SAFETY: the caller's output of that many bytes.
+    // SAFETY: by the contract of `cuMemcpyDtoHAsync`, which this stands for, `out` is good for writes of `bytes` bytes.
     unsafe { ptr::write_bytes(out.cast::<u8>(), 0, bytes) };
     OK
 }
@@ -455,7 +456,9 @@ unsafe extern "C" fn launch_ex(
     LOG.with(|log| {
         log.calls.set(log.calls.get() + 1);
         log.launches.set(log.launches.get() + 1);
-        // SAFETY: the caller's config, its attributes and its packet.
+        // SAFETY: by the contract of `cuLaunchKernelEx`, which this stands for, `config` is readable and has `numAttrs`
+        // attributes, and `params` has a pointer for each parameter that `cuFuncGetParamInfo` tells, `sizes` here, to that many
+        // readable bytes.
         unsafe {
             let c = &*config;
             log.config.set([

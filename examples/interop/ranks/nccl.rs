@@ -67,7 +67,8 @@ macro_rules! functions {
                         let reason = concat!("the library has no ", stringify!($name), ": it is not NCCL 2.14 or later");
                         return Err(RankError::Library(reason.into()));
                     }
-                    // SAFETY: the caller's duty 1; the type is that of NCCL's header.
+                    // SAFETY: by the caller's duty 1 it is NCCL's function of this name, and not null; `$type` is what NCCL's
+                    // header declares.
                     let $name = unsafe { std::mem::transmute::<*const c_void, $type>(symbol) };
                 )*
                 Ok(Self { $($name,)* })
@@ -92,24 +93,24 @@ impl Nccl {
     /// The library that `CUDA_LAUNCH_NCCL` names, or `libnccl.so.2`.
     pub(crate) fn load() -> Result<Self, RankError> {
         let name = std::env::var_os("CUDA_LAUNCH_NCCL").unwrap_or("libnccl.so.2".into());
-        // SAFETY: the name is NCCL's, or whoever set the variable wants that library.
+        // SAFETY: 1: the name is that of NCCL, whose initialisers are sound; who sets the variable answers for that library.
         let library = unsafe { open_library(&name) };
         let library = library.map_err(|reason| RankError::Library(reason.to_string()))?;
-        // SAFETY: 1: the same.
+        // SAFETY: 1: NCCL exports its own functions; who sets the variable answers for that library.
         unsafe { Self::new(library) }
     }
 
     /// As NCCL writes it: 22703 is 2.27.3.
     pub(crate) fn version(&self) -> Result<i32, RankError> {
         let mut version = 0;
-        // SAFETY: the output outlives the call.
+        // SAFETY: it writes one number to the output, a local that outlives the call.
         self.check("ncclGetVersion", unsafe { (self.ncclGetVersion)(&mut version) }).map(|()| version)
     }
 
     /// What all ranks of a communicator are given.
     pub(crate) fn unique_id(&self) -> Result<Id, RankError> {
         let mut id = UniqueId([0; 128]);
-        // SAFETY: the output outlives the call.
+        // SAFETY: it writes one identifier to the output, a local that outlives the call; its layout is that of NCCL's header.
         self.check("ncclGetUniqueId", unsafe { (self.ncclGetUniqueId)(&mut id) }).map(|()| id.0)
     }
 
@@ -117,7 +118,8 @@ impl Nccl {
         if code == SUCCESS {
             return Ok(());
         }
-        // SAFETY: NCCL has a text for every code, which stays.
+        // SAFETY: the function takes any code, and gives a text with NUL for each, constant in the library, which is never
+        // unloaded.
         let text = unsafe { CStr::from_ptr((self.ncclGetErrorString)(code)) };
         Err(RankError::Nccl { call, text: text.to_string_lossy().into_owned(), code })
     }
@@ -154,7 +156,7 @@ impl<'a> Comm<'a> {
     ) -> Result<(), RankError> {
         let from = with_exposed_provenance(address as usize);
         let to = with_exposed_provenance_mut(address as usize);
-        // SAFETY: the caller's duties 1 and 2; the communicator is alive.
+        // SAFETY: the caller's duties 1 and 2; `raw` is live: only `finish` and `drop` end it, which take the communicator.
         let code = unsafe { (self.nccl.ncclAllReduce)(from, to, count, FLOAT32, SUM, self.raw, stream) };
         self.settle("ncclAllReduce", code)
     }
@@ -170,11 +172,11 @@ impl<'a> Comm<'a> {
 
     /// Ends the communicator, with all ranks.
     pub(crate) fn finish(mut self) -> Result<(), RankError> {
-        // SAFETY: the communicator is alive.
+        // SAFETY: `raw` is live: only the lines below and `drop` end it, and `self` was taken by value.
         let code = unsafe { (self.nccl.ncclCommFinalize)(self.raw) };
         self.settle("ncclCommFinalize", code)?;
         let raw = std::mem::replace(&mut self.raw, null_mut());
-        // SAFETY: alive until here, and not used any more.
+        // SAFETY: it was finalised just now, and `self.raw` is null from here on: nobody uses or ends it again.
         self.nccl.check("ncclCommDestroy", unsafe { (self.nccl.ncclCommDestroy)(raw) })
     }
 
@@ -201,7 +203,7 @@ impl Drop for Comm<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
             self.watch.fail();
-            // SAFETY: alive until here, and not used any more.
+            // SAFETY: not null, so it was neither destroyed nor aborted; `self` is going, so nobody uses it again.
             unsafe { (self.nccl.ncclCommAbort)(self.raw) };
         }
     }

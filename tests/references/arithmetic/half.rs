@@ -215,7 +215,8 @@ fn axpy_in_pairs() {
     let (n, alpha) = (x.len() / 2, [0x3e00u16, 0xb555]); // 1.5, -0.333
     let words = |column: &[u64]| column.iter().map(|&bits| bits as u16).collect::<Vec<_>>();
     let (dx, mut out) = (gpu.put(&words(&x)), gpu.put(&words(&y)));
-    // SAFETY: the kernel reads n pairs of x and changes n pairs of out.
+    // SAFETY: 1, 2: the kernel takes two halves, two addresses and a count; it reads n pairs of x and changes n pairs of out,
+    // which both have; 3, 4: `get` below waits before they end, and nothing else uses them; 5: of bits; 6: it ends.
     unsafe {
         cuda_launch! { kernel: axpy_f16x2, module: module, stream: gpu.stream,
         config: LaunchConfig::for_num_elems(n as u32),
@@ -239,7 +240,9 @@ fn dot_products_in_f32() {
     };
     let (a, b) = (halves(), halves());
     let (da, db, mut out) = (gpu.put(&a), gpu.put(&b), gpu.zeros::<f32>(rows));
-    // SAFETY: 64 threads read a row of 37 each and write a sum each.
+    // SAFETY: 1, 2: the kernel takes three addresses and the length of a row; each of 64 threads reads a row of `columns` and
+    // writes one of `rows` sums; 3, 4: `get` below waits before the buffers end, and nothing else uses them; 5: of floats; 6: it
+    // ends with the row.
     unsafe {
         cuda_launch! { kernel: dot_f16, module: module, stream: gpu.stream,
         config: LaunchConfig::new((2, 1, 1), (32, 1, 1)),

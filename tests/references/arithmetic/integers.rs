@@ -340,7 +340,8 @@ fn divide_by_zero() {
     let a = [0u32, 1, 2, 7, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
     let n = a.len();
     let (input, mut out) = (gpu.put(&a), gpu.zeros::<u32>(n * 6));
-    // SAFETY: the kernel reads n inputs and writes 6 n results.
+    // SAFETY: 1, 2: the kernel takes inputs, a divisor, outputs and a count; it reads n inputs and writes 6 n results, which the
+    // buffers have; 3, 4: `get` below waits before they end, and nothing else uses them; 5: it writes integers; 6: it ends.
     unsafe {
         cuda_launch! { kernel: divide_by_zero, module: module, stream: gpu.stream,
         config: LaunchConfig::for_num_elems(n as u32),

@@ -24,7 +24,8 @@ const FLOAT32: c_int = 7;
 
 static DRIVER: LazyLock<Option<Driver>> = LazyLock::new(|| {
     let path = std::env::var_os("CUDA_LAUNCH_DRIVER")?;
-    // SAFETY: the test names the emulator's library.
+    // SAFETY: 1, 2: the test sets the variable to the emulator's library, whose initialisers are sound and whose functions are
+    // the driver's.
     unsafe { Driver::open(path) }.ok()
 });
 
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn ncclCommInitAll(
     let Some(driver) = DRIVER.as_ref() else { return CUDA };
     for (index, device) in devices.iter().enumerate() {
         let mut context = null_mut();
-        // SAFETY: the output outlives the call.
+        // SAFETY: the output is a local that outlives the call.
         if unsafe { driver.cuDevicePrimaryCtxRetain(&mut context, *device) } != CUresult::SUCCESS {
             return CUDA;
         }
@@ -152,17 +153,18 @@ pub extern "C" fn ncclGroupEnd() -> c_int {
 fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     let enter = |part: &Part| {
         let context: CUcontext = without_provenance_mut(part.context);
-        // SAFETY: retained by `ncclCommInitAll`.
+        // SAFETY: `ncclCommInitAll` retained it, and nothing here releases it.
         cuda(unsafe { driver.cuCtxSetCurrent(context) }).map(|()| without_provenance_mut(part.stream))
     };
     let mut before = null_mut();
-    // SAFETY: the output outlives the call.
+    // SAFETY: the output is a local that outlives the call.
     cuda(unsafe { driver.cuCtxGetCurrent(&mut before) })?;
     let mut total = vec![0.0f32; parts.iter().map(|part| part.count).max().unwrap_or(0)];
     for part in parts {
         let stream: CUstream = enter(part)?;
         let mut own = vec![0.0f32; part.count];
-        // SAFETY: by NCCL's rules the memory has so many floats, and the stream is of this device.
+        // SAFETY: by NCCL's rules the memory has so many floats, and the stream is of this device, whose context `enter` made
+        // current; `own` has so many, too, and as memory that is not pinned it is written before the copy returns.
         unsafe {
             cuda(driver.cuMemcpyDtoHAsync(own.as_mut_ptr().cast(), part.from, 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;
@@ -171,13 +173,13 @@ fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     }
     for part in parts {
         let stream: CUstream = enter(part)?;
-        // SAFETY: as above.
+        // SAFETY: as above; `total` has at least as many floats as each part, and outlives the wait.
         unsafe {
             cuda(driver.cuMemcpyHtoDAsync(part.to, total.as_ptr().cast(), 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;
         }
     }
-    // SAFETY: it was current, or null.
+    // SAFETY: it was current before, and its owner keeps it during this call; or it is null, which is allowed.
     cuda(unsafe { driver.cuCtxSetCurrent(before) })
 }
 

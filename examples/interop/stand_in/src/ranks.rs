@@ -89,7 +89,8 @@ pub(crate) fn abort() {
 pub(crate) fn destroy(driver: &Driver) -> c_int {
     let Some(comm) = locked(&COMM).take() else { return SYSTEM };
     let freed = locked(&comm.staging).drain(..).try_for_each(|(address, _)| {
-        // SAFETY: allocated by `staging`, and no work uses it any more.
+        // SAFETY: `staging` allocated it with `cuMemHostAlloc`, and `drain` gives it out once; by NCCL's rules a communicator is
+        // destroyed when its work is done.
         cuda(unsafe { driver.cuMemFreeHost(with_exposed_provenance_mut(address)) })
     });
     freed.err().unwrap_or(OK)
@@ -115,8 +116,8 @@ fn submit(
     let address = comm.staging(driver, count)?;
     let host: *mut c_void = with_exposed_provenance_mut(address);
     let job = Box::into_raw(Box::new(Job { comm, address, count }));
-    // SAFETY: the pinned memory has so many floats, and is freed after all work on the stream; by NCCL's rules the device's has, too.
-    // The host function takes the job, once.
+    // SAFETY: the pinned memory has so many floats, and is freed after all work on the stream; by NCCL's rules the device's has,
+    // too. The host function takes the job, once.
     unsafe {
         cuda(driver.cuMemcpyDtoHAsync(host, device, 4 * count, stream))?;
         cuda(driver.cuLaunchHostFunc(stream, Some(exchange), job.cast()))?;
@@ -132,9 +133,10 @@ struct Job {
 
 /// The host function.
 unsafe extern "C" fn exchange(job: *mut c_void) {
-    // SAFETY: `submit` gave it away, and the driver calls this once.
+    // SAFETY: `submit` made it with `Box::into_raw` and gave it to this one host function, which the driver calls once.
     let job = unsafe { Box::from_raw(job.cast::<Job>()) };
-    // SAFETY: pinned memory of so many floats, which nothing else on the stream uses now.
+    // SAFETY: `staging` gave pinned memory of at least `count` floats, which the copy before on this stream has written; the
+    // stream uses it next when this returns, and a rank sums on one stream.
     let own =
         unsafe { std::slice::from_raw_parts_mut(with_exposed_provenance_mut::<f32>(job.address), job.count) };
     if job.comm.sum(own).is_err() {
@@ -227,7 +229,7 @@ impl Comm {
             return Ok(*address);
         }
         let mut address = null_mut();
-        // SAFETY: the output outlives the call.
+        // SAFETY: the output is a local that outlives the call; the caller of NCCL has made a context current.
         if unsafe { driver.cuMemHostAlloc(&mut address, 4 * count, 0) } != CUresult::SUCCESS {
             return Err(CUDA);
         }

@@ -34,10 +34,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),
     ("CUDA_LAUNCH_EMULATOR_COVERAGE", "the folder for the coverage of device code"),
-    (
-        "CUDA_LAUNCH_EMULATOR_SCHEDULES",
-        "under how many orders of warps and blocks the emulator runs each launch",
-    ),
+    ("CUDA_LAUNCH_EMULATOR_SCHEDULES", "how many orders of warps and blocks each launch is run in"),
     ("CUDA_LAUNCH_EMULATOR_SEED", "the seed of the first of these orders"),
     ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "how many seconds a kernel may run on the emulator"),
     ("CUDA_LAUNCH_HARNESS_FAIL", "calls that the emulator's `libcuda.so.1` makes fail"),

@@ -4,7 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
-use super::{Event, State, Surroundings, Warp};
+use super::{Event, Split, State, Surroundings, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 pub(super) const PATIENCE: u32 = 1000;

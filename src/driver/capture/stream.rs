@@ -79,12 +79,18 @@ impl CudaStream {
     /// [`capture_is_open`](Self::capture_is_open).
     #[inline]
     pub(crate) fn turn(&self, call: &'static str) -> Result<Option<OwnGuard<'_, ()>>, Error> {
-        let Some(capture) = self.capture() else { return Ok(None) };
-        self.capture_is_open(call)?;
+        self.capture().map_or(Ok(None), |capture| self.turn_of(capture, call).map(Some))
+    }
+
+    /// Not in every function that gives a stream work.
+    #[cold]
+    #[inline(never)]
+    fn turn_of<'c>(&self, capture: &'c Capture, call: &'static str) -> Result<OwnGuard<'c, ()>, Error> {
+        self.is_open_here(capture, call)?;
         let turn = capture.turn(call)?;
         // Again: the capture ends in a turn of its own.
-        self.capture_is_open(call)?;
-        Ok(Some(turn))
+        self.is_open_here(capture, call)?;
+        Ok(turn)
     }
 
     /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.

@@ -246,7 +246,7 @@ impl GreenContext {
         })?;
         let (raw, inner) = (green.context, Arc::new(green));
         let context = CudaContext::adopt(device, raw, Hold::Foreign(Some(inner.clone())))?;
-        context.is_green();
+        context.mark_green();
         Ok(Self { inner, context })
     }
 

@@ -79,7 +79,7 @@ fn find(is_it: impl Fn(&NvmlDevice) -> bool) -> Result<Handle, u32> {
     devices()?.iter().position(is_it).map(|index| index + 1).ok_or(NOT_FOUND)
 }
 
-/// A place for a value: null, or good for it, by the contract of the function that the program called. It comes from nowhere else.
+/// A place for a value: null, or aligned and good for it during the call, by the contract of the function that the program called. It comes from nowhere else.
 #[repr(transparent)]
 struct Out<T>(*mut T);
 
@@ -97,8 +97,12 @@ impl<T> Out<T> {
 impl Out<Memory2> {
     /// What the program wrote there.
     fn version(&self) -> Result<u32, u32> {
-        // SAFETY: null, or a structure whose version is written, by the contract of the function that takes it.
-        unsafe { self.0.as_ref() }.map(|memory| memory.version).ok_or(INVALID_ARGUMENT)
+        if self.0.is_null() {
+            return Err(INVALID_ARGUMENT);
+        }
+        // SAFETY: not null, so a structure, as the type says, whose version the program has written, by the contract of the function that
+        // takes it. The rest need not be written: no reference to it is made.
+        Ok(unsafe { (&raw const (*self.0).version).read() })
     }
 }
 

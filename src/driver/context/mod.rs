@@ -293,8 +293,8 @@ impl CudaContext {
         self.inner.green_beside.load(Ordering::SeqCst)
     }
 
-    /// This context is green: see [`CudaContext::is_green_beside`].
-    pub(super) fn is_green(&self) {
+    /// Notes that this context is green: see [`CudaContext::is_green_beside`].
+    pub(super) fn mark_green(&self) {
         // Contexts that are opened from here on find this one.
         self.inner.green_beside.store(true, Ordering::SeqCst);
         // Copies, as what is dropped below may be the last handle, and its end may ask for the lock.

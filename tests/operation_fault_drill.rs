@@ -175,17 +175,24 @@ fn a_fault_ends_waits_of_all_kinds() {
                 _ => tasks.push(runtime.spawn(future)),
             }
         }
+        let (submitted, scopes) = mpsc::channel();
         let blocked: Vec<_> = (0..9)
             .map(|number| {
-                let op = site.op(number);
+                let (op, submitted) = (site.op(number), submitted.clone());
                 thread::spawn(move || match number % 3 {
                     0 => op.sync(),
                     1 => block_on(op),
                     // Submitted well; the end of the scope finds the fault.
-                    _ => scope(|s| s.submit(op).unwrap()),
+                    _ => scope(|s| {
+                        let output = s.submit(op).unwrap();
+                        submitted.send(()).unwrap();
+                        output
+                    }),
                 })
             })
             .collect();
+        // The kernel goes on when the three scopes have submitted.
+        assert_eq!(scopes.iter().take(3).count(), 3);
         site.release();
         for task in tasks {
             names_the_launch(&runtime.block_on(task).unwrap().unwrap_err());

@@ -552,11 +552,7 @@ fn a_default_stream_is_that_of_its_context_while_a_green_one_is_current() {
         };
         launch(1);
         launch(2);
-        let held = hold(&if stream.raw() == own_of_thread.raw() {
-            other.per_thread_stream()
-        } else {
-            other.default_stream()
-        });
+        let held = hold(&other.default_stream());
         other.bind().unwrap();
         launch(3);
         assert_eq!(x.to_host_vec(stream).unwrap(), [3; 16], "{stream:?} waited for nothing");

@@ -121,6 +121,33 @@ fn kernels_run_on_the_default_stream_of_a_green_context_or_of_the_primary_one() 
     ok(unsafe { cuda.cuGreenCtxDestroy(green) });
 }
 
+/// As driver 580 answers.
+#[test]
+fn a_green_context_has_a_legacy_stream_and_none_of_each_thread() {
+    let (cuda, primary) = with_context();
+    let (mut whole, mut description, mut green, mut context) =
+        (all(&cuda), null_mut(), null_mut(), null_mut());
+    ok(unsafe { cuda.cuDevResourceGenerateDesc(&mut description, &mut whole, 1) });
+    ok(unsafe { cuda.cuGreenCtxCreate(&mut green, description, 0, 1) });
+    ok(unsafe { cuda.cuCtxFromGreenCtx(&mut context, green) });
+    let of_thread = std::ptr::without_provenance_mut(2);
+    for (current, expected) in [(primary, OK), (context, CUresult::CUDA_ERROR_INVALID_HANDLE), (primary, OK)]
+    {
+        ok(unsafe { cuda.cuCtxSetCurrent(current) });
+        let to = alloc(&cuda, 4);
+        assert_eq!(unsafe { cuda.cuMemsetD8Async(to, 0, 4, of_thread) }, expected);
+        assert_eq!(host_function(&cuda, of_thread, || {}), expected);
+        assert_eq!(unsafe { cuda.cuStreamSynchronize(of_thread) }, expected);
+        let event = event(&cuda, 0);
+        assert_eq!(unsafe { cuda.cuEventRecord(event, of_thread) }, expected);
+        for legacy in [null_mut(), std::ptr::without_provenance_mut(1)] {
+            ok(host_function(&cuda, legacy, || {}));
+            ok(unsafe { cuda.cuStreamSynchronize(legacy) });
+        }
+    }
+    ok(unsafe { cuda.cuGreenCtxDestroy(green) });
+}
+
 #[test]
 fn errors_are_logged_once_and_told_to_listeners() {
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -35,6 +35,9 @@ impl CudaContext {
     /// there; buffers distinguish the two, and wait for the context where they cannot wait for the stream. It is passed
     /// as `CU_STREAM_PER_THREAD`. No driver call.
     ///
+    /// A [`GreenContext`](crate::device::GreenContext) has no such stream: driver 580 refuses every call that is given it
+    /// with `CUDA_ERROR_INVALID_HANDLE` (400).
+    ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
     /// let stream = CudaContext::new(0)?.per_thread_stream();

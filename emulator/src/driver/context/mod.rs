@@ -33,7 +33,7 @@ pub(super) struct Context {
     /// Whether it is the device's primary context.
     pub(super) primary: bool,
     /// Whether it is a green context, which has a part of the primary one's multiprocessors.
-    green: bool,
+    pub(super) green: bool,
     flags: AtomicU32,
     alive: AtomicBool,
     /// Whether the program has reset it: its kernels end as they stand.

@@ -85,8 +85,11 @@ impl Context {
         Arc::clone(streams.entry(self.id).or_insert_with(|| Stream::new(self, 1, Kind::Legacy, 0)))
     }
 
-    /// The stream that `CU_STREAM_PER_THREAD` means on this thread.
+    /// The stream that `CU_STREAM_PER_THREAD` means on this thread. A green context has none, as with driver 580.
     fn per_thread(self: &Arc<Self>) -> Outcome<Arc<Stream>> {
+        if self.green {
+            return Err(INVALID_HANDLE);
+        }
         PER_THREAD
             .try_with(|streams| {
                 let mut streams = streams.borrow_mut();

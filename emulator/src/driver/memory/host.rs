@@ -146,8 +146,8 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         id: state.id(),
         block: Some(block),
     };
-    // SAFETY: 1: it was just allocated, and is given back by `free`, which waits for all work given before when it has taken the range out, or
-    // by `end_left`, when all work of the instance is done.
+    // SAFETY: 1: it was just allocated, and is given back by `free`, after `take_out`, which waits for work when the range is out, or by
+    // `end_left`, when all work of the instance is done.
     unsafe { enter(state, memory, range) };
     place.set(memory.cast());
     Ok(())
@@ -167,6 +167,14 @@ unsafe fn enter(state: &State, start: *mut u8, range: Range) {
     lock(&PINNED.0).insert(start.expose_provenance(), range);
 }
 
+/// Waits for all work, which may use a range, and takes it out of what kernels reach. Those that other threads launched between the two
+/// have found it still: they are waited for as well.
+fn take_out(state: &State, address: usize) {
+    synchronize_all();
+    state.memory.leave(address as u64);
+    synchronize_all();
+}
+
 /// Waits for all work, which may use the memory.
 fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     let state = call.healthy()?;
@@ -175,10 +183,9 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
         return Ok(());
     }
     let range = PINNED.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
-    synchronize_all();
-    state.memory.leave(pointer.addr() as u64);
+    take_out(state, pointer.addr());
     if let Some(block) = range.block {
-        // SAFETY: 1: once, since `take` gives the entry to one call. Work given before is done, and kernels given later do not find the range;
+        // SAFETY: 1: once, since `take` gives the entry to one call. All work is done that has found the range, and kernels given later do not;
         // copies that name it, and the program itself, do not use memory that it frees: C5.
         unsafe { block.give_back() };
     }
@@ -206,8 +213,8 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     }
     let range =
         Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), block: None };
-    // SAFETY: 1: by C1 and C5 the range, which is not null, is valid for reads and writes until it is unregistered, or its context destroyed, and
-    // work given before is done.
+    // SAFETY: 1: by C1 and C5 the range, which is not null, is valid for reads and writes until it is unregistered, where `take_out` waits for
+    // work when the range is out, or its context is destroyed and work given before is done.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())
 }
@@ -221,8 +228,7 @@ fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {
         let inside = PINNED.find(pointer.addr(), 0).is_some_and(|(_, range)| range.bytes > 0);
         return Err(if inside { INVALID_VALUE } else { CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED });
     }
-    synchronize_all();
-    state.memory.leave(pointer.addr() as u64);
+    take_out(state, pointer.addr());
     Ok(())
 }
 

@@ -20,7 +20,9 @@ fn ok(result: CUresult) {
 fn count(cuda: &Driver, managed: bool) -> u32 {
     let (mut context, mut module, mut function, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
     let mut left = 0u32;
-    // SAFETY: the driver's functions with what they ask for, all of which lives until they return; `count` takes one address.
+    // SAFETY: `Driver`'s duties: 1 and 2: places for results are references to locals of the right types, alive for the call; `COUNT` ends with a
+    // NUL; the memory has the 4 bytes that are set, and copied to `left`; `count` has one parameter, an address, to which `parameters`
+    // points. 3: handles and the address are what this driver gave just before, as `ok` panics otherwise, and are not given back before.
     unsafe {
         ok(cuda.cuInit(0));
         ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0));

@@ -81,6 +81,24 @@ fn managed_memory_has_one_address() {
 }
 
 #[test]
+fn ranges_of_the_host_that_overlap_are_copied_whole() {
+    const ALL: usize = 300_000;
+    let (cuda, _) = with_own_context();
+    let mut address = 0;
+    ok(unsafe { cuda.cuMemAllocManaged(&mut address, ALL, 1) });
+    let pointer: *mut u8 = std::ptr::with_exposed_provenance_mut(address as usize);
+    let number = |at: usize| (at * 31 / 7) as u8;
+    for (from, to) in [(0, 5), (5, 0), (0, 70_001), (70_001, 0)] {
+        (0..ALL).for_each(|at| unsafe { pointer.add(at).write(number(at)) });
+        let bytes = ALL - from.max(to);
+        ok(unsafe { cuda.cuMemcpy(address + to as u64, address + from as u64, bytes) });
+        let copied = |at: usize| unsafe { pointer.add(to + at).read() };
+        assert_eq!((0..bytes).find(|at| copied(*at) != number(from + at)), None, "{from} to {to}");
+    }
+    ok(unsafe { cuda.cuMemFree(address) });
+}
+
+#[test]
 fn what_is_said_about_managed_memory_is_told() {
     use CUmem_advise as A;
     use CUmem_range_attribute as R;

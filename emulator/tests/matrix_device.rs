@@ -27,7 +27,11 @@ fn gemm(driver: &Driver) -> Vec<u8> {
     let (mut a, mut c, mut n) = (0, 0, N as u32);
     let mut results = vec![0u8; 4 * N * N];
     run::start(driver);
-    // SAFETY: all pointers are to locals or to buffers of the sizes given, and the kernel has these four parameters.
+    // SAFETY: `Driver`'s duties: 1 and 2: places for results are references to locals of the right types; the text ends with a NUL, `CString`;
+    // `factors` and `results` have the lengths that are passed, as the device memory `a` and `c`; `b` is the second half of `a`.
+    // `gemm_f16` has four parameters, three addresses and a `u32`, to which `parameters` points in this order, and touches N by N numbers
+    // of each. 3: handles and addresses are what this driver gave just before, as `check` panics otherwise, and are
+    // given back once, at the end.
     unsafe {
         run::check(driver.cuModuleLoadData(&mut module, text.as_ptr().cast()));
         run::check(driver.cuModuleGetFunction(&mut function, module, c"gemm_f16".as_ptr()));

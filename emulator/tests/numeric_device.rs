@@ -164,8 +164,10 @@ fn run(driver: &Driver, row: &Row, operands: &[[u64; 3]]) -> Result<Vec<u64>, CU
     let (mut module, mut function) = (null_mut(), null_mut());
     let (mut input, mut output) = (0, 0);
     let mut count = operands.len() as u32;
-    // SAFETY: all pointers are to locals or to buffers of the sizes given, and the kernel's three parameters
-    // are passed in the order and with the sizes in which `module` declares them.
+    // SAFETY: `Driver`'s duties: 1 and 2: places for results are references to locals of the right types; the text ends with a NUL, `CString`;
+    // operands and results have the lengths that are passed, and so has the device memory for them; `k` has three parameters, two
+    // addresses and a `u32`, to which `parameters` points in this order, and touches `count` elements of both, as `module` writes it.
+    // 3: handles and addresses are what this driver gave just before, as `check` panics otherwise, and are given back once, at the end.
     unsafe {
         let loaded = driver.cuModuleLoadData(&mut module, text.as_ptr().cast());
         if loaded != CUresult::SUCCESS {
@@ -223,7 +225,8 @@ fn compare(row: &Row, operands: &[[u64; 3]], results: &[u64]) -> bool {
 /// Runs the whole table on a driver; panics if anything that should be the same differs.
 fn run_table(driver: &Driver, amount: Amount) {
     let (mut device, mut context) = (0, null_mut());
-    // SAFETY: out-parameters are locals; the context stays current until the process ends.
+    // SAFETY: `Driver`'s duties: 1 and 2: numbers, and places for results that are references to locals of the right types, alone and alive for
+    // the call. 3: device and context are what this driver gave just before, as `check` panics otherwise; the context is never released.
     unsafe {
         check(driver.cuInit(0));
         check(driver.cuDeviceGet(&mut device, 0));
@@ -251,7 +254,8 @@ fn run_table(driver: &Driver, amount: Amount) {
 fn a_gpu_gives_the_bits_that_ours_give() {
     let driver = match std::env::var("CUDA_LAUNCH_DRIVER").as_deref() {
         Ok("system") | Err(_) => Driver::system().unwrap(),
-        // SAFETY: whoever sets the variable vouches for the library.
+        // SAFETY: 1 and 2: whoever runs this ignored test by hand, and sets the variable, names the file of a CUDA driver: its initialisers are sound,
+        // and its functions are those of `cuda.h`. That is the one thing that a program cannot check.
         Ok(path) => unsafe { Driver::open(path) }.unwrap(),
     };
     let stride = std::env::var("NUMERIC_STRIDE").ok().and_then(|stride| stride.parse().ok());

@@ -3,7 +3,18 @@
 //! It answers how many there are, what they are called, where they are, how much memory they have, and which versions this is. All other
 //! functions answer `NVML_ERROR_NOT_SUPPORTED`. Like NVML itself, it does not start the driver: a process may ask and then fork.
 //!
-//! Relies on callers to keep to the contracts of NVML's functions: a pointer is null, or good for what the function writes or reads.
+//! Relies on callers to keep to the contracts of NVML's functions. Comments cite these as N1 to N4:
+//!
+//! - N1: a pointer is null, or aligned for the type that NVML's header gives it, and valid for writes of one such value; a `char` pointer with
+//!   a length beside it for writes of that many bytes, in one allocation.
+//! - N2: a `char` pointer without one is null, or goes to bytes up to a NUL, in one allocation.
+//! - N3: until the call returns nobody else touches what it writes or writes what it reads, and places that it writes are memory of the
+//!   program, not of this library.
+//! - N4: a structure that has a version has it set.
+//!
+//! The functions are C's: their names and, but for those of `not_supported`, their parameters and results are in NVML's header. In the library
+//! that this crate is linked into (the `emulate` feature of the tool `cuda-launch`) nothing else defines a symbol that begins with `nvml`: the
+//! other crate with C functions, `cuda-emulator-libcuda`, has `cu..` alone, and the compiler refuses one name twice in this crate.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
@@ -79,7 +90,8 @@ fn find(is_it: impl Fn(&NvmlDevice) -> bool) -> Result<Handle, u32> {
     devices()?.iter().position(is_it).map(|index| index + 1).ok_or(NOT_FOUND)
 }
 
-/// A place for a value: null, or aligned and good for it during the call, by the contract of the function that the program called. It comes from nowhere else.
+/// A place for a value, as N1 and N3 say until the function returns that the program called with it: nothing here makes one, and the functions
+/// keep none.
 #[repr(transparent)]
 struct Out<T>(*mut T);
 
@@ -88,7 +100,8 @@ impl<T> Out<T> {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
         }
-        // SAFETY: not null, so good for the value, as the type says.
+        // SAFETY: not null, so by N1, as the type says, aligned and valid for a write of a `T`, which is laid out as the header's type; by N3 nobody
+        // else touches it. What stood there is not dropped: it is C's.
         unsafe { self.0.write(value) };
         Ok(())
     }
@@ -100,26 +113,31 @@ impl Out<Memory2> {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
         }
-        // SAFETY: not null, so a structure, as the type says, whose version the program has written, by the contract of the function that
-        // takes it. The rest need not be written: no reference to it is made.
+        // SAFETY: not null, so by N1, as the type says, aligned for the structure; its version, the first member, is set, by N4, and by N3 nobody
+        // writes it. The rest need not be set, nor be there in another version: no reference to it is made.
         Ok(unsafe { (&raw const (*self.0).version).read() })
     }
 }
 
-/// A place for as many bytes as the program says next to it; as above.
+/// A place for as many bytes as the argument next to it says, as N1 and N3 say; it comes from nowhere else, as [`Out`].
 #[repr(transparent)]
 struct Buffer(*mut u8);
 
 impl Buffer {
     /// Writes a text with its NUL.
-    fn put(self, bytes: u32, text: &str) -> Answer {
+    ///
+    /// # Safety
+    ///
+    /// 1. `bytes` is what the program passed next to it.
+    unsafe fn put(self, bytes: u32, text: &str) -> Answer {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
         }
         if bytes as usize <= text.len() {
             return Err(INSUFFICIENT_SIZE);
         }
-        // SAFETY: not null, so good for as many bytes, which are more than the text has.
+        // SAFETY: not null, so by N1 valid for writes of `bytes` bytes, duty 1, which are more than the text has, so that its NUL fits. The text is
+        // this library's, and so, by N3, does not overlap them. Bytes need no alignment.
         unsafe {
             self.0.copy_from_nonoverlapping(text.as_ptr(), text.len());
             self.0.add(text.len()).write(0);
@@ -128,7 +146,7 @@ impl Buffer {
     }
 }
 
-/// A text of the program's: null, or with a NUL at its end; as above.
+/// A text of the program's, as N2 and N3 say; it comes from nowhere else, as [`Out`].
 #[repr(transparent)]
 struct Given(*const c_char);
 
@@ -137,7 +155,8 @@ impl Given {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
         }
-        // SAFETY: not null, so a text, which the program leaves as it is over the call.
+        // SAFETY: not null, so by N2 bytes up to a NUL, in one allocation, which by N3 nobody writes until the call returns: the result lives no
+        // longer than `self`, an argument of the call.
         unsafe { CStr::from_ptr(self.0) }.to_str().map_err(|_| INVALID_ARGUMENT)
     }
 }
@@ -163,7 +182,8 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
 macro_rules! functions {
     ($($name:ident ($($argument:ident: $type:ty),*) $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is the C function's, and so are parameters and result: `Out`, `Buffer` and `Given` are pointers, by
+        // `repr(transparent)`, and a `Handle` is as wide as one. No other symbol has the name, as the head of this file says.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> u32 {
             let answer = move || -> Answer { $body };
@@ -176,7 +196,7 @@ macro_rules! functions {
 macro_rules! earlier {
     ($($name:ident = $newer:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: as for `functions!`: the C function's name, parameters and result, and no other symbol has the name.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> u32 {
             $newer($($argument),*)
@@ -207,11 +227,13 @@ functions! {
     }
     nvmlSystemGetDriverVersion(text: Buffer, bytes: u32) {
         devices()?;
-        text.put(bytes, DRIVER)
+        // SAFETY: 1: the arguments next to each other.
+        unsafe { text.put(bytes, DRIVER) }
     }
     // This and the next answer also before `nvmlInit`.
     nvmlSystemGetNVMLVersion(text: Buffer, bytes: u32) {
-        text.put(bytes, NVML)
+        // SAFETY: 1: the arguments next to each other.
+        unsafe { text.put(bytes, NVML) }
     }
     nvmlSystemGetCudaDriverVersion_v2(version: Out<i32>) {
         version.put(CUDA)
@@ -233,10 +255,14 @@ functions! {
         place.put(find(|device| [4, 8].iter().any(|digits| pci_id(device, *digits).eq_ignore_ascii_case(asked)))?)
     }
     nvmlDeviceGetName(handle: Handle, text: Buffer, bytes: u32) {
-        text.put(bytes, device(handle)?.name)
+        let device = device(handle)?;
+        // SAFETY: 1: the arguments next to each other.
+        unsafe { text.put(bytes, device.name) }
     }
     nvmlDeviceGetUUID(handle: Handle, text: Buffer, bytes: u32) {
-        text.put(bytes, &uuid(&device(handle)?))
+        let uuid = uuid(&device(handle)?);
+        // SAFETY: 1: the arguments next to each other.
+        unsafe { text.put(bytes, &uuid) }
     }
     nvmlDeviceGetIndex(handle: Handle, index: Out<u32>) {
         device(handle)?;
@@ -267,7 +293,7 @@ functions! {
 }
 
 /// `nvmlErrorString`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: as for `functions!`: the C function's name, parameter and result, and no other symbol has the name. The text is there for ever.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
     let text = match code {

@@ -1,4 +1,8 @@
 //! The functions that tell of what the devices do not have.
+//!
+//! In NVML's header all of them return an `nvmlReturn_t`, an `unsigned int`, and take parameters, which these do not name. A caller of a C
+//! function puts arguments into registers and on its own stack, and takes them off again by itself, whatever the function does with them: so
+//! it is in the calling conventions of all platforms that there is an NVML for, x86-64 and AArch64.
 
 use crate::NOT_SUPPORTED;
 
@@ -6,7 +10,8 @@ macro_rules! not_supported {
     ($($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(unsafe_code, reason = "a C function's name")]
-        // SAFETY: the name is the C function's; it looks at none of its arguments.
+        // SAFETY: the name is the C function's, so is the result, and arguments that a caller passes are not looked at, which the head of this
+        // file allows. No other symbol has the name, as the head of the crate says.
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> u32 {
             NOT_SUPPORTED

@@ -1,8 +1,41 @@
 //! The boundary between C and the driver: admission, outputs, panics.
 //!
-//! Relies on the callers of the C functions: every pointer they pass is null or good for what NVIDIA's documentation of
-//! that function reads and writes through it, for the duration of the call. This file turns such pointers into
-//! [`Out`], [`In`], [`Array`] and [`Text`], which live no longer than the call, so that most of the driver is safe code.
+//! This file turns the pointers that a program passes into [`Out`], [`In`], [`Text`], [`Buffer`] and [`Untyped`], so that most of the
+//! driver is safe code.
+//!
+//! # What callers of the C functions promise
+//!
+//! They promise what NVIDIA's documentation of the function demands. Comments in this folder cite it by these names, for the arguments of
+//! a call and for the pointers in structures and arrays that it passes alike:
+//!
+//! - **C1, places.** A pointer is null, or aligned for the type that the header gives it and, in one allocation, valid for what the
+//!   function does there: reads of an input, writes of a result, both of what it is documented to change. It is good for one value;
+//!   where a count or a size is passed for it, for that many elements or bytes, so for at most `isize::MAX` bytes. The pointer whose
+//!   number is passed as the address of host memory (a `CUdeviceptr` can be one) was exposed.
+//! - **C2, values.** What an input points to is set: of a structure all that is not padding and in no union, of a union the member that
+//!   the type, id or operation beside it names. Members that nobody is told to set (`pad`, `alias`, the number of a location that has
+//!   none) are not read. Those that are ignored beside others (the array of a copy from memory) are read with their structure: a Rust
+//!   program has set them, and what a C program left unset is some number to a library that it loads.
+//! - **C3, untyped places.** A `void *` for the value of an attribute or option goes to the type that the documentation gives that
+//!   attribute or option, aligned; with a size beside it, to that many bytes.
+//! - **C4, alone.** Until the memory is given back (C5) nobody else writes what the function reads, nor touches what it writes. Results
+//!   overlap neither each other nor inputs (but two host ranges of one copy may), nor memory of this driver's own.
+//! - **C5, how long.** All this holds until the call returns. It holds longer for registered memory (until it is unregistered or its
+//!   context destroyed, and work given before is done), for pinned, managed and registered host memory that an asynchronous copy names
+//!   (until the copy is done), for host memory that a node of a graph names (whenever a launch of the graph runs), and for what the
+//!   options of a link point to, of `cuLinkCreate` alone (until the link is destroyed).
+//! - **C6, texts.** A `char` pointer that comes without a size is null or goes to bytes that end with a NUL.
+//! - **C7, functions.** A function pointer is null or goes to a function of the declared type, which may be called with the data passed
+//!   beside it: from any thread, as often as documented, until the documented end. It returns, and does not unwind.
+//! - **C8, packets.** A launch's `kernelParams` is null or has a pointer for each parameter of the kernel, each to as many bytes as the
+//!   parameter has; some may be padding. `extra` is null or a list of keys, each but the last with a value, that ends with
+//!   `CU_LAUNCH_PARAM_END`; the buffer and its size are as C1 says. Neither needs alignment for the parameters' types.
+//!
+//! Handles need no promise: they are looked up in tables, and never followed.
+//!
+//! Functions of this folder that take raw pointers, or structures with pointers, beside a [`Call`] are called with what the program passed
+//! in that call, or with the driver's own values of which the same is true. Only [`call`] makes a [`Call`], around a body of
+//! [`entries!`], and nobody outside this folder can call them.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
@@ -76,6 +109,10 @@ pub(super) fn call(name: &'static str, rule: Rule, body: impl FnOnce(&Call) -> O
 ///
 /// A row is `symbol(argument: CType, ..) [rule] = body;`; without a rule it is [`Rule::Ordinary`]. The body takes
 /// `&Call` and every argument as its C type, or as what [`FromC`] makes of it.
+///
+/// # Safety
+///
+/// Of the C functions: the caller keeps C1 to C8, as far as they concern the function's arguments (the head of this file has them).
 macro_rules! entries {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $([$rule:ident])? = $body:ident;)*) => {
         /// The address of one of this family's functions; null for other names.
@@ -96,8 +133,8 @@ macro_rules! entries {
                     stringify!($name),
                     $crate::driver::entry::rule!($($rule)?),
                     |call| {
-                        // SAFETY: the caller keeps to the documented contract of this function for as long as the call
-                        // lasts, and the body does not outlive it.
+                        // SAFETY: 1: the argument is the caller's, who keeps C1 to C6 for it until this returns, and the body returns before.
+                        // What a body takes for longer, the values of a link's options, the caller keeps for longer, by C5.
                         self::$body(call, $(unsafe { $crate::driver::entry::FromC::from_c($argument) }),*)
                     },
                 )
@@ -127,7 +164,7 @@ pub(super) trait FromC<T> {
     ///
     /// # Safety
     ///
-    /// 1. A pointer is null or valid, for the lifetime of the result, for what the function does with it.
+    /// 1. For the lifetime of the result, a pointer is as C1 to C6 at the head of this file say.
     unsafe fn from_c(argument: T) -> Self;
 }
 
@@ -138,6 +175,9 @@ impl<T> FromC<T> for T {
 }
 
 /// Where a result goes; may be null.
+///
+/// Not null, it is aligned, valid for writes of a `T`, or of the array that the function documents (for reads, too, of what it is documented
+/// to change), and nobody else touches it for `'call`: made of a C argument by C1 and C4, or of a mutable reference.
 pub(super) struct Out<'call, T>(*mut T, PhantomData<&'call mut T>);
 
 impl<T> FromC<*mut T> for Out<'_, T> {
@@ -170,7 +210,7 @@ impl<'call, T> Out<'call, T> {
     /// Writes the result, if it is wanted.
     pub(super) fn set(&self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not null, so valid for a write during the call.
+            // SAFETY: not null, so aligned, valid for a write and nobody else's, as the type says. What stood there is not dropped: it is C's.
             unsafe { self.0.write(value) }
         }
     }
@@ -180,7 +220,8 @@ impl<'call, T> Out<'call, T> {
     where
         T: Copy,
     {
-        // SAFETY: not null, so valid; functions that read such an argument demand that it is set.
+        // SAFETY: not null, so aligned, valid for a read, as this is called for what a function is documented to change, and nobody else's, as the
+        // type says; set by C2, or a place of the driver's own.
         (!self.0.is_null()).then(|| unsafe { self.0.read() })
     }
 
@@ -188,9 +229,9 @@ impl<'call, T> Out<'call, T> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract the array has that element.
+    /// 1. It is not null, and an array that has this element. No other `Out` that is used is of the same element.
     pub(super) unsafe fn element(&self, index: usize) -> Out<'call, T> {
-        // SAFETY: inside the array: the caller's duty 1.
+        // SAFETY: inside the array, so of one allocation with its start: duty 1. The element is as the type says, since the array is.
         Out(unsafe { self.0.add(index) }, PhantomData)
     }
 
@@ -198,12 +239,16 @@ impl<'call, T> Out<'call, T> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract the array has at least that many elements.
+    /// 1. It is not null, and an array of at least that many elements; or there are no values.
     pub(super) unsafe fn write_array(&self, values: &[T])
     where
         T: Copy,
     {
-        // SAFETY: the array has that many elements, the caller's duty 1; the program's array is none of this driver's values.
+        if values.is_empty() {
+            return;
+        }
+        // SAFETY: the array has that many elements, duty 1, aligned, valid for writes and nobody else's, as the type says: so it does not
+        // overlap `values`, which a reference of the driver's has.
         unsafe { self.0.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
     }
 }
@@ -219,6 +264,9 @@ impl<T> Place<'_, T> {
 }
 
 /// A structure or value passed by pointer; may be null.
+///
+/// Not null, it is aligned, valid for reads of a `T`, or of the array that the function documents, set, and written by nobody for `'call`:
+/// made of a C argument by C1, C2 and C4, or of a reference.
 pub(super) struct In<'call, T>(*const T, PhantomData<&'call T>);
 
 impl<T> FromC<*const T> for In<'_, T> {
@@ -244,6 +292,11 @@ impl<'call, T> In<'call, T> {
         In(value, PhantomData)
     }
 
+    /// Where it stands.
+    pub(super) fn address(&self) -> *const T {
+        self.0
+    }
+
     /// Whether it is null.
     pub(super) fn is_null(&self) -> bool {
         self.0.is_null()
@@ -255,15 +308,15 @@ impl<'call, T: Copy> In<'call, T> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract the array has that element.
+    /// 1. It is not null, and an array that has this element.
     pub(super) unsafe fn element(&self, index: usize) -> In<'call, T> {
-        // SAFETY: inside the array: the caller's duty 1.
+        // SAFETY: inside the array, so of one allocation with its start: duty 1. The element is as the type says, since the array is.
         In(unsafe { self.0.add(index) }, PhantomData)
     }
 
     /// The value; `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
     pub(super) fn read(&self) -> Outcome<T> {
-        // SAFETY: not null, so valid for reads during the call.
+        // SAFETY: not null, so aligned, valid for a read, set and written by nobody, as the type says.
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(unsafe { self.0.read() }) }
     }
 
@@ -271,23 +324,25 @@ impl<'call, T: Copy> In<'call, T> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract there are that many.
+    /// 1. It is null or an array of `count` elements.
     pub(super) unsafe fn read_array(&self, count: usize) -> Outcome<Vec<T>> {
         match (believable(count)?, self.0.is_null()) {
             (0, _) => Ok(Vec::new()),
             (_, true) => Err(INVALID_VALUE),
-            // SAFETY: not null, and below `count`, which is how many there are: the caller's duty 1.
+            // SAFETY: not null, and below `count`, so inside the array: duty 1. Each element is aligned, valid for a read, set and written by
+            // nobody, as the type says.
             (_, false) => Ok((0..count).map(|index| unsafe { self.0.add(index).read() }).collect()),
         }
     }
 }
 
-/// A C string; may be null.
+/// A C string; may be null. The bytes up to its NUL are there, and written by nobody, for `'call`: it is made of a C argument by C4 and C6.
 pub(super) struct Text<'call>(Option<&'call CStr>);
 
 impl FromC<*const c_char> for Text<'_> {
     unsafe fn from_c(argument: *const c_char) -> Self {
-        // SAFETY: not null, so a string with its NUL, during the call.
+        // SAFETY: not null, so by C6, which duty 1 extends over `'call`, all bytes up to a NUL are valid for reads, of one allocation; by C4
+        // nobody writes them meanwhile.
         Text((!argument.is_null()).then(|| unsafe { CStr::from_ptr(argument) }))
     }
 }
@@ -304,7 +359,8 @@ impl<'call> Text<'call> {
     }
 }
 
-/// A buffer of characters and its size.
+/// A buffer of characters, whose size another argument tells; may be null. Not null, it is valid for writes of that many bytes, and nobody
+/// else touches it, for `'call`: it is made of a C argument by C1 and C4.
 pub(super) struct Buffer<'call>(*mut c_char, PhantomData<&'call mut c_char>);
 
 impl FromC<*mut c_char> for Buffer<'_> {
@@ -323,11 +379,12 @@ impl Buffer<'_> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract the buffer has `size` bytes.
+    /// 1. The buffer is null or has `size` bytes.
     pub(super) unsafe fn write(&self, text: &[u8], size: usize) {
         let Some(room) = size.checked_sub(1).filter(|_| !self.0.is_null()) else { return };
         let part = text.get(..room).unwrap_or(text);
-        // SAFETY: not null, and `part` has at most `size - 1` bytes: with the NUL it fits, by the caller's duty 1.
+        // SAFETY: not null, and `part` has at most `size - 1` bytes: with the NUL it fits, by duty 1, where nobody else is, as the type says: so
+        // it does not overlap `part`, which a reference of the driver's has. Bytes need no alignment.
         unsafe {
             self.0.cast::<u8>().copy_from_nonoverlapping(part.as_ptr(), part.len());
             self.0.cast::<u8>().add(part.len()).write(0);
@@ -335,7 +392,9 @@ impl Buffer<'_> {
     }
 }
 
-/// Where a value goes whose type another argument names; may be null.
+/// Where a value goes, or stands, whose type another argument names; may be null. Not null, it is aligned for a value of that type, valid for
+/// a write of it, or a read where the function is documented to take it, and nobody else touches it, for `'call`: it is made of a C argument
+/// by C1, C3 and C4.
 pub(super) struct Untyped<'call>(*mut c_void, PhantomData<&'call mut c_void>);
 
 impl FromC<*mut c_void> for Untyped<'_> {
@@ -354,9 +413,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract a value of this type goes there.
+    /// 1. It is not null, and `T` has the size and alignment of the type that the other argument names.
     pub(super) unsafe fn write<T>(&self, value: T) {
-        // SAFETY: a `T` goes there: the caller's duty 1.
+        // SAFETY: not null, and as the type says aligned and valid for a write of a value like `T`, duty 1, where nobody else is.
         unsafe { self.0.cast::<T>().write(value) }
     }
 
@@ -364,9 +423,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract an array of such values goes there that has this one.
+    /// 1. It is not null, and what goes there is an array of values with the size and alignment of `T` that has this one.
     pub(super) unsafe fn write_at<T>(&self, index: usize, value: T) {
-        // SAFETY: the element at `index` is such a value: the caller's duty 1.
+        // SAFETY: the element at `index` is inside the array, duty 1, and like it aligned, valid for writes and nobody else's.
         unsafe { self.0.cast::<T>().add(index).write(value) }
     }
 
@@ -374,9 +433,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. By the function's contract a value of this type stands there.
+    /// 1. It is not null, and a set `T` stands there.
     pub(super) unsafe fn read<T: Copy>(&self) -> T {
-        // SAFETY: a `T` stands there: the caller's duty 1.
+        // SAFETY: not null, and as the type says aligned and valid for a read of a `T` that is set, duty 1, and that nobody else writes.
         unsafe { self.0.cast::<T>().read() }
     }
 }

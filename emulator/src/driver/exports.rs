@@ -1,4 +1,7 @@
 //! What a driver exports beside the functions of the table: older ABIs, and the forms whose NULL stream is the thread's own.
+//!
+//! Relies on: the callers of a symbol promise what callers of the function that it stands for do (C1 to C8 in `entry`). A row of
+//! `for_each_export!` has the symbol's parameters in the header, and the function that is called for it has the same.
 
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 use std::ffi::c_void;
@@ -69,21 +72,24 @@ macro_rules! form {
     (per_thread same $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the contract of this function, which is that of the other but for the NULL stream.
+            // SAFETY: the caller's own arguments, in their order and for as long; what it promises, as the head of this file says, is what the
+            // other function asks: the two differ in what NULL means as a stream.
             default_stream::on_own_stream(|| unsafe { driver().$target($($argument),*) })
         }
     };
     (legacy adapted $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the contract of this function.
+            // SAFETY: the caller's own arguments, in their order and for as long: what it promises, as the head of this file says, is what the
+            // older form asks.
             unsafe { older_abi::$target(&driver() $(, $argument)*) }
         }
     };
     (per_thread adapted $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the contract of this function.
+            // SAFETY: the caller's own arguments, in their order and for as long: what it promises, as the head of this file says, is what the
+            // older form asks.
             default_stream::on_own_stream(|| unsafe { older_abi::$target(&driver() $(, $argument)*) })
         }
     };

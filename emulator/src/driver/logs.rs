@@ -1,7 +1,7 @@
 //! `cuLogs*`: a line for every call that answered an error and for every kernel that faulted, the last hundred of them.
 //!
-//! Relies on the program's callbacks: they may be called with their data from any thread until they are taken off, and by a thread that
-//! was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.
+//! Relies on the program's callbacks (C7 in `entry`): they may be called with their data from any thread until they are taken off, and by a
+//! thread that was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -37,7 +37,7 @@ struct Log {
     listeners: Vec<Listener>,
 }
 
-/// A callback of the program. The data is the program's, and only passed on.
+/// A callback of the program, with the data that was passed beside it: as C7 says. The data is only passed on.
 #[derive(Clone, Copy)]
 struct Listener {
     handle: usize,
@@ -45,8 +45,7 @@ struct Listener {
     data: *mut c_void,
 }
 
-// SAFETY: whoever registers a callback answers for calls with this data from every thread, as the head of this file says; nobody here
-// follows the pointer to its data.
+// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; nobody here follows the pointer to its data.
 unsafe impl Send for Listener {}
 
 static LOG: PerSlot<Mutex<Log>> = per_slot!(Mutex::new(Log::new()));
@@ -102,8 +101,8 @@ pub(super) fn tell(messages: Vec<String>) {
         let length = bytes.len();
         bytes.push(0);
         for listener in &listeners {
-            // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head
-            // of this file says; the message ends with a NUL and outlives the call.
+            // SAFETY: by C7 the function may be called with the data passed beside it, until it is taken off, and by a thread that had copied it
+            // before, as the head of this file says; it does not unwind. The message is `length` bytes and a NUL, this call's own, and outlives it.
             on_no_stream(|| unsafe {
                 (listener.callback)(
                     listener.data,
@@ -203,7 +202,7 @@ fn dump_to_memory(
 ) -> Outcome {
     let room = size.get().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
     let text = taken(&iterator, flags, room - 1)?;
-    // SAFETY: 1: by the function's contract the buffer has `room` bytes.
+    // SAFETY: 1: the buffer is not null, and by C1 it has the bytes that `size` says, `room`.
     unsafe { buffer.write(text.as_bytes(), room) };
     size.set(text.len().min(room - 1));
     Ok(())

@@ -87,8 +87,8 @@ pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
         let is_there = since.is_some_and(|since| since <= version as u32) || name == "cuEventElapsedTime_v2";
         if is_there { here(name, table_address(name)) } else { std::ptr::null() }
     };
-    // SAFETY: 1: `here` finds the shim of a function, whose type the compiler compared with the function's, and which does
-    // what that does. 2: they are functions of this program, callable for ever.
+    // SAFETY: 1: `here` gives null, or the shim of that name, which `shims!` assigns to `pfn::NAME`, so that another type does not compile; it
+    // calls the process's function of that name, and does what that does. 2: they are functions of this program, callable for ever.
     unsafe { Driver::from_lookup(find) }
 }
 
@@ -106,7 +106,7 @@ fn table() -> Driver {
     let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), table_address);
     // SAFETY: 1: `table_address` finds a function by its name in the families' tables, which `entries!` and `stubs!` make: both assign the
     // function to the type that the table has for that name, `pfn::NAME`, so that another type does not compile; where there is none it
-    // is null. 2: they are functions of this program, callable for ever.
+    // is null. 2: they are functions of this program, callable for ever, which keep what they share behind locks and atomics.
     unsafe { Driver::from_lookup(find) }
 }
 

@@ -1,6 +1,8 @@
 //! Older ABIs that newer functions stand in for, over any driver; and the functions of the profiler's header.
 //!
-//! Relies on the callers for the contracts of the functions that these are.
+//! Relies on the callers: each of these functions has as its safety contract what NVIDIA's header and documentation say of the function of
+//! its name, and `driver`'s functions theirs. That is for all: pointers are null or aligned and valid for what the function reads and
+//! writes there (a log for as many bytes as its size says), nobody else uses that meanwhile, and handles are of `driver` and alive.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 #![allow(missing_docs, reason = "for the shared library alone, which has each under its name")]
@@ -18,7 +20,7 @@ pub unsafe fn cuCtxCreate_v2(
     flags: c_uint,
     device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller's place for the context; there are no affinities.
+    // SAFETY: the caller's place and device, of which it promises the same here; a null array with no elements is what version 3 takes.
     unsafe { driver.cuCtxCreate_v3(context, null_mut(), 0, flags, device) }
 }
 
@@ -29,7 +31,7 @@ pub unsafe fn cuCtxCreate(
     flags: c_uint,
     device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments.
+    // SAFETY: the caller's own arguments, of which it promises the same here.
     unsafe { cuCtxCreate_v2(driver, context, flags, device) }
 }
 
@@ -43,9 +45,11 @@ pub unsafe fn cuGraphInstantiate_v2(
     bytes: usize,
 ) -> CUresult {
     let mut parameters = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
-    // SAFETY: the caller's place for the graph, and parameters that outlive the call.
+    // SAFETY: the caller's place and graph, of which it promises the same here; the parameters are set and this function's own, and outlive the
+    // call.
     let code = unsafe { driver.cuGraphInstantiateWithParams(exec, graph, &mut parameters) };
-    // SAFETY: by the function's contract each is null or good for a write, the log for that many bytes.
+    // SAFETY: each is not null where it is written, and so by the caller's promise aligned, valid for a write, and nobody else's: the log for
+    // `bytes` bytes, of which there is one.
     unsafe {
         if !node.is_null() {
             node.write(parameters.hErrNode_out);
@@ -66,14 +70,14 @@ pub unsafe fn cuGraphInstantiate(
     log: *mut c_char,
     bytes: usize,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments.
+    // SAFETY: the caller's own arguments, of which it promises the same here.
     unsafe { cuGraphInstantiate_v2(driver, exec, graph, node, log, bytes) }
 }
 
 /// Of CUDA 10.0, when there was one mode.
 pub unsafe fn cuStreamBeginCapture(driver: &Driver, stream: CUstream) -> CUresult {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    // SAFETY: the caller's stream.
+    // SAFETY: the caller's stream, of which it promises the same here, and a mode by value.
     unsafe { driver.cuStreamBeginCapture_v2(stream, mode) }
 }
 
@@ -85,7 +89,7 @@ pub unsafe fn cuStreamGetCaptureInfo(
     id: *mut cuuint64_t,
 ) -> CUresult {
     let (graph, nodes, count) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: the caller's stream and places; the others may be null.
+    // SAFETY: the caller's stream and places, of which it promises the same here; version 2 does not write to the places that are null.
     unsafe { driver.cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count) }
 }
 

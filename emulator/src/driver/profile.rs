@@ -18,7 +18,7 @@ use crate::profile::{KernelProfile, Profiler, lcov};
 static ASKED: OnceLock<()> = OnceLock::new();
 
 unsafe extern "C" {
-    /// Of the C library.
+    /// Of the C library: `int atexit(void (*)(void))`.
     fn atexit(function: extern "C" fn()) -> c_int;
 }
 
@@ -71,8 +71,8 @@ pub fn take_profiles() -> Vec<KernelProfile> {
 pub(super) fn profiler(config: &Config) -> Option<Arc<Profiler>> {
     let process = slot::current() == slot::PROCESS;
     if process && config.coverage.is_some() {
-        // SAFETY: the function does not unwind, and is there as long as the process: a library that has it is run through `atexit` when it
-        // is unloaded.
+        // SAFETY: declared as in C. The function is of the type that it takes, does not unwind (from `extern "C"` a panic ends the process), and
+        // is there when it is called: at the end of the process, or before the library that has it is unloaded, whose own `atexit` it is.
         unsafe { atexit(at_exit) };
     }
     let wanted = process && ASKED.get().is_some() || config.coverage.is_some();

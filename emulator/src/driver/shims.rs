@@ -4,7 +4,8 @@
 //! number of its slot on to a body, of which there is one for each driver function. The body enters the slot and calls the function
 //! that the process's table has.
 //!
-//! Relies on: the callers keep the contract of the driver's functions, which is that of the shims.
+//! Relies on: the callers of a shim promise what callers of the driver's function do: C1 to C8 in `entry`, and that handles are of this
+//! instance. A shim passes the arguments on as they are, and its call lasts as long.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, reason = "C names")]
 #![allow(clippy::too_many_arguments, reason = "C functions")]
@@ -21,7 +22,8 @@ const OTHERS: [&str; 2] = ["cuProfilerStart", "cuProfilerStop"];
 /// The addresses of one slot's shims: in the order of [`FUNCTIONS`], then the [`OTHERS`].
 struct Shims([*const c_void; FUNCTIONS.len()], [*const c_void; OTHERS.len()]);
 
-// SAFETY: addresses of functions, which never change.
+// SAFETY: what makes them not `Sync` are pointers: addresses of functions, which are the same on every thread, and which nobody changes or
+// reads through; who calls them does so as functions that any thread may call.
 unsafe impl Sync for Shims {}
 
 /// What a call answers that comes after the end of its instance.
@@ -37,7 +39,8 @@ macro_rules! shims {
                 #[inline(never)]
                 pub(super) unsafe extern "C" fn $name($($argument: $type,)* slot: usize) -> CUresult {
                     let Some(_visit) = door::visit(slot) else { return ENDED };
-                    // SAFETY: the caller's own arguments, of a function whose contract the caller keeps.
+                    // SAFETY: the caller's own arguments, in their order and for as long: what it promises of this function, as the head of this
+                    // file says, is what the other one asks. `_visit` keeps the instance until it returns.
                     unsafe { lookup::shared().$name($($argument),*) }
                 }
             )*
@@ -47,7 +50,7 @@ macro_rules! shims {
             use super::{CUresult, bodies};
             $(
                 pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> CUresult {
-                    // SAFETY: the caller's own arguments.
+                    // SAFETY: the caller's own arguments, in their order and for as long; the body asks for what this function does.
                     unsafe { bodies::$name($($argument,)* SLOT) }
                 }
             )*

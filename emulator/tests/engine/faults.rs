@@ -85,7 +85,8 @@ fn memory_of_the_host_is_aligned_by_its_address_wherever_it_starts() {
         let mut numbers = vec![7u32; 34];
         let start = std::ptr::NonNull::new(numbers.as_mut_ptr().cast::<u8>()).unwrap();
         let base = start.addr().get() as u64;
-        // SAFETY: 1: all but the first byte of `numbers`, which lives until the end; each launch below is over when it returns.
+        // SAFETY: 1: of the 136 bytes of `numbers` all but the first; `base` and `start` come from `as_mut_ptr`, so they are good for reads and
+        // writes until `numbers` is next used, after `leave`, and each launch below is over when it returns. `add`: inside those bytes.
         #[allow(unsafe_code)]
         unsafe {
             device.memory.enter_host(start.add(1), 135);

@@ -56,7 +56,8 @@ pub fn check(result: CUresult) {
 /// Makes the first device of a driver current.
 pub fn start(driver: &Driver) {
     let (mut device, mut context) = (0, null_mut());
-    // SAFETY: out-parameters are locals; the context stays current until another driver's is.
+    // SAFETY: `Driver`'s duties: 1 and 2: numbers, and places for results that are references to locals of the right types, alone and alive for
+    // the call. 3: device and context are what this driver gave just before, as `check` panics otherwise; the context is never released.
     unsafe {
         check(driver.cuInit(0));
         check(driver.cuDeviceGet(&mut device, 0));
@@ -77,7 +78,11 @@ pub fn launch(
     let (mut module, mut function) = (null_mut(), null_mut());
     let (mut source, mut target) = (0, 0);
     let mut results = vec![0u8; output];
-    // SAFETY: all pointers are to locals or to buffers of the sizes given, and the kernel has these two parameters.
+    // SAFETY: `Driver`'s duties: 1 and 2: places for results are references to locals of the right types; the text ends with a NUL, `CString`;
+    // `input` and `results` have the lengths that are passed, and so has the device memory beside them, at least; both parameters of `k`
+    // are addresses, and `parameters` points to two, for the call; if it goes beyond the memory, that is a fault of the device, which the
+    // copy after it reports. 3: handles and addresses are what this driver gave just before, as `check` panics otherwise, and are given
+    // back once, at the end.
     unsafe {
         let loaded = driver.cuModuleLoadData(&mut module, text.as_ptr().cast());
         if loaded != CUresult::SUCCESS {

@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device's multiprocessors. Here kernels of all contexts share the host's cores; what is kept is
 //! the arithmetic of the parts, and who has which.
 //!
-//! Relies on the caller for arrays of the lengths it gives, and for resources that this driver filled.
+//! Relies on the caller for arrays of the lengths it gives (C1 in `entry`), and for resources that are set whole, by a driver (C2).
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -92,7 +92,7 @@ impl Part {
         let [b'e', device, from_split, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
         let device = CUdevice::from(device);
         checked(device)?;
-        // SAFETY: this driver filled it as multiprocessors.
+        // SAFETY: the type that was just compared names this member, which is set, by C2: by `to_c`, as the mark says. Any bytes are a number.
         let multiprocessors = unsafe { resource.__bindgen_anon_1.sm.smCount };
         if multiprocessors > MULTIPROCESSORS {
             return Err(INVALID_VALUE);
@@ -168,7 +168,8 @@ fn split(
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
     for index in 0..made {
-        // SAFETY: 1: the caller gives as many places as it asks for, and `made` is at most that.
+        // SAFETY: 1: it is not null, so by C1 it has as many places as `groups` said, `asked`, and `made` is at most that. The place of the turn
+        // before is not used any more.
         let place = unsafe { result.element(index as usize) };
         place.set(part(size).to_c());
     }
@@ -188,7 +189,7 @@ fn describe(
     if count == 0 || resources.is_null() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: by the function's contract the array has `count` elements.
+    // SAFETY: 1: array and `count` are the caller's, so by C1 it has `count` elements.
     let resources = unsafe { resources.read_array(count as usize)? };
     let parts = resources.iter().map(Part::from_c).collect::<Outcome<Vec<_>>>()?;
     let first = *parts.first().ok_or(INVALID_VALUE)?;

@@ -72,7 +72,7 @@ fn name(_: &Call, name: Buffer, size: c_int, device: CUdevice) -> Outcome {
 fn text(buffer: &Buffer, size: c_int, text: &str) -> Outcome {
     let size =
         usize::try_from(size).ok().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
-    // SAFETY: 1: by the function's contract the buffer has the size that the caller gives.
+    // SAFETY: 1: buffer and `size` are the caller's, of one call, so by C1 (in `entry`) it has that many bytes.
     unsafe { buffer.write(text.as_bytes(), size) };
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `cuOccupancy*`: how many blocks fit, by the limits of an H200.
 //!
-//! Relies on the program for its function from block size to shared memory.
+//! Relies on the program for its function from block size to shared memory: C7 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -115,7 +115,8 @@ fn potential_block_with_flags(
         0 => function.max_threads(),
         limit => limit.min(function.max_threads()),
     };
-    // SAFETY: by the contract of the call the program's function takes any block size, while the call lasts.
+    // SAFETY: by C7 the function is of the declared type and may be called, as often as there are block sizes, until the call returns; it takes a
+    // number and does not unwind.
     let shared = |threads: u32| shared_of.map_or(shared, |of| unsafe { of(threads as c_int) });
     let mut best = (0, 0, 0);
     // Smaller than a warp only if that is the limit.

@@ -1,5 +1,5 @@
 //! Clones, and graphs in nodes of other graphs.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;
 
@@ -64,7 +64,7 @@ fn add(
     count: usize,
     child: CUgraph,
 ) -> Outcome {
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |call| read(call, graph, child)) }
 }
 

@@ -1,6 +1,6 @@
 //! Edges: which node comes after which.
 //!
-//! Relies on the caller for the lengths of arrays.
+//! Relies on the caller for the lengths of arrays: C1 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -45,7 +45,7 @@ pub(super) unsafe fn read(
     data: &In<'_, CUgraphEdgeData>,
     count: usize,
 ) -> Outcome<Vec<Edge>> {
-    // SAFETY: `read_array` asks for `count` elements: the caller's duty 1.
+    // SAFETY: 1: null or `count` elements: the caller's duty 1.
     let nodes = unsafe { nodes.read_array(count)? };
     // SAFETY: 1: not null, so `count` elements: the caller's duty 1.
     let data = if data.is_null() { vec![ORDINARY; count] } else { unsafe { data.read_array(count)? } };
@@ -99,7 +99,7 @@ fn add(
     count: usize,
 ) -> Outcome {
     let graph = call.graph(graph)?;
-    // SAFETY: by the function's contract the arrays have `count` elements.
+    // SAFETY: 1 of both: the three arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let (from, to) = unsafe { (read(&from, &data, count)?, to.read_array(count)?) };
     let mut contents = graph.contents();
     let pairs = || from.iter().zip(&to).map(|(edge, to)| (*edge, to.addr()));
@@ -127,7 +127,7 @@ fn remove(
     count: usize,
 ) -> Outcome {
     let graph = call.graph(graph)?;
-    // SAFETY: as in `add`.
+    // SAFETY: 1 of both: the three arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let (from, to) = unsafe { (read(&from, &data, count)?, to.read_array(count)?) };
     let mut contents = graph.contents();
     contents.check_memory()?;
@@ -186,7 +186,7 @@ fn annotated(
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
         if !data.is_null() {
-            // SAFETY: 1: by the function's contract the array has `room` elements, and these are not more; it is not null.
+            // SAFETY: 1: it is not null, so by C1 it has as many elements as `count` says, `room`, and these are not more: `take`.
             unsafe { data.write_array(&known) };
         }
     } else if !data.is_null() {

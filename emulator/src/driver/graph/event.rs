@@ -1,5 +1,5 @@
 //! Event nodes: recording an event and waiting for one, as streams do it.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;
 
@@ -28,7 +28,7 @@ fn add_record(
     count: usize,
     event: CUevent,
 ) -> Outcome {
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |call| Ok(Work::Record(Signal::new(call, event)?))) }
 }
 
@@ -40,7 +40,7 @@ fn add_wait(
     count: usize,
     event: CUevent,
 ) -> Outcome {
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |call| Ok(Work::Wait(Signal::new(call, event)?))) }
 }
 

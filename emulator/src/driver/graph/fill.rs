@@ -1,5 +1,5 @@
 //! Memset nodes.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;
 
@@ -31,7 +31,7 @@ fn add(
         living(call, of)?;
         Ok(Work::Fill(Fill::read(call.state()?, &parameters)?))
     };
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, made) }
 }
 

@@ -1,6 +1,6 @@
 //! Nodes of any kind by one structure: which member of its union counts is told by its type.
 //!
-//! Relies on the caller to set that member, and for the lengths of arrays.
+//! Relies on the caller to set that member (C2 in `entry`), and for the lengths of arrays (C1).
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -38,7 +38,8 @@ fn read(
     use CUgraphNodeType as T;
     let state = call.state()?;
     let union = &parameters.__bindgen_anon_1;
-    // SAFETY: the caller sets the member that the type names. All of them are numbers and pointers.
+    // SAFETY: each arm reads the member that the type names, which the caller has set, by C2, whole, since "unused bytes must be zero", says the
+    // header. All members are numbers and pointers (those of functions may be null), of which any bytes are a value.
     unsafe {
         match parameters.type_ {
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
@@ -126,11 +127,12 @@ fn add(
 ) -> Outcome {
     use CUgraphNodeType as T;
     let mut given = given(&parameters)?;
-    // SAFETY: by the function's contract the arrays have `count` elements.
+    // SAFETY: 1: both arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let after = unsafe { edges::read(&after, &data, count)? };
     let made = |call: &Call| {
         let union = &mut given.__bindgen_anon_1;
-        // SAFETY: the caller sets the member that the type names.
+        // SAFETY: each arm uses the member that the type names, which the caller has set, by C2, and which is numbers and pointers. A reference to
+        // one is aligned and alone: `given` is this call's own.
         unsafe {
             match given.type_ {
                 T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
@@ -186,7 +188,7 @@ fn set_in_exec(
 ) -> Outcome {
     let given = given(&parameters)?;
     if given.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
-        // SAFETY: the caller sets the member that the type names.
+        // SAFETY: the type that was just compared names this member, a pointer, which the caller has set, by C2.
         return change::set_child(call, exec, node, unsafe { given.__bindgen_anon_1.graph.graph });
     }
     change::replace(call, exec, node, |old| read(call, to_c(0), Some(old), &given))

@@ -1,5 +1,5 @@
 //! Host nodes: functions of the program.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;
 
@@ -25,7 +25,7 @@ fn add(
     parameters: In<CUDA_HOST_NODE_PARAMS>,
 ) -> Outcome {
     let made = |_: &Call| Ok(Work::Host(HostCall::read(&parameters.read()?)?));
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, made) }
 }
 

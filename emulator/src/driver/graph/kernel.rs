@@ -1,7 +1,6 @@
 //! Kernel nodes.
 //!
-//! Relies on the caller as a launch does: `kernelParams` points to one pointer for each parameter, each to a value of
-//! the parameter's size; and for the member of the union that an attribute's id names.
+//! Relies on the caller as a launch does, for its parameters: C8 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -38,7 +37,8 @@ pub(super) fn read(
     attributes: &[CUlaunchAttribute],
 ) -> Outcome<KernelCall> {
     let function = function(call, parameters)?;
-    // SAFETY: by the function's contract these are arrays as for a launch.
+    // SAFETY: 1: both are in the parameters of a node: what the caller gave, so as C8 says until the call returns, which is longer than these
+    // live; or what `KernelCall::parameters` told, of a node that its graph holds meanwhile, in the form of C8.
     let (values, extra): (In<'_, *mut c_void>, In<'_, *mut c_void>) =
         unsafe { (FromC::from_c(parameters.kernelParams), FromC::from_c(parameters.extra)) };
     let mut asked = Asked {
@@ -77,7 +77,7 @@ fn add(
     parameters: In<CUDA_KERNEL_NODE_PARAMS>,
 ) -> Outcome {
     let made = |call: &Call| Ok(Work::Kernel(read(call, &parameters.read()?, &[])?));
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, made) }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut
     believable(room)?;
     let filled: Vec<*mut T> =
         all.iter().copied().chain(std::iter::repeat(std::ptr::null_mut())).take(room).collect();
-    // SAFETY: 1: by the function's contract the array has `room` elements, as many as `filled` has at most; it is not null.
+    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has as many elements as `count` says, `room`, and `filled` has no more: `take`.
     unsafe { array.write_array(&filled) };
     count.set(all.len().min(room));
     Ok(())

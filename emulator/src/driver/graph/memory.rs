@@ -1,5 +1,5 @@
 //! Memory nodes: allocations that are a graph's, at addresses that are known when the node is made.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays and the types of attribute values.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays and the types of attribute values: C1 and C3 in `entry`.
 
 use cuda_driver_sys::*;
 use std::ffi::c_void;
@@ -70,7 +70,7 @@ fn add_alloc(
         asked.dptr = alloc.address();
         Ok(Work::Alloc(alloc))
     };
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, made)? };
     parameters.set(asked);
     Ok(())
@@ -97,7 +97,7 @@ fn add_free(
     if call.graph(graph)?.contents().nodes.values().any(|node| twice(&node.operation)) {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |_| Ok(Work::Free(Free::of_graph(address)?))) }
 }
 
@@ -132,7 +132,7 @@ fn get_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => reserved_high,
         _ => return Err(INVALID_VALUE),
     };
-    // SAFETY: 1: these attributes are a `cuuint64_t`, for which the caller gives a place.
+    // SAFETY: 1: not null, as `required` looked; other attributes have returned, and these are a `cuuint64_t`, as `answer` is.
     unsafe { value.write(answer) };
     Ok(())
 }
@@ -147,7 +147,7 @@ fn set_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => 1,
         _ => return Err(INVALID_VALUE),
     };
-    // SAFETY: 1: both attributes are a `cuuint64_t`, which the caller gives.
+    // SAFETY: 1: not null, as `required` looked; other attributes have returned, and both of these are a `cuuint64_t`, set by C2.
     if unsafe { value.read::<u64>() } != 0 {
         return Err(INVALID_VALUE);
     }

@@ -1,5 +1,5 @@
 //! What all kinds of nodes have in common: adding, asking, taking out.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;
 
@@ -31,7 +31,7 @@ pub(super) unsafe fn insert<O: Into<Operation>>(
     count: usize,
     make: impl FnOnce(&Call) -> Outcome<O>,
 ) -> Outcome {
-    // SAFETY: `read_array` asks for `count` elements and looks for null itself: the caller's duty 1.
+    // SAFETY: 1: null or `count` elements: the caller's duty 1.
     let nodes = unsafe { after.read_array(count)? };
     let after = nodes.iter().map(|node| Edge { from: node.addr(), data: ORDINARY }).collect();
     insert_after(call, node, graph, after, make)
@@ -60,7 +60,7 @@ fn add_empty(
     after: In<CUgraphNode>,
     count: usize,
 ) -> Outcome {
-    // SAFETY: by the function's contract there are `count` nodes.
+    // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |_| Ok(Work::Empty)) }
 }
 

@@ -1,7 +1,7 @@
 //! User objects: something of the program that graphs keep alive, with a function that takes it down when the last
 //! reference is gone.
 //!
-//! Relies on the program for its functions: they can be called once from any thread, with the data given.
+//! Relies on the program for its functions: they can be called once from any thread, with the data given, as C7 in `entry` says.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -31,7 +31,7 @@ pub(in crate::driver) struct UserObject {
     destroy: Destroy,
 }
 
-/// The function that takes it down, and its data.
+/// The function that takes it down, and its data: as the program passed both together, so as C7 says.
 #[derive(Clone, Copy)]
 struct Destroy {
     /// Whose object it is.
@@ -40,9 +40,9 @@ struct Destroy {
     data: *mut c_void,
 }
 
-// SAFETY: `cuUserObjectCreate` calls it on a thread of the driver's, by its contract, so both are for other threads.
+// SAFETY: a function may be called from any thread with the data passed beside it, by C7; this driver only passes the data on.
 unsafe impl Send for Destroy {}
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: the fields are never changed, so a shared reference only gives copies, which may go to other threads, as for `Send`.
 unsafe impl Sync for Destroy {}
 
 impl Destroy {
@@ -60,7 +60,8 @@ impl Destroy {
 
     fn call(self) {
         let _entered = slot::enter(self.slot);
-        // SAFETY: the program gave both for one call with this data, after the last reference; that goes once.
+        // SAFETY: by C7, as the type says, the function may be called with this data, here, once, after the last reference: `release` schedules
+        // this when the count goes to zero, from where `retain` does not take it, and `UserObject` gives `destroy` to nobody else.
         enter_callback(0, || unsafe { (self.function)(self.data) });
     }
 }

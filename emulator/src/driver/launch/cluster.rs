@@ -1,9 +1,10 @@
 //! Launch attributes, of which the cluster is the one that needs thought.
 //!
-//! Relies on the caller for the array of attributes, and for the member of each union that the attribute's id names.
+//! Relies on the caller for the array of attributes, and for the member of each union that the attribute's id names: C1 and C2 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use crate::driver::entry::{FromC, INVALID_VALUE, In, NOT_SUPPORTED, Outcome};
@@ -24,7 +25,7 @@ pub(in crate::driver) struct Request {
     preferred: Option<[u32; 3]>,
     /// Events that the launch signals: here when it is done.
     pub(super) events: Vec<Arc<Event>>,
-    /// All attributes, as they were given.
+    /// All attributes, as they were given: the member that each id names is set.
     attributes: Vec<CUlaunchAttribute>,
 }
 
@@ -43,15 +44,17 @@ impl Request {
 
     /// Reads and checks the attributes of a launch.
     pub(in crate::driver) fn read(call: &Call, config: &CUlaunchConfig) -> Outcome<Request> {
-        // SAFETY: by the contract of the launch there are `numAttrs` attributes.
+        // SAFETY: 1 of `from_c`: the caller's pointer, which as C1, C2 and C4 say lasts until the call returns, longer than `all`; a `MaybeUninit`
+        // has the alignment of what is in it. 1 of `read_array`: by C1 it is null or has `numAttrs` attributes.
         let attributes = unsafe {
-            let all: In<'_, CUlaunchAttribute> = In::from_c(config.attrs);
+            let all: In<'_, MaybeUninit<CUlaunchAttribute>> =
+                In::from_c(config.attrs.cast::<MaybeUninit<_>>());
             all.read_array(config.numAttrs as usize)?
         };
-        Request::of(call, attributes)
+        Request::of(call, attributes.iter().map(set).collect())
     }
 
-    /// What these attributes ask for.
+    /// What these attributes ask for, of which the member that each id names is set.
     pub(in crate::driver) fn of(call: &Call, attributes: Vec<CUlaunchAttribute>) -> Outcome<Request> {
         let mut request = Request::default();
         for attribute in &attributes {
@@ -65,7 +68,7 @@ impl Request {
     pub(super) fn attributes(&mut self) -> Attributes {
         let programmatic = self.attributes.iter().any(|attribute| {
             attribute.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-                // SAFETY: the caller set the member that the id names.
+                // SAFETY: the id that was just compared names this member, a number, which is set, as `attributes` says.
                 && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
         });
         Attributes { all: std::mem::take(&mut self.attributes), programmatic }
@@ -74,8 +77,8 @@ impl Request {
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {
         use CUlaunchAttributeID as A;
         let value = &attribute.value;
-        // SAFETY: the caller sets the member that the id names. All of them are plain numbers and pointers, and the
-        // union's bytes are initialised as far as that member goes.
+        // SAFETY: each arm reads the member that the id names, which is set, as the callers promise: `of` says it of its attributes. All of them
+        // are numbers and pointers, of which any bytes are a value.
         unsafe {
             match attribute.id {
                 A::CU_LAUNCH_ATTRIBUTE_IGNORE
@@ -159,6 +162,16 @@ impl Request {
         }
         Ok(Some(cluster))
     }
+}
+
+/// An attribute as the program gave it, without what lies between the id and the value: nobody sets that.
+fn set(attribute: &MaybeUninit<CUlaunchAttribute>) -> CUlaunchAttribute {
+    let attribute = attribute.as_ptr();
+    // SAFETY: the pointer comes from a reference, so it is aligned and valid for reads. Id and value are set, by C2: a number, and a union,
+    // which may be unset in part.
+    let (id, value) =
+        unsafe { ((&raw const (*attribute).id).read(), (&raw const (*attribute).value).read()) };
+    CUlaunchAttribute { id, value, ..Default::default() }
 }
 
 /// Dimensions of a cluster: all zeros are none, some zeros are wrong.

@@ -1,7 +1,7 @@
 //! The parameters of a launch, copied during the call.
 //!
 //! Relies on the caller of the launch: `kernelParams` points to one pointer for each parameter, each to a value of the
-//! parameter's size; `extra` is a list with its end, and its buffer has the size it says.
+//! parameter's size; `extra` is a list with its end, and its buffer has the size it says. That is C8 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{
@@ -14,7 +14,7 @@ use crate::driver::function::attributes::offsets;
 use crate::engine::Kernel;
 use crate::memory::passed;
 
-/// The two ways to pass parameters.
+/// The two ways to pass parameters, both as C8 says, for `'call`: they are made of what a program passes to a launch.
 pub(in crate::driver) struct Packet<'call> {
     /// `kernelParams`
     pub(in crate::driver) parameters: In<'call, *mut c_void>,
@@ -37,14 +37,14 @@ impl Packet<'_> {
     fn pointed(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
         let mut block = vec![0; kernel.parameter_bytes];
         for (index, parameter) in kernel.parameters.iter().enumerate() {
-            // SAFETY: 1: by the function's contract there is one pointer for each parameter; the array is not null, unless there is none.
+            // SAFETY: 1: `read` looked that the array is not null, unless there are no parameters, and so by C8 it has a pointer for each.
             let pointer = unsafe { self.parameters.element(index) }.read()?;
             if pointer.is_null() {
                 return Err(INVALID_VALUE);
             }
             if let Some(target) = block.get_mut(parameter.offset..parameter.offset + parameter.size) {
-                // SAFETY: 1: by the function's contract the pointer, which is not null, is to a value of the parameter's size, which nobody
-                // writes during the call.
+                // SAFETY: 1: the pointer, which is not null, goes by C8 to as many bytes as the parameter has, and `target` is as long; by C4 nobody
+                // writes them during the call.
                 unsafe { passed::copy(pointer.cast(), target) };
             }
         }
@@ -67,8 +67,7 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     let mut bytes = vec![0; size];
-    // SAFETY: 1: by the function's contract the buffer, which is not null, has the size that the list says, and nobody writes it during the
-    // call.
+    // SAFETY: 1: the buffer, which is not null, has by C8 the size that the list says, as `bytes` has; by C4 nobody writes it during the call.
     unsafe { passed::copy(buffer.cast(), &mut bytes) };
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
         let end = (offset + parameter.size).min(size);
@@ -85,7 +84,8 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
 fn entries(extra: &In<'_, *mut c_void>) -> Outcome<(Option<*mut c_void>, Option<usize>)> {
     let (mut buffer, mut size) = (None, None);
     for index in 0.. {
-        // SAFETY: the list goes on to its end, which `index` has not passed.
+        // SAFETY: 1: `read` looked that the list is not null; by C8 it goes on to its end, with a value for each key before that. Both calls below
+        // come after keys that are none, so `at` is not behind the end.
         let entry = |at: usize| unsafe { extra.element(at) }.read();
         let key = entry(2 * index)?;
         if key == CU_LAUNCH_PARAM_END {
@@ -95,7 +95,7 @@ fn entries(extra: &In<'_, *mut c_void>) -> Outcome<(Option<*mut c_void>, Option<
         if key == CU_LAUNCH_PARAM_BUFFER_POINTER {
             buffer = Some(value);
         } else if key == CU_LAUNCH_PARAM_BUFFER_SIZE && !value.is_null() {
-            // SAFETY: by the function's contract the value of this key, which is not null, points to a size.
+            // SAFETY: the value of this key, which is not null, points by C8 to a size: aligned, set and alone by C1, C2 and C4.
             size = Some(unsafe { value.cast::<usize>().read() });
         } else {
             return Err(INVALID_VALUE);

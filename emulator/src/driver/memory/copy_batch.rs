@@ -1,6 +1,6 @@
 //! `cuMemcpyBatchAsync` and `cuMemcpy3DBatchAsync`: many copies by one call, in no promised order among themselves.
 //!
-//! Relies on the program: the lists have as many elements as it says, and host memory is valid as its attribute says.
+//! Relies on the program: the lists have as many elements as it says, and members of unions that are named are set: C1 and C2 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -54,7 +54,7 @@ fn linear(
     if count == 0 || attribute_count == 0 || attribute_count > count {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: by the function's contract three lists have `count` elements, two `attribute_count`.
+    // SAFETY: 1: lists and counts are the caller's, so by C1 each is null or has `count` elements, the last two `attribute_count`.
     let (targets, sources, sizes, attributes, starts) = unsafe {
         (
             targets.read_array(count)?,
@@ -90,7 +90,7 @@ fn volumes(
     if count == 0 || flags != 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: by the function's contract the list has `count` elements.
+    // SAFETY: 1: list and `count` are the caller's, so by C1 it is null or has `count` elements.
     for operation in unsafe { operations.read_array(count)? } {
         let CUextent3D { width, height, depth } = operation.extent;
         if width == 0 || height == 0 || depth == 0 {
@@ -142,7 +142,7 @@ fn element(call: &Call, operation: &CUDA_MEMCPY3D_BATCH_OP) -> Outcome<usize> {
         if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
             return Ok(None);
         }
-        // SAFETY: the type says which member is set.
+        // SAFETY: the type that was just compared names this member, which the caller has set, by C2: a handle.
         let array = unsafe { operand.op.array.array };
         Ok(Some(call.array(array)?.texel.bytes()))
     };
@@ -156,22 +156,23 @@ fn named(operand: &CUmemcpy3DOperand, size: Size, unit: usize) -> Outcome<Named>
     let null = std::ptr::null_mut();
     match operand.type_ {
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
-            // SAFETY: the type says which member is set.
-            let pointer = unsafe { operand.op.ptr };
+            // SAFETY: the type names this member, which the caller has set, by C2: numbers. Its hint is not read.
+            let (device, row, rows) =
+                unsafe { (operand.op.ptr.ptr, operand.op.ptr.rowLength, operand.op.ptr.layerHeight) };
             // 0 stands for rows and planes without gaps.
-            let row = pointer.rowLength.checked_mul(unit).ok_or(INVALID_VALUE)?;
+            let row = row.checked_mul(unit).ok_or(INVALID_VALUE)?;
             Ok(Named {
                 kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
                 host: null,
-                device: pointer.ptr,
+                device,
                 array: std::ptr::null_mut(),
                 pitch: if row == 0 { size.width } else { row },
-                rows: if pointer.layerHeight == 0 { size.height } else { pointer.layerHeight },
+                rows: if rows == 0 { size.height } else { rows },
                 at: [0; 3],
             })
         }
         CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
-            // SAFETY: the type says which member is set.
+            // SAFETY: the type names this member, which the caller has set, by C2: a handle and numbers.
             let array = unsafe { operand.op.array };
             let CUoffset3D { x, y, z } = array.offset;
             Ok(Named {

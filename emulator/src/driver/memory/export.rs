@@ -1,6 +1,6 @@
 //! Memory of one process that another one has, too, by a descriptor of its own. On Linux; elsewhere there is none.
 //!
-//! Relies on the caller for its descriptors, and for the place of the one that it is given.
+//! Relies on the caller for its descriptors, and for the place of the one that it is given: C1 and C3 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -48,10 +48,10 @@ fn descriptor(_: &Physical) -> Option<c_int> {
 ///
 /// # Safety
 ///
-/// 1. It is open.
+/// 1. It is open until this returns.
 #[cfg(target_os = "linux")]
 unsafe fn behind(descriptor: c_int) -> Option<Physical> {
-    // SAFETY: 1: duty 1.
+    // SAFETY: 1: it is open: the caller's duty 1.
     unsafe { Physical::import(descriptor) }
 }
 
@@ -84,7 +84,7 @@ fn export(
     let memory = memory_of(handle)?;
     // Only what was made for it.
     let descriptor = descriptor(&memory).ok_or(INVALID_VALUE)?;
-    // SAFETY: 1: by the function's contract there is a place for an `int`, for this kind.
+    // SAFETY: 1: not null, as `required` looked; `is_known` refuses kinds other than descriptors, which are an `int`, as this one is.
     unsafe { place.write(descriptor) };
     Ok(())
 }
@@ -100,7 +100,8 @@ fn import(
     let place = handle.required()?;
     is_known(kind)?;
     let descriptor = c_int::try_from(shared.addr()).map_err(|_| INVALID_VALUE)?;
-    // SAFETY: 1: for this kind the pointer is the number of a descriptor that the caller has open, by the function's contract.
+    // SAFETY: 1: for this kind, the only one that `is_known` takes, the documentation says that the pointer is the number of a descriptor, which
+    // the caller has open for the call (C3: what the kind names).
     let memory = unsafe { behind(descriptor) }.ok_or(INVALID_VALUE)?;
     let device = memory.device() as CUdevice;
     checked(device)?;

@@ -1,7 +1,7 @@
 //! Pinned host memory: allocated here, or the program's own, registered. Asynchronous copies read and write it when their
 //! turn comes, not at the call. Kernels reach it at its own address: with unified addressing every pinned range is mapped.
 //!
-//! Relies on the program, which frees what it got here once and registers what is its own.
+//! Relies on the program, which registers what is its own (C5 in `entry`), and uses what it got here no more when it frees it.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -40,7 +40,8 @@ pub(in crate::driver) struct Range {
     context: u64,
     pub(super) owner: usize,
     pub(super) id: u64,
-    /// Its bytes; `None` if it is registered, and the program's own.
+    /// Its bytes; `None` if it is registered, and the program's own. Who takes the entry out of [`PINNED`] gives them back or adds them to
+    /// [`LEFT`]; nobody else does.
     block: Option<Block>,
 }
 
@@ -107,7 +108,8 @@ pub(super) fn clear(state: &State) {
 pub(super) fn end_left() {
     let left = std::mem::take(&mut *lock(&LEFT));
     for block in left {
-        // SAFETY: 1: its entry, which is gone, was the only way here. No work is left that could use it, and a program may use what an
+        // SAFETY: 1: once, since the block went into `LEFT` when its entry was taken out of `PINNED`, and was now taken out of there. Nobody uses
+        // it: `end_for_good` comes when the instance's work is done, its map left the range (`clear`, `forget`), and a program may use what an
         // instance gave it only as long as that exists.
         unsafe { block.give_back() };
     }
@@ -144,7 +146,8 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         id: state.id(),
         block: Some(block),
     };
-    // SAFETY: 1: it was just allocated, and is given back by `free` alone, which waits for all work given before.
+    // SAFETY: 1: it was just allocated, and is given back by `free`, after `take_out`, which waits for work when the range is out, or by
+    // `end_left`, when all work of the instance is done.
     unsafe { enter(state, memory, range) };
     place.set(memory.cast());
     Ok(())
@@ -154,7 +157,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
 ///
 /// # Safety
 ///
-/// 1. It is valid until it is taken out and all work that was given to the driver before is done.
+/// 1. It is valid for reads and writes until it is taken out and all work that was given to the driver before is done.
 unsafe fn enter(state: &State, start: *mut u8, range: Range) {
     if let Some(start) = NonNull::new(start) {
         // SAFETY: the same memory and the same time: the caller's duty 1 is that of `enter_host`.
@@ -162,6 +165,14 @@ unsafe fn enter(state: &State, start: *mut u8, range: Range) {
     }
     // The program gives the address back as a plain number of C.
     lock(&PINNED.0).insert(start.expose_provenance(), range);
+}
+
+/// Waits for all work, which may use a range, and takes it out of what kernels reach. Those that other threads launched between the two
+/// have found it still: they are waited for as well.
+fn take_out(state: &State, address: usize) {
+    synchronize_all();
+    state.memory.leave(address as u64);
+    synchronize_all();
 }
 
 /// Waits for all work, which may use the memory.
@@ -172,11 +183,10 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
         return Ok(());
     }
     let range = PINNED.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
-    synchronize_all();
-    state.memory.leave(pointer.addr() as u64);
+    take_out(state, pointer.addr());
     if let Some(block) = range.block {
-        // SAFETY: 1: its entry, which is gone, was the only way here. Work given before is done; by the function's contract none is given
-        // that uses it now.
+        // SAFETY: 1: once, since `take` gives the entry to one call. All work is done that has found the range, and kernels given later do not;
+        // copies that name it, and the program itself, do not use memory that it frees: C5.
         unsafe { block.give_back() };
     }
     Ok(())
@@ -203,7 +213,8 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     }
     let range =
         Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), block: None };
-    // SAFETY: 1: by the function's contract it is valid until it is unregistered, which waits for all work given before.
+    // SAFETY: 1: by C1 and C5 the range, which is not null, is valid for reads and writes until it is unregistered, where `take_out` waits for
+    // work when the range is out, or its context is destroyed and work given before is done.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())
 }
@@ -217,8 +228,7 @@ fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {
         let inside = PINNED.find(pointer.addr(), 0).is_some_and(|(_, range)| range.bytes > 0);
         return Err(if inside { INVALID_VALUE } else { CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED });
     }
-    synchronize_all();
-    state.memory.leave(pointer.addr() as u64);
+    take_out(state, pointer.addr());
     Ok(())
 }
 

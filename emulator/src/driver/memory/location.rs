@@ -1,8 +1,6 @@
 //! Where memory is, as programs say it: on a device, on the host.
-#![allow(
-    unsafe_code,
-    reason = "the number of a location is a field of a union that is a number in every variant"
-)]
+#![allow(unsafe_code, reason = "the number of a location is a member of a union")]
+// Relies on the program for the number of a location that has one: C2 in `entry`.
 
 use cuda_driver_sys::*;
 use std::ffi::c_int;
@@ -22,9 +20,18 @@ impl Location {
     pub(super) const NONE: Location =
         Location { kind: CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID, id: CU_DEVICE_INVALID };
 
+    /// As the program says it. Of the number it tells, where the type has one; else 0.
     pub(super) fn of(location: CUmemLocation) -> Location {
-        // SAFETY: plain numbers in every variant.
-        Location { kind: location.type_, id: unsafe { location.__bindgen_anon_1.id } }
+        use CUmemLocationType as L;
+        let id = match location.type_ {
+            // SAFETY: the number that a location of these types has is set, by C2, and any bytes are a number.
+            L::CU_MEM_LOCATION_TYPE_DEVICE | L::CU_MEM_LOCATION_TYPE_HOST_NUMA => unsafe {
+                location.__bindgen_anon_1.id
+            },
+            // Nobody needs to set one.
+            _ => 0,
+        };
+        Location { kind: location.type_, id }
     }
 
     /// The device that it is, which exists.

@@ -1,7 +1,7 @@
 //! Managed memory: one address for host and kernels. Where its pages are makes no difference here; what programs say
 //! about them is remembered and told.
 //!
-//! Relies on the caller for the types and sizes of attribute values.
+//! Relies on the caller for the lengths of arrays and the types and sizes of attribute values: C1 and C3 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -290,7 +290,8 @@ fn get_attribute(
         return Err(INVALID_VALUE);
     }
     for (index, number) in numbers(&parts, attribute, size / size_of::<c_int>())?.into_iter().enumerate() {
-        // SAFETY: the place has room for `size` bytes of such numbers.
+        // SAFETY: 1: not null, as `required` looked; every attribute's value is one or more of an `int`, so by C3 that many as there are in `size`
+        // bytes, and `numbers` gives no more.
         unsafe { place.write_at(index, number) };
     }
     Ok(())
@@ -308,11 +309,11 @@ fn get_attributes(
     if count == 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: by the function's contract the arrays have `count` elements.
+    // SAFETY: 1: arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let (values, sizes, attributes) =
         unsafe { (values.read_array(count)?, sizes.read_array(count)?, attributes.read_array(count)?) };
     for ((value, size), attribute) in values.into_iter().zip(sizes).zip(attributes) {
-        // SAFETY: 1: by the function's contract there is a place for each attribute, for as long as the call.
+        // SAFETY: 1: a pointer in the caller's array, as C1, C3 and C4 say until the call returns, longer than `place` is used.
         let place = unsafe { <Untyped as FromC<*mut c_void>>::from_c(value) };
         get_attribute(call, place, size, attribute, address, bytes)?;
     }

@@ -1,6 +1,6 @@
 //! `cuPointerGetAttribute`: what is known about an address.
 //!
-//! Relies on the caller for the types of attribute values.
+//! Relies on the caller for the lengths of arrays and the types of attribute values: C1 and C3 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -31,9 +31,10 @@ enum Value {
 impl Value {
     /// # Safety
     ///
-    /// 1. `place` is meant for the attribute that this value is of.
+    /// 1. `place` is not null, and for the attribute that this value is of.
     unsafe fn write(self, place: &Untyped) {
-        // SAFETY: a value of an attribute has the type that the attribute is documented with, which goes there: duty 1.
+        // SAFETY: 1: not null, and for this attribute: duty 1. `attribute` and `nothing` give each one a value of as many bytes as its documented
+        // type has: handles, addresses, sizes and `ALLOWED_HANDLE_TYPES` 8, the others 4 (so many writes driver 580 on an H200).
         unsafe {
             match self {
                 Value::Pointer(pointer) => place.write(pointer),
@@ -146,7 +147,7 @@ impl Target {
 fn get(call: &Call, value: Untyped, attribute: CUpointer_attribute, address: CUdeviceptr) -> Outcome {
     let place = value.required()?;
     let answer = Target::of(call.state()?, address).and_then(|target| target.attribute(attribute, address));
-    // SAFETY: 1: by the function's contract the place, which is not null, is for this attribute, as is the answer.
+    // SAFETY: 1: not null, as `required` looked, and the caller's for this attribute, by C3, as is the answer.
     unsafe { answer.ok_or(INVALID_VALUE)?.write(&place) };
     Ok(())
 }
@@ -160,15 +161,15 @@ fn get_many(
     address: CUdeviceptr,
 ) -> Outcome {
     let count = count as usize;
-    // SAFETY: 1: by the function's contract both arrays have `count` elements.
+    // SAFETY: 1: arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let (attributes, values) = unsafe { (attributes.read_array(count)?, values.read_array(count)?) };
     let target = Target::of(call.state()?, address);
     for (attribute, value) in attributes.into_iter().zip(values) {
-        // SAFETY: 1: by the function's contract there is a place for each attribute, for as long as the call.
+        // SAFETY: 1: a pointer in the caller's array, as C1, C3 and C4 say until the call returns, longer than `place` is used.
         let place =
             unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
         let answer = target.as_ref().and_then(|target| target.attribute(attribute, address));
-        // SAFETY: the place is for `attribute`, and so is the value, also where nothing is there.
+        // SAFETY: 1: not null, as `required` looked, and the caller's for this attribute, by C3, as is the value, also where nothing is there.
         unsafe { answer.unwrap_or_else(|| nothing(attribute)).write(&place) };
     }
     Ok(())

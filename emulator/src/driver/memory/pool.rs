@@ -1,7 +1,7 @@
 //! Memory pools, and the allocation that is ordered in a stream. Memory is taken at the call and given back to the device
 //! when the stream gets there: a pool keeps nothing, so that it always reserves what is in use.
 //!
-//! Relies on the caller for the types of attribute values.
+//! Relies on the caller for the lengths of arrays and the types of attribute values: C1 and C3 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -267,12 +267,12 @@ fn get_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
         A::CU_MEMPOOL_ATTR_USED_MEM_HIGH => counts.used_high,
         _ => {
             let reuse = reuse(attribute).and_then(|index| counts.reuse.get(index)).ok_or(INVALID_VALUE)?;
-            // SAFETY: 1: these attributes are an `int`, as the elements of `reuse` are.
+            // SAFETY: 1: not null, as `required` looked; `reuse` knows only the attributes that are an `int`, as its elements are.
             unsafe { value.write(*reuse) };
             return Ok(());
         }
     };
-    // SAFETY: 1: the five attributes above are a `cuuint64_t`, as the counts are.
+    // SAFETY: 1: not null, as `required` looked; others have returned, and the five attributes above are a `cuuint64_t`, as the counts are.
     unsafe { value.write(answer) };
     Ok(())
 }
@@ -288,11 +288,11 @@ fn set_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
     let value = value.required()?;
     let mut counts = lock(&pool.inner);
     if let Some(setting) = reuse(attribute).and_then(|index| counts.reuse.get_mut(index)) {
-        // SAFETY: 1: these attributes are an `int`, as the elements of `reuse` are.
+        // SAFETY: 1: not null, as `required` looked; `reuse` knows only the attributes that are an `int`, as its elements are, set by C2.
         *setting = unsafe { value.read() };
         return Ok(());
     }
-    // SAFETY: 1: called for the attributes below, which are a `cuuint64_t`. Of others nothing is known.
+    // SAFETY: 1: not null, as `required` looked; called for the three attributes below alone, which are a `cuuint64_t`, set by C2.
     let number = || unsafe { value.read::<u64>() };
     match attribute {
         A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => counts.threshold = number(),
@@ -336,7 +336,7 @@ fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>
     if pool.managed.is_some() {
         return Err(NOT_SUPPORTED);
     }
-    // SAFETY: 1: by the function's contract the array has `count` elements.
+    // SAFETY: 1: array and `count` are the caller's, so by C1 it is null or has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();
     for description in descriptions {

@@ -1,12 +1,11 @@
 //! `cuStreamWaitValue*`, `cuStreamWriteValue*` and `cuStreamBatchMemOp`: streams that wait for memory and write to it.
 //!
-//! Relies on the program for the member of each union that its operation names.
+//! Relies on the program for the length of an array, and for the member of each union that its operation names: C1 and C2 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{
     CUdeviceptr, CUstream, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Op,
-    CUstreamMemOpWaitValueParams, CUstreamMemOpWriteValueParams, CUstreamWaitValue_flags as Wait, cuuint32_t,
-    cuuint64_t,
+    CUstreamWaitValue_flags as Wait, cuuint32_t, cuuint64_t,
 };
 use std::ffi::c_uint;
 use std::sync::Arc;
@@ -84,7 +83,7 @@ fn batch(
     if flags != 0 || !(1..=MOST).contains(&count) {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: by the contract of the call there are `count` operations, at most `MOST`.
+    // SAFETY: 1: array and `count` are the caller's, so by C1 it is null or has `count` operations.
     let raw = unsafe { operations.read_array(count as usize)? };
     let state = call.state()?;
     let operations: Outcome<Vec<_>> = raw.iter().map(|raw| operation(state, raw)).collect();
@@ -93,36 +92,40 @@ fn batch(
 
 /// One operation of a batch.
 fn operation(state: &State, raw: &CUstreamBatchMemOpParams) -> Outcome<Operation> {
-    // SAFETY: every member begins with the operation.
+    // SAFETY: whichever member the program has set, by C2, begins with the operation, a number.
     let operation = unsafe { raw.operation };
-    // SAFETY: called where the operation names this member, which the program has set.
-    let awaited = || unsafe { raw.waitValue };
-    // SAFETY: called where the operation names this member, which the program has set.
-    let written = || unsafe { raw.writeValue };
-    // SAFETY: called where the operation names this member, which the program has set.
-    let barrier = || unsafe { raw.memoryBarrier };
+    // SAFETY: called where the operation names this member, which the program has set, by C2: these two are numbers. Its `alias` is the
+    // driver's, and need not be set.
+    let awaited = || unsafe { (raw.waitValue.address, raw.waitValue.flags) };
+    // SAFETY: as for `awaited`.
+    let written = || unsafe { (raw.writeValue.address, raw.writeValue.flags) };
     match operation {
         Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-            let CUstreamMemOpWaitValueParams { address, __bindgen_anon_1: value, flags, .. } = awaited();
-            // SAFETY: the operation says that the number of 32 bits is set.
-            wait(state, Word::new32(address, unsafe { value.value }), flags)
+            let (address, flags) = awaited();
+            // SAFETY: the operation names this member and in it the number of 32 bits, which are set, by C2.
+            let value = unsafe { raw.waitValue.__bindgen_anon_1.value };
+            wait(state, Word::new32(address, value), flags)
         }
         Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-            let CUstreamMemOpWaitValueParams { address, __bindgen_anon_1: value, flags, .. } = awaited();
-            // SAFETY: the operation says that the number of 64 bits is set.
-            wait(state, Word::new64(address, unsafe { value.value64 }), flags)
+            let (address, flags) = awaited();
+            // SAFETY: the operation names this member and in it the number of 64 bits, which are set, by C2.
+            let value = unsafe { raw.waitValue.__bindgen_anon_1.value64 };
+            wait(state, Word::new64(address, value), flags)
         }
         Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-            let CUstreamMemOpWriteValueParams { address, __bindgen_anon_1: value, flags, .. } = written();
-            // SAFETY: the operation says that the number of 32 bits is set.
-            write(state, Word::new32(address, unsafe { value.value }), flags)
+            let (address, flags) = written();
+            // SAFETY: the operation names this member and in it the number of 32 bits, which are set, by C2.
+            let value = unsafe { raw.writeValue.__bindgen_anon_1.value };
+            write(state, Word::new32(address, value), flags)
         }
         Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-            let CUstreamMemOpWriteValueParams { address, __bindgen_anon_1: value, flags, .. } = written();
-            // SAFETY: the operation says that the number of 64 bits is set.
-            write(state, Word::new64(address, unsafe { value.value64 }), flags)
+            let (address, flags) = written();
+            // SAFETY: the operation names this member and in it the number of 64 bits, which are set, by C2.
+            let value = unsafe { raw.writeValue.__bindgen_anon_1.value64 };
+            write(state, Word::new64(address, value), flags)
         }
-        Op::CU_STREAM_MEM_OP_BARRIER if barrier().flags <= 1 => Ok(Operation::Barrier),
+        // SAFETY: the operation names this member, which the program has set, by C2: a number.
+        Op::CU_STREAM_MEM_OP_BARRIER if unsafe { raw.memoryBarrier.flags } <= 1 => Ok(Operation::Barrier),
         // As the device's attribute says.
         Op::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Err(NOT_SUPPORTED),
         _ => Err(INVALID_VALUE),

@@ -280,7 +280,7 @@ fn set_access(
         return Err(INVALID_VALUE);
     }
     #[allow(unsafe_code, reason = "the length of an array is the caller's word")]
-    // SAFETY: 1: by the function's contract the array has `count` elements.
+    // SAFETY: 1: array and `count` are the caller's, so by C1 (in `entry`) it is null or has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();
     for description in descriptions {

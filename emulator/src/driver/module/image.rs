@@ -1,8 +1,8 @@
 //! From an image to the PTX in it.
 //!
-//! Relies on the program: an image in memory is what the API takes, whole: PTX with its NUL, a cubin, a fatbin or the wrapper that
-//! compilers put around one. It comes without a length, which its own headers tell. Files and inputs of links have one, and nothing
-//! in them is believed.
+//! Relies on the program for an image in memory. It is what the API takes, whole: PTX with its NUL, a cubin, a fatbin, or the wrapper of
+//! 24 bytes that compilers put around one, which has the address of another image. It comes without a length, which its own headers tell,
+//! and for all of these bytes C1, C2 and C4 in `entry` hold. Files and inputs of links have a length, and nothing in them is believed.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
 
 use super::log::Refusal;
-use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::entry::{INVALID_VALUE, In, Outcome};
 
 const ELF: [u8; 4] = *b"\x7fELF";
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
@@ -28,17 +28,33 @@ pub(super) fn file(path: &str) -> Outcome<Vec<u8>> {
 }
 
 /// The PTX of an image in the program's memory: its own text, or the newest in a fatbin that fits the device.
-pub(super) fn text<'a>(image: *const c_void) -> Result<Cow<'a, str>, Refusal> {
+pub(super) fn text<'call>(image: &In<'call, c_void>) -> Result<Cow<'call, str>, Refusal> {
+    // SAFETY: 1: what a program passes as an image is whole, and stays so for `'call`, as the head of this file says.
+    unsafe { text_at(image.address()) }
+}
+
+/// The same for the image at an address, which may be null.
+///
+/// # Safety
+///
+/// 1. It is null or an image, whole, which is there for `'call` and nobody writes meanwhile.
+unsafe fn text_at<'call>(image: *const c_void) -> Result<Cow<'call, str>, Refusal> {
     if image.is_null() {
         return Err(INVALID_VALUE.into());
     }
     let start: *const u8 = image.cast();
-    if begins(start, WRAPPER) {
-        // SAFETY: a wrapper has 24 bytes: behind magic number and version stands the address of the fatbin.
-        return text(unsafe { start.add(8).cast::<*const c_void>().read_unaligned() });
+    // SAFETY: 1: not null, so an image: the caller's duty 1.
+    if unsafe { begins(start, WRAPPER) } {
+        // SAFETY: a wrapper has 24 bytes: behind magic number and version, 4 bytes each, stands the address of another image, at any alignment.
+        let inner = unsafe { start.add(8).cast::<*const c_void>().read_unaligned() };
+        // SAFETY: 1: what a wrapper goes around is as whole as the wrapper, and there as long: the caller's duty 1.
+        return unsafe { text_at(inner) };
     }
-    // SAFETY: the image has that many bytes, which the program leaves as they are during the call: nothing keeps the result longer.
-    text_of(unsafe { std::slice::from_raw_parts(start, length(start)?) })
+    // SAFETY: 1: an image, and no wrapper.
+    let length = unsafe { length(start)? };
+    // SAFETY: not null, and an image has that many bytes, as `length` says, set and in one allocation, at most `isize::MAX`; for `'call` they are
+    // there and nobody writes them: duty 1.
+    text_of(unsafe { std::slice::from_raw_parts(start, length) })
 }
 
 /// The PTX of an image that is no longer than these bytes. Text may lack its NUL.
@@ -56,24 +72,35 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, Refusal> {
     }
 }
 
-/// Whether an image begins with a magic number; text may be shorter than that.
-fn begins(start: *const u8, magic: [u8; 4]) -> bool {
-    // SAFETY: an image has its magic number whole, or is text with its NUL: no magic number has a zero byte, so that the first difference
-    // comes at the latest there, and `all` reads no further.
+/// Whether an image begins with a magic number, none of whose bytes is zero; text may be shorter than that.
+///
+/// # Safety
+///
+/// 1. An image is there, whole, and nobody writes it meanwhile.
+unsafe fn begins(start: *const u8, magic: [u8; 4]) -> bool {
+    // SAFETY: an image has its magic number whole, or is text with its NUL, which is different from `magic`: `all` reads no further than to the
+    // first difference. So each byte that is read is one of the image, set, and nobody writes it: duty 1.
     magic.iter().enumerate().all(|(index, byte)| unsafe { start.add(index).read() } == *byte)
 }
 
-/// How many bytes of an image [`text_of`] looks at, as far as the image says.
-fn length(start: *const u8) -> Result<usize, Refusal> {
-    if begins(start, ELF) {
+/// How many bytes of an image [`text_of`] looks at: as many as its own header says that it has, at most `isize::MAX`, or fewer.
+///
+/// # Safety
+///
+/// 1. An image other than a wrapper is there, whole, and nobody writes it meanwhile.
+unsafe fn length(start: *const u8) -> Result<usize, Refusal> {
+    // SAFETY: 1: an image: the caller's duty 1.
+    let (elf, fatbin) = unsafe { (begins(start, ELF), begins(start, FATBIN)) };
+    if elf {
         // Up to the machine: the header of either class is longer.
         return Ok(20);
     }
-    if !begins(start, FATBIN) {
-        // SAFETY: it is none of the binary forms, so text with its NUL.
+    if !fatbin {
+        // SAFETY: it is none of the binary forms, so text up to a NUL, in one allocation, which nobody writes: duty 1.
         return Ok(unsafe { CStr::from_ptr(start.cast()) }.count_bytes());
     }
-    // SAFETY: a fatbin's header has 16 bytes; the last 8 are the number of those that follow it.
+    // SAFETY: a fatbin's header has 16 bytes: from 6 on its own length, two bytes, from 8 on the number of those that follow it. They are numbers,
+    // read at any alignment, set and written by nobody: duty 1.
     let (header, body) =
         unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok().and_then(|body| body.checked_add(usize::from(header)));

@@ -1,7 +1,7 @@
 //! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs, the target, the time, the limit of registers and the
 //! addresses of variables that lie elsewhere count.
 //!
-//! Relies on the caller for its arrays, and for log buffers of the size it gives.
+//! Relies on the caller for its arrays, and for log buffers of the size it gives: C1 to C6 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -23,7 +23,10 @@ pub(super) type RawOptions<'call> = In<'call, CUjit_option>;
 pub(super) type RawValues<'call> = Out<'call, *mut c_void>;
 
 /// What the options ask for.
+///
+/// What the caller passed to one call, in [`read`](Options::read): the pointers in it are as C1 to C6 say, for `'call`.
 pub(super) struct Options<'call> {
+    /// An array of as many elements as `all`, not null.
     values: Option<RawValues<'call>>,
     all: Vec<*mut c_void>,
     info: Log,
@@ -81,9 +84,10 @@ impl<'call> Options<'call> {
         if values.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: 1: by the function's contract the array has `count` elements.
+        // SAFETY: 1: array and `count` are the caller's, so by C1 it is null or has `count` elements.
         let options = unsafe { options.read_array(count as usize)? };
-        read.all = values.all(options.len());
+        // SAFETY: 1: not null, as was just looked, so by C1 it has `count` elements, too, as many as there are options.
+        read.all = unsafe { values.all(options.len()) };
         for (at, option) in options.into_iter().enumerate() {
             read.add(option, at)?;
         }
@@ -147,15 +151,15 @@ impl<'call> Options<'call> {
             return Ok(Vec::new());
         }
         let (names, addresses) = self.symbol_names.zip(self.symbol_addresses).ok_or(INVALID_VALUE)?;
-        // SAFETY: 1: by the function's contract both are arrays of `symbol_count` elements, good for the call, the names strings with their NUL.
+        // SAFETY: 1: pointers of the caller's options, as C1, C2 and C4 say for `'call`, as the type says; these live no longer than `self`.
         let (names, addresses): (In<*const c_char>, In<*mut c_void>) = unsafe {
             (In::from_c(names.cast::<*const c_char>()), In::from_c(addresses.cast::<*mut c_void>()))
         };
-        // SAFETY: as above.
+        // SAFETY: 1: the count is that of the same options, so by C1 each is null or has `symbol_count` elements.
         let (names, addresses) =
             unsafe { (names.read_array(self.symbol_count)?, addresses.read_array(self.symbol_count)?) };
         let name = |name: *const c_char| -> Outcome<String> {
-            // SAFETY: as above.
+            // SAFETY: 1: one of the names, as C6 says for `'call`; the text is copied while `self` is there.
             unsafe { Text::from_c(name) }.name().map(str::to_owned)
         };
         names.into_iter().zip(addresses).map(|(n, address)| Ok((name(n)?, address.addr() as u64))).collect()
@@ -167,7 +171,8 @@ impl<'call> Options<'call> {
         self.write(self.error, error);
         if let (Some((at, began)), Some(values)) = (self.wall_time, &self.values) {
             let milliseconds = began.elapsed().as_secs_f32() * 1e3;
-            values.put(at, to_c(milliseconds.to_bits() as usize));
+            // SAFETY: 1: `at` is where `add` found the option: an index into `all`, which is as long as `values`.
+            unsafe { values.put(at, to_c(milliseconds.to_bits() as usize)) };
         }
     }
 
@@ -176,12 +181,13 @@ impl<'call> Options<'call> {
         // As it was when the options were read: the slot holds the answer of the last step.
         let size = self.all.get(size_at).map_or(0, |value| value.addr() as u32 as usize);
         if let Some(buffer) = log.buffer {
-            // SAFETY: 1 of `from_c`, 1 of `write`: by the function's contract the buffer is good as long as the options are, and has the size
-            // that stood at `size_at` when they were read.
+            // SAFETY: 1 of `from_c`: a pointer of the caller's options, as C1 and C4 say for `'call`, as the type says. 1 of `write`: by C1 the
+            // buffer is null or has the size that stood beside it, at `size_at`, when the options were read.
             unsafe { Buffer::from_c(buffer).write(text.as_bytes(), size) };
         }
         // The length without the NUL, or the whole buffer where the text was cut.
-        values.put(size_at, to_c(text.len().min(size)));
+        // SAFETY: 1: `size_at` is where `add` found the option: an index into `all`, which is as long as `values`.
+        unsafe { values.put(size_at, to_c(text.len().min(size))) };
     }
 }
 
@@ -210,10 +216,10 @@ impl Registers {
 /// The options of a link, whose logs are filled as long as it lasts.
 pub(super) struct KeptOptions(Mutex<Options<'static>>);
 
-// SAFETY: the caller of `cuLinkCreate` keeps what the options point to as long as the link, for whatever thread goes on
-// with it; the lock lets one at a time write there.
+// SAFETY: what makes options not `Send` are pointers to memory of the program, which is there on every thread alike. By C5 it is there, and
+// nobody else uses it, until the link is destroyed, on whatever thread; the link has these options, and nothing else has.
 unsafe impl Send for KeptOptions {}
-// SAFETY: the lock gives the options to one thread at a time, which may be any, as above.
+// SAFETY: the field is private, and every method takes the lock: it gives the options to one thread at a time, which may be any, as for `Send`.
 unsafe impl Sync for KeptOptions {}
 
 impl KeptOptions {
@@ -240,13 +246,19 @@ impl KeptOptions {
 }
 
 impl RawValues<'_> {
-    fn all(&self, count: usize) -> Vec<*mut c_void> {
-        // SAFETY: `read` got the array with that many elements, all of them set.
+    /// # Safety
+    ///
+    /// 1. It is not null, and an array of `count` elements.
+    unsafe fn all(&self, count: usize) -> Vec<*mut c_void> {
+        // SAFETY: 1: below `count`, so inside the array: duty 1. No `Out` of another element is used at the same time.
         (0..count).filter_map(|at| unsafe { self.element(at) }.get()).collect()
     }
 
-    fn put(&self, at: usize, value: *mut c_void) {
-        // SAFETY: 1: `at` comes from the walk over the array, which had that element.
+    /// # Safety
+    ///
+    /// 1. It is not null, and an array that has this element.
+    unsafe fn put(&self, at: usize, value: *mut c_void) {
+        // SAFETY: 1: duty 1; no other `Out` is of the same element while this is used.
         unsafe { self.element(at) }.set(value);
     }
 }

@@ -174,7 +174,7 @@ fn kernel(kernel: CUkernel) -> Outcome<Arc<Kernel>> {
 fn load_data(
     _: &Call,
     library: Out<CUlibrary>,
-    image: *const c_void,
+    image: In<c_void>,
     jit: RawOptions,
     jit_values: RawValues,
     jit_count: c_uint,
@@ -185,7 +185,7 @@ fn load_data(
     if image.is_null() {
         return Err(INVALID_VALUE);
     }
-    load(library, || image::text(image), jit, jit_values, jit_count, options, values, count)
+    load(library, || image::text(&image), jit, jit_values, jit_count, options, values, count)
 }
 
 #[allow(clippy::too_many_arguments, reason = "those of a C function")]
@@ -219,7 +219,7 @@ fn check_options(options: &In<CUlibraryOption>, values: &In<*mut c_void>, count:
     if count != 0 && values.is_null() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: by the function's contract the array has `count` elements.
+    // SAFETY: 1: array and `count` are the caller's, so by C1 (in `entry`) it is null or has `count` elements.
     for option in unsafe { options.read_array(count as usize)? } {
         match option {
             CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED => {}
@@ -289,7 +289,7 @@ fn enumerate_kernels(_: &Call, kernels: Out<CUkernel>, count: c_uint, handle: CU
     let all = names(&library).into_iter().take(count as usize);
     let handles: Outcome<Vec<CUkernel>> =
         all.map(|name| library.kernel(&name).map(|kernel| to_c(kernel.handle))).collect();
-    // SAFETY: 1: by the function's contract the array has `count` elements, and these are not more.
+    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has `count` elements, and these are not more: `take`.
     unsafe { kernels.write_array(&handles?) };
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `cuLink*`: PTX with PTX, also of fatbins, objects and libraries. What comes out is PTX again, which loads wherever a cubin would.
 //!
-//! Relies on the program for its options, which it must keep as long as the link, and for the sizes of its inputs.
+//! Relies on the program for its options, which it must keep as long as the link (C5 in `entry`), and for the sizes of its inputs (C1).
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -76,8 +76,8 @@ fn add_data(
     if data.is_null() || size == 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: by the function's contract the data, which is not null, has `size` bytes, so fewer than `isize::MAX`, and stays as it is during
-    // the call.
+    // SAFETY: the data is not null and by C1 has `size` bytes in one allocation, at most `isize::MAX`, which are set, by C2, and which nobody
+    // writes during the call, by C4. Bytes need no alignment; the slice is copied here and now.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
     link.add(kind, bytes, name.required().unwrap_or("<unnamed>"))
 }

@@ -17,7 +17,7 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::context::Context;
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, Text, entries};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
 use super::function::{FUNCTIONS, Function};
 use super::handles::{Handles, to_c};
 use super::slot::{PerSlot, per_slot};
@@ -171,20 +171,20 @@ pub(super) fn forget(_: &State, context: u64) {
     }
 }
 
-fn load_data(call: &Call, module: Out<CUmodule>, image: *const c_void) -> Outcome {
-    load(call, module, || image::text(image), Options::none())
+fn load_data(call: &Call, module: Out<CUmodule>, image: In<c_void>) -> Outcome {
+    load(call, module, || image::text(&image), Options::none())
 }
 
 fn load_data_with(
     call: &Call,
     module: Out<CUmodule>,
-    image: *const c_void,
+    image: In<c_void>,
     count: c_uint,
     options: RawOptions,
     values: jit::RawValues,
 ) -> Outcome {
     call.context()?;
-    load(call, module, || image::text(image), Options::read(count, options, values)?)
+    load(call, module, || image::text(&image), Options::read(count, options, values)?)
 }
 
 fn load<'a>(
@@ -281,7 +281,7 @@ fn enumerate_functions(call: &Call, functions: Out<CUfunction>, count: c_uint, m
         .take(count as usize)
         .map(|name| module.function(name).map(|function| to_c(function.handle)))
         .collect();
-    // SAFETY: 1: by the function's contract the array has `count` elements, and these are not more.
+    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has `count` elements, and these are not more: `take`.
     unsafe { functions.write_array(&handles?) };
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `cuStreamGetAttribute` and `cuStreamSetAttribute`: remembered, with no effect on the order of work.
 //!
-//! Relies on the caller for the member of the union that the attribute's id names.
+//! Relies on the caller for the member of the union that the attribute's id names: C2 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -102,7 +102,8 @@ fn set(call: &Call, stream: CUstream, id: CUlaunchAttributeID, value: In<CUlaunc
     let stream = call.stream(stream)?;
     let value = value.read()?;
     let mut attributes = lock(&stream.attributes);
-    // SAFETY: the caller sets the member that the id names.
+    // SAFETY: each arm reads the member that the id names, which the caller has set, by C2: numbers and an address, of which any bytes are a
+    // value.
     unsafe {
         match id {
             CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {

@@ -1,6 +1,6 @@
 //! `cuLaunchHostFunc` and `cuStreamAddCallback`.
 //!
-//! Relies on the program for its callbacks: they can be called from any thread, with the data given, until they have
+//! Relies on the program for its callbacks (C7 in `entry`): they can be called from any thread, with the data given, until they have
 //! been called.
 #![allow(unsafe_code)]
 
@@ -23,7 +23,7 @@ entries! {
 /// The program's own pointer, on its way to the program's own function.
 struct Data(*mut c_void);
 
-// SAFETY: callbacks of streams are called on a thread of the driver's, by their contract, so the data is for other threads.
+// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; this driver only passes the data on.
 unsafe impl Send for Data {}
 
 impl Data {
@@ -52,7 +52,8 @@ fn add_callback(
     let (handle, data) = (stream.handle, Data(data));
     let notify = move |status| {
         let (stream, data) = (to_c(handle), data.get());
-        // SAFETY: the program gave both for one call with the stream, its status and this data; the work runs once.
+        // SAFETY: by C7 the callback, which is not null, may be called on any thread with the stream's handle, a status and the data that was
+        // passed beside it, once: a stream runs a job once. It does not unwind.
         enter_callback(handle, || unsafe { callback(stream, status, data) });
     };
     stream.give_apart(None, Job::Notify(Box::new(notify))).map(|_| ())

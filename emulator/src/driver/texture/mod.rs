@@ -1,6 +1,6 @@
 //! Texture and surface objects.
 //!
-//! Relies on the caller: the member of a resource description that its type names is the one that is set.
+//! Relies on the caller: the member of a resource description that its type names is the one that is set: C2 in `entry`.
 #![allow(unsafe_code)]
 
 pub(super) mod tensor_map;
@@ -26,7 +26,7 @@ entries! {
     cuSurfObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, surface: CUsurfObject) = get_surface_resource;
 }
 
-/// A texture or surface object, as it was described.
+/// A texture or surface object, as it was described: the member of `resource` that its type names is set.
 pub(super) struct Object {
     context: Arc<Context>,
     resource: CUDA_RESOURCE_DESC,
@@ -34,9 +34,11 @@ pub(super) struct Object {
     descriptor: CUDA_TEXTURE_DESC,
 }
 
-// SAFETY: the handles and addresses in the descriptions are never dereferenced.
+// SAFETY: what makes it not `Send` are handles in the description, pointers that nobody follows: they are looked up in tables, and told to the
+// program again. The rest are numbers, and the context, which is `Send`.
 unsafe impl Send for Object {}
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: nothing in it changes behind a shared reference, which only gives copies of the descriptions: these may go to other threads, as for
+// `Send`; and the context is `Sync`.
 unsafe impl Sync for Object {}
 
 pub(super) static TEXTURES: PerSlot<Handles<Object>> = per_slot!(Handles::new(22));
@@ -79,7 +81,8 @@ fn image(array: &Array) -> Image {
 /// What a texture of a resource reads, and whether that is plain memory.
 fn images(call: &Call, resource: &CUDA_RESOURCE_DESC) -> Outcome<(Vec<Image>, bool)> {
     let state = call.healthy()?;
-    // SAFETY: the type says which member is set.
+    // SAFETY: each arm reads the member that the type names, which the caller has set, by C2: handles and numbers, of which any bytes are a
+    // value.
     unsafe {
         match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -217,7 +220,7 @@ fn create_surface(call: &Call, surface: Out<CUsurfObject>, resource: In<CUDA_RES
     if resource.resType != CUresourcetype::CU_RESOURCE_TYPE_ARRAY || resource.flags != 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the type says which member is set.
+    // SAFETY: the type, which is that of arrays or this has returned, names this member, a handle, which the caller has set, by C2.
     let array = call.array(unsafe { resource.res.array.hArray })?;
     if !array.has(CUDA_ARRAY3D_SURFACE_LDST) {
         return Err(INVALID_VALUE);

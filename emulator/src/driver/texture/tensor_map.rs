@@ -1,7 +1,7 @@
 //! Tensor maps, in a form of the emulator's own: the instructions that take them are not emulated, and a kernel that
 //! reaches one stops with its name. Encoding checks what the driver's documentation demands.
 //!
-//! Relies on the program: the lists have as many elements as the rank says.
+//! Relies on the program: the lists have as many elements as the rank says: C1 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -62,7 +62,7 @@ impl Tensor {
         }
         let wide = interleave == CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_32B || data_type.0 >= 14;
         let multiple = if wide { 32 } else { 16 };
-        // SAFETY: 1: by the functions' contract lists of `rank` elements, strides one less; `rank` is 1 to 5.
+        // SAFETY: 1: lists and `rank`, which is 1 to 5, are the caller's, so by C1 each is null or has as many elements, strides one less.
         let (dims, strides, steps) = unsafe {
             let rank = rank as usize;
             (dims.read_array(rank)?, strides.read_array(rank - 1)?, steps.read_array(rank)?)
@@ -125,7 +125,7 @@ fn tiled(
     let (place, address) = (map.required()?, address.addr() as u64);
     let tensor =
         Tensor::checked(data_type, rank, address, &dims, &strides, &steps, interleave, swizzle, fill)?;
-    // SAFETY: 1: by the function's contract a list of `rank` elements.
+    // SAFETY: 1: list and `rank` are the caller's, so by C1 it is null or has as many elements.
     let tile = unsafe { tile.read_array(rank as usize)? };
     if !tile.iter().all(|size| (1..=256).contains(size)) {
         return Err(INVALID_VALUE);
@@ -163,7 +163,7 @@ fn im2col(
     };
     let tensor =
         Tensor::checked(data_type, rank, address, &dims, &strides, &steps, interleave, swizzle, fill)?;
-    // SAFETY: 1: by the function's contract lists of two elements less than the rank.
+    // SAFETY: 1: lists and `rank`, which is 3 to 5, are the caller's, so by C1 each is null or has two elements less than that.
     let corners = unsafe { [lower.read_array(rank as usize - 2)?, upper.read_array(rank as usize - 2)?] };
     let placed = corners.iter().flatten().all(|offset| (-limit..limit).contains(offset));
     if !placed || !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {

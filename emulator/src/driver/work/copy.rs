@@ -1,7 +1,7 @@
 //! Copies: boxes of bytes between host, device and arrays.
 //!
-//! Relies on the program: host regions it names are valid during the call, pinned ones until their copy is done, and those of a node
-//! whenever the graph is launched, until that is done.
+//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else uses them, during the
+//! call, pinned ones until their copy is done, and those of a node whenever the graph is launched, until that is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUmemorytype};
@@ -90,7 +90,8 @@ impl Copy3d {
     pub(super) fn detached(mut self) -> Copy3d {
         let Kept { target, source, size, .. } = &*self.0;
         if target.region.is_device() && (size.height, size.depth) == (1, 1) {
-            // SAFETY: this is the call that named the source, which is valid for all of its one row as long as that lasts.
+            // SAFETY: 1: `Work::detached` is called in the call that named the source, which by C1, C4 and C5 is valid for reads of its one row of
+            // `width` bytes, and written by nobody, as long as that lasts.
             let bytes = unsafe { source.region.first.read(size.width) };
             Arc::make_mut(&mut self.0).bytes = bytes;
         }
@@ -112,8 +113,9 @@ impl Copy3d {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
-            // SAFETY: device regions are checked. Host regions of a node, and pinned ones, are kept valid by the program until it is
-            // done. What touches pageable ones (`is_of_the_call`), a stream does in the call that named them.
+            // SAFETY: 1, 2: device regions are looked up when they are used. Host regions, which `Named::linear` made of the rows that the program
+            // named, are valid and alone by C1 and C4, for as long as C5 says: those of a node, and pinned ones, until this is done; what
+            // touches pageable ones (`is_of_the_call`), a stream does in the call that named them.
             _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
@@ -165,9 +167,10 @@ pub(in crate::driver) struct Region {
     plane: usize,
 }
 
-// SAFETY: its pointers are told to the program and resolved during its call; nobody follows them later.
+// SAFETY: nobody follows its pointers: they are compared and turned into an `End` by `region`, and told to the program again. The rest are
+// numbers.
 unsafe impl Send for Named {}
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: nothing in it changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
 unsafe impl Sync for Named {}
 
 impl Named {
@@ -247,10 +250,11 @@ impl Region {
 ///
 /// # Safety
 ///
-/// 1. Every row of a host region is valid for `size.width` bytes.
+/// 1. Every row of a host region is valid for `size.width` bytes, in one allocation: of the target for writes, of the source for reads.
+/// 2. Meanwhile nobody else uses the rows of a host region, as duty 2 of [`transfer`] says.
 unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
-        // SAFETY: `y` and `z` are inside the region, whose rows are valid: the caller's duty 1.
+        // SAFETY: 1, 2: `y` and `z` are below height and depth, so both are rows of their regions: the caller's duties 1 and 2.
         unsafe { transfer(memory, target.row(y, z), source.row(y, z), size.width)? }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The ends of copies: device memory, and host memory of two kinds.
 //!
-//! Relies on the program: host ranges it names are valid during the call, and pinned ones until their copy is done.
+//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else uses them, during the
+//! call, and pinned ones until their copy is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUdeviceptr, CUmemorytype};
@@ -23,14 +24,15 @@ pub(in crate::driver) enum End {
     Pinned(Host),
 }
 
-/// A host address.
+/// A host address, not null: the first byte of a range that the program named, or a byte in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) struct Host(*mut u8);
 
-// SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
-// thread: copies of it are done during the call, or keep the bytes.
+// SAFETY: an address by itself does nothing; who follows it does so in an unsafe function that demands valid bytes. Memory is valid on every
+// thread alike, and for as long as C5 says: pageable memory during the call, in which its copies are done or keep the bytes
+// (`Stream::give_now`, where work `is_of_the_call`).
 unsafe impl Send for Host {}
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: the address is never changed, so a shared reference only gives copies, which may go to other threads, as for `Send`.
 unsafe impl Sync for Host {}
 
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
@@ -97,10 +99,11 @@ impl End {
     ///
     /// # Safety
     ///
-    /// 1. A host end is valid for reads of `bytes` bytes.
+    /// 1. A host end is valid for reads of `bytes` bytes, in one allocation, and nobody writes them meanwhile.
     pub(super) unsafe fn read(self, bytes: usize) -> Option<Arc<[MaybeUninit<u8>]>> {
         match self {
-            // SAFETY: valid for reads of that many bytes, the caller's duty 1; a part may be padding.
+            // SAFETY: not null, as `Host` says, valid for reads of that many bytes of one allocation, so at most `isize::MAX`, and not written
+            // while the slice is there: duty 1. Bytes need no alignment, and `MaybeUninit` need not be set: a part may be padding.
             End::Pageable(host) => Some(unsafe { std::slice::from_raw_parts(host.0.cast(), bytes) }.into()),
             End::Device(_) | End::Pinned(_) => None,
         }
@@ -117,16 +120,19 @@ impl End {
 ///
 /// # Safety
 ///
-/// 1. A host end is valid for `bytes` bytes: the target for writes, the source for reads.
+/// 1. A host end is valid for `bytes` bytes in one allocation: the target for writes, the source for reads.
+/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, through
+///    [`access`]. A pageable end is no part of a device end.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: every host range below is an end with `bytes` bytes: the caller's duty 1. Slices are made of pageable ends alone, which only
-    // this call touches, and not of the device's memory. Of two host ends, which may overlap, what others do meanwhile is a race of the
-    // program's own memory, which it has to order.
+    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment,
+    // and `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends
+    // alone, which nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, as others may: duty 2; `at` and
+    // the buffer's length are at most `bytes` together, as `chunks` says.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),
@@ -136,31 +142,43 @@ pub(in crate::driver) unsafe fn transfer(
             (End::Pageable(host), End::Device(source)) => {
                 memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
             }
-            // The program may touch pinned memory at the same time, which is its mistake and not undefined here.
-            (End::Device(target), End::Pinned(host)) => chunks(bytes, |at, buffer| {
+            // A kernel may touch pinned memory at the same time, through `access`: a mistake of the program, and not undefined here.
+            (End::Device(target), End::Pinned(host)) => chunks(bytes, false, |at, buffer| {
                 access::read(host.0.add(at), buffer);
                 memory.copy_from_host(target + at as u64, buffer)
             }),
-            (End::Pinned(host), End::Device(source)) => chunks(bytes, |at, buffer| {
+            (End::Pinned(host), End::Device(source)) => chunks(bytes, false, |at, buffer| {
                 memory.copy_to_host(source + at as u64, buffer)?;
                 access::write(host.0.add(at), buffer);
                 Ok(())
             }),
-            (End::Pageable(target) | End::Pinned(target), End::Pageable(source) | End::Pinned(source)) => {
+            (End::Pageable(target), End::Pageable(source)) => {
                 target.0.copy_from(source.0, bytes);
                 Ok(())
+            }
+            // Where the two overlap, no chunk is written over before it is read.
+            (End::Pageable(target) | End::Pinned(target), End::Pageable(source) | End::Pinned(source)) => {
+                chunks(bytes, target.0 > source.0, |at, buffer| {
+                    access::read(source.0.add(at), buffer);
+                    access::write(target.0.add(at), buffer);
+                    Ok(())
+                })
             }
         }
     }
 }
 
-/// Calls `copy` with the offset of each chunk and a buffer of its size.
+/// Calls `copy` with the offset of each chunk and a buffer of its size, which are at most `bytes` together; the last chunk first if it goes
+/// backwards.
 fn chunks(
     bytes: usize,
+    backwards: bool,
     mut copy: impl FnMut(usize, &mut [MaybeUninit<u8>]) -> Result<(), BadRange>,
 ) -> Result<(), BadRange> {
     let mut buffer = vec![MaybeUninit::uninit(); bytes.min(CHUNK)];
-    (0..bytes).step_by(CHUNK).try_for_each(|at| {
+    let count = bytes.div_ceil(CHUNK);
+    (0..count).try_for_each(|index| {
+        let at = CHUNK * if backwards { count - 1 - index } else { index };
         let part = buffer.len().min(bytes - at);
         copy(at, buffer.get_mut(..part).unwrap_or_default())
     })

@@ -1,6 +1,8 @@
 //! Launches of kernels.
 
 use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttribute, CUresult};
+use std::ffi::c_void;
+use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, OnceLock};
 
 use crate::driver::entry::Outcome;
@@ -19,8 +21,8 @@ struct Kept {
     grid: [u32; 3],
     block: [u32; 3],
     launch: Launch,
-    /// The addresses of the parameters in `launch`, for programs that ask for them.
-    pointers: OnceLock<Box<[usize]>>,
+    /// Pointers to the parameters in `launch`, for programs that ask for them. In memory they are plain pointers.
+    pointers: OnceLock<Box<[AtomicPtr<c_void>]>>,
     attributes: Attributes,
 }
 
@@ -32,10 +34,11 @@ pub(in crate::driver) struct Attributes {
 }
 
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
-// SAFETY: the pointers in them are numbers to this driver, which follows none.
+// SAFETY: what makes them not `Send` are pointers (of windows in memory, of events), which this driver only compares, looks up in tables and
+// passes on; nobody here follows them. The rest are numbers.
 unsafe impl Send for Attributes {}
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
 unsafe impl Sync for Attributes {}
 
 impl KernelCall {
@@ -88,11 +91,12 @@ impl KernelCall {
         &self.0.attributes.all
     }
 
-    /// Where the parameters are. The program reads them through plain numbers of C.
-    fn pointers(&self) -> &[usize] {
+    /// Where the parameters are: in the block of the launch, which is never changed and goes with the last copy of this.
+    fn pointers(&self) -> &[AtomicPtr<c_void>] {
         self.0.pointers.get_or_init(|| {
-            let start = self.0.launch.parameters.as_ptr().expose_provenance();
-            self.0.function.kernel.parameters.iter().map(|parameter| start + parameter.offset).collect()
+            let start = self.0.launch.parameters.as_ptr().cast_mut();
+            let of = |offset: usize| AtomicPtr::new(start.wrapping_add(offset).cast());
+            self.0.function.kernel.parameters.iter().map(|parameter| of(parameter.offset)).collect()
         })
     }
 

@@ -3,7 +3,7 @@
 //! A launch allocates what its nodes say, in its order; a free node of this graph or another one, or the program, gives
 //! it back. Here the bytes are there from the making of the node until nobody has it any more: what is counted, refused
 //! and allowed is as with a driver, but a kernel that uses the memory too early or too late is not found out.
-#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays, and for what is set in unions: C1 and C2 in `entry`.
 
 use cuda_driver_sys::*;
 use std::collections::BTreeMap;
@@ -69,9 +69,10 @@ pub(in crate::driver) struct Alloc {
 #[derive(Clone, Copy)]
 struct Properties(CUmemPoolProps);
 
-// SAFETY: the pointer in them is null or of another system; nobody follows it.
+// SAFETY: the one pointer in them (of security attributes, on another system) is only told to the program again; nobody follows it. The rest
+// are numbers.
 unsafe impl Send for Properties {}
-// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+// SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
 unsafe impl Sync for Properties {}
 
 impl Table {
@@ -172,7 +173,8 @@ impl Alloc {
 
     /// What the parameters of a node ask for.
     pub(in crate::driver) fn read(call: &Call, parameters: &CUDA_MEM_ALLOC_NODE_PARAMS) -> Outcome<Alloc> {
-        // SAFETY: by the function's contract there are that many descriptions.
+        // SAFETY: 1 of `from_c`: the caller's pointer, which as C1, C2 and C4 say lasts until the call returns, longer than `all`. 1 of
+        // `read_array`: by C1 it is null or has as many descriptions as the count beside it says.
         let access = unsafe {
             let all: In<'_, CUmemAccessDesc> = In::from_c(parameters.accessDescs);
             all.read_array(parameters.accessDescCount)?
@@ -204,7 +206,7 @@ fn device_at(location: &CUmemLocation) -> Outcome<CUdevice> {
     if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: a location of a device has its number.
+    // SAFETY: of a location of a device, which this is, the number is set, by C2 or in `Alloc::on`; any bytes are a number.
     let device = unsafe { location.__bindgen_anon_1.id };
     checked(device).map(|_| device)
 }

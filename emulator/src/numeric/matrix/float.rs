@@ -11,7 +11,7 @@
 //!
 //! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
 #![allow(unsafe_code)]
-// Relies on: what is said at the one function that is unsafe to call, of the numbers that come to it.
+// Relies on: what is said at `truncated` of the numbers that come to it, all from `quick_row`.
 
 use super::super::exact::Exact;
 use super::super::fp32;
@@ -158,16 +158,22 @@ fn quick_row<A: Accumulator, const P: usize>(
         return false;
     }
     let scale = top.map(|top| f32::from_bits(((PLACES + 127 - top) as u32) << 23));
+    // All is finite: the exponents of infinities and NaN are not moderate, and are extreme. `top` is at least the exponent of each addend and
+    // product, or these are zero, and at least -MODERATE. A factor is below 2^(exponent + 1), a product below 2^(exponent + 2), and so all is
+    // below 2^(PLACES + 2) = 2^27 once it is scaled.
     // Of up to 16 products in all, which are below 2^27 and so with significands of 11 bits: sums do not reach 2^31.
     let mut sums = [0i32; 8];
     for (left, right) in a.values[planes.clone()].iter().zip(&b.values[planes]) {
         let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
-        sums = added(added(sums, left[0], r0, &scale), left[1], r1, &scale);
-        sums = added(added(sums, left[2], r2, &scale), left[3], r3, &scale);
+        // SAFETY: 1: the products are finite and below 2^27 when they are scaled, as said above.
+        sums = unsafe { added(added(sums, left[0], r0, &scale), left[1], r1, &scale) };
+        // SAFETY: 1: as for the first two.
+        sums = unsafe { added(added(sums, left[2], r2, &scale), left[3], r3, &scale) };
     }
     let unit = top.map(|top| f32::from_bits(((top - PLACES + 127) as u32) << 23));
     for column in 0..8 {
-        let addend = f64::from(truncated(addends[column] * scale[column]));
+        // SAFETY: 1: the addend is finite and below 2^27 when it is scaled, as said above.
+        let addend = f64::from(unsafe { truncated(addends[column] * scale[column]) });
         let sum = f64::from(sums[column]) + addend;
         c[column] = A::round(sum, unit[column]);
     }
@@ -214,11 +220,17 @@ fn larger(top: [i32; 8], left: i32, right: &[i32; 8]) -> [i32; 8] {
 }
 
 /// `sums` and the products in units of `1 / scale`, cut off, column by column.
+///
+/// # Safety
+///
+/// 1. Each product, scaled, is finite and of an absolute value below 2^31.
 #[inline(always)]
-fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -> [i32; 8] {
+unsafe fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -> [i32; 8] {
     let mut next = sums;
     for column in 0..8 {
-        next[column] = next[column].wrapping_add(truncated(left * right[column] * scale[column]));
+        // SAFETY: 1: the caller's duty 1.
+        let product = unsafe { truncated(left * right[column] * scale[column]) };
+        next[column] = next[column].wrapping_add(product);
     }
     next
 }
@@ -238,11 +250,13 @@ fn four<T: Copy>(plane: &[T; 32], row: usize) -> [T; 4] {
 }
 
 /// The integer part of a product or addend in the units of its sum.
+///
+/// # Safety
+///
+/// 1. It is finite and of an absolute value below 2^31.
 #[inline(always)]
-fn truncated(value: f32) -> i32 {
-    // SAFETY: 1, 2: it is finite and below 2^31, so that its integer part is an `i32`: `quick_row` has only finite numbers, as those beyond
-    // have exponents that it does not take, and scales them by `top`, which is at least their exponent: a factor is below 2^(exponent + 1), a
-    // product below 2^(exponent + 2), and so is all below 2^(PLACES + 2).
+unsafe fn truncated(value: f32) -> i32 {
+    // SAFETY: it is neither NaN nor infinite, and its integer part is an `i32`, as it is below 2^31: duty 1.
     unsafe { value.to_int_unchecked() }
 }
 

@@ -1,6 +1,6 @@
 //! The functions for captures.
 //!
-//! Relies on the caller for the lengths of arrays.
+//! Relies on the caller for the lengths of arrays: C1 in `entry`.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -50,7 +50,7 @@ fn begin_to_graph(
 ) -> Outcome {
     let stream = ready(call, stream, mode)?;
     let graph = call.graph(graph)?;
-    // SAFETY: by the function's contract the arrays have `count` elements.
+    // SAFETY: 1: both arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let after = unsafe { read(&after, &data, count)? };
     known(&graph, &after)?;
     start(call, &stream, mode, graph, Some(after))
@@ -191,7 +191,7 @@ fn update(
     if flags > 1 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: by the function's contract the arrays have `count` elements.
+    // SAFETY: 1: both arrays and `count` are the caller's, so by C1 each is null or has `count` elements.
     let after = unsafe { read(&after, &data, count)? };
     known(&capture.graph, &after)?;
     let mut inner = capture.valid()?;

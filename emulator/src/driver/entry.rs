@@ -78,8 +78,8 @@ pub(super) enum Rule {
     Always,
 }
 
-/// Runs the body of a driver function: the one place where C calls arrive.
-pub(super) fn call(name: &'static str, rule: Rule, body: impl FnOnce(&Call) -> Outcome) -> CUresult {
+/// Runs the body of a driver function: the one place where C calls arrive. It is compiled once, not for each function.
+pub(super) fn call(name: &'static str, rule: Rule, body: &mut dyn FnMut(&Call) -> Outcome) -> CUresult {
     let guarded = || {
         let call = match rule {
             Rule::Always => Call::unchecked(name),
@@ -132,7 +132,7 @@ macro_rules! entries {
                 $crate::driver::entry::call(
                     stringify!($name),
                     $crate::driver::entry::rule!($($rule)?),
-                    |call| {
+                    &mut |call| {
                         // SAFETY: 1: the argument is the caller's, who keeps C1 to C6 for it until this returns, and the body returns before.
                         // What a body takes for longer, the values of a link's options, the caller keeps for longer, by C5.
                         self::$body(call, $(unsafe { $crate::driver::entry::FromC::from_c($argument) }),*)

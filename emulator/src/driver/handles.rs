@@ -3,10 +3,12 @@
 //! No handle is ever dereferenced and none is used twice, so that one that was destroyed, belongs to another kind or was
 //! invented by the program is told apart from a good one.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::slot;
 
@@ -21,8 +23,12 @@ pub(super) struct Numbers {
 /// The objects of one kind.
 pub(super) struct Handles<T> {
     numbers: Numbers,
-    objects: RwLock<BTreeMap<usize, Arc<T>>>,
+    objects: RwLock<Objects>,
+    kind: PhantomData<Arc<T>>,
 }
+
+/// Objects of one type, by their handles. The map is not generic: it is compiled once for all kinds.
+type Objects = BTreeMap<usize, Arc<dyn Any + Send + Sync>>;
 
 /// What a handle stands for.
 pub(super) enum Found<T> {
@@ -65,10 +71,10 @@ impl Numbers {
     }
 }
 
-impl<T> Handles<T> {
+impl<T: Any + Send + Sync> Handles<T> {
     /// An empty table; `kind` tells apart the tables of one driver.
     pub(super) const fn new(kind: usize) -> Self {
-        Handles { numbers: Numbers::new(kind), objects: RwLock::new(BTreeMap::new()) }
+        Handles { numbers: Numbers::new(kind), objects: RwLock::new(BTreeMap::new()), kind: PhantomData }
     }
 
     /// A number for an object that is about to be made.
@@ -78,13 +84,13 @@ impl<T> Handles<T> {
 
     /// Makes `handle` stand for `object`.
     pub(super) fn insert(&self, handle: usize, object: Arc<T>) {
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle, object);
+        self.write().insert(handle, object);
     }
 
     /// What `handle` stands for.
     pub(super) fn find(&self, handle: usize) -> Found<T> {
-        match self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle) {
-            Some(object) => Found::Live(Arc::clone(object)),
+        match self.get(handle) {
+            Some(object) => Found::Live(object),
             None if self.numbers.issued(handle) => Found::Gone,
             None => Found::Unknown,
         }
@@ -92,41 +98,55 @@ impl<T> Handles<T> {
 
     /// The live object.
     pub(super) fn get(&self, handle: usize) -> Option<Arc<T>> {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+        self.read().get(&handle).cloned().and_then(typed)
     }
 
     /// Takes the object out: the handle is gone for good.
     pub(super) fn remove(&self, handle: usize) -> Option<Arc<T>> {
-        self.objects.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
+        self.write().remove(&handle).and_then(typed)
     }
 
     /// The handle of the live object that is wanted.
     pub(super) fn handle_of(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        objects.iter().find(|(_, object)| wanted(object)).map(|(handle, _)| *handle)
+        let objects = self.read();
+        let mut entries = objects.iter().filter(|(_, object)| object.downcast_ref().is_some_and(&wanted));
+        entries.next().map(|(handle, _)| *handle)
     }
 
     /// How many live objects there are.
     pub(super) fn len(&self) -> usize {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.read().len()
     }
 
     /// All objects.
     pub(super) fn all(&self) -> Vec<Arc<T>> {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.read().values().cloned().filter_map(typed).collect()
     }
 
     /// All objects with their handles.
     pub(super) fn entries(&self) -> Vec<(usize, Arc<T>)> {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        objects.iter().map(|(handle, object)| (*handle, Arc::clone(object))).collect()
+        let objects = self.read();
+        objects.iter().filter_map(|(handle, object)| Some((*handle, typed(Arc::clone(object))?))).collect()
     }
 
     /// Takes all objects out. They are dropped when the table is empty: that may ask it.
     pub(super) fn clear(&self) {
-        let objects = std::mem::take(&mut *self.objects.write().unwrap_or_else(PoisonError::into_inner));
+        let objects = std::mem::take(&mut *self.write());
         drop(objects);
     }
+
+    fn read(&self) -> RwLockReadGuard<'_, Objects> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Objects> {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An object of a table, each of which has objects of one type.
+fn typed<T: Any + Send + Sync>(object: Arc<dyn Any + Send + Sync>) -> Option<Arc<T>> {
+    object.downcast().ok()
 }
 
 /// A handle as its C type.

@@ -7,11 +7,11 @@ use super::entry::{Outcome, Rule, call};
 use super::state::Call;
 
 pub(super) fn start() -> CUresult {
-    call("cuProfilerStart", Rule::Ordinary, nothing)
+    call("cuProfilerStart", Rule::Ordinary, &mut nothing)
 }
 
 pub(super) fn stop() -> CUresult {
-    call("cuProfilerStop", Rule::Ordinary, nothing)
+    call("cuProfilerStop", Rule::Ordinary, &mut nothing)
 }
 
 fn nothing(call: &Call) -> Outcome {

@@ -23,8 +23,8 @@ pub(super) fn clear() {
 }
 
 /// Remembers the call; the first one of each function is reported, with what to do instead.
-fn refuse(name: &'static str, instead: impl FnOnce() -> String) -> CUresult {
-    call(name, Rule::Always, |call| {
+fn refuse(name: &'static str, instead: &dyn Fn() -> String) -> CUresult {
+    call(name, Rule::Always, &mut |call| {
         let mut called = lock(&CALLED);
         if !called.contains(&call.name) {
             called.push(call.name);
@@ -43,12 +43,12 @@ fn refuse(name: &'static str, instead: impl FnOnce() -> String) -> CUresult {
 
 /// For a function of the table.
 fn refuse_row(name: &'static str) -> CUresult {
-    refuse(name, || instead(name).to_owned())
+    refuse(name, &|| instead(name).to_owned())
 }
 
 /// For a symbol that is not in the table, and the one that programs of today call.
 pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
-    refuse(symbol, || {
+    refuse(symbol, &|| {
         if symbol == newest {
             return instead(symbol).to_owned();
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -23,6 +23,7 @@ impl Printer {
             Some(sink) => sink(text),
             None => {
                 use std::io::Write;
+                crate::progress::hide();
                 // A closed standard output is not the kernel's fault.
                 let _ = std::io::stdout().write_all(text);
             }
@@ -71,13 +72,26 @@ impl Default for Launch {
     }
 }
 
-/// What ends a launch before its threads do.
+/// What ends a launch before its threads do, and who looks on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ends<'e> {
     /// It may run for so long; then it is a fault.
     pub limit: Option<Duration>,
     /// Nobody wants it any more once this is set: it ends as it stands, and that is no fault.
     pub unwanted: Option<&'e AtomicBool>,
+    /// Somebody looks on.
+    pub progress: Option<&'e Progress>,
+}
+
+/// How far a launch is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Blocks that have begun, and that have ended: those between are under way in turn.
+    pub begun: AtomicU64,
+    /// See `begun`.
+    pub done: AtomicU64,
+    /// Other orders of warps and blocks that were begun.
+    pub orders: AtomicU64,
 }
 
 /// What a finished launch did.

@@ -11,6 +11,7 @@ mod launch;
 mod npy;
 mod progress;
 mod report;
+mod roof;
 mod schedules;
 mod shape;
 

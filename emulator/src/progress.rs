@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::engine::Progress;
-
 /// When a launch gets its line, and how often that changes.
 const LONG: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(250);
@@ -23,6 +21,17 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether there is a line on the terminal now. It changes with `BOARD` locked.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 static BOARD: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+
+/// How far a launch is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Blocks that have begun, and that have ended: those between are under way in turn.
+    pub begun: AtomicU64,
+    /// See `begun`.
+    pub done: AtomicU64,
+    /// Other orders of warps and blocks that were begun.
+    pub orders: AtomicU64,
+}
 
 /// A kernel that runs.
 struct Running {

@@ -12,9 +12,10 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
-use super::launch::{Ends, Launch, Progress, Stats};
+use super::launch::{Ends, Launch, Stats};
 use super::schedule;
 use crate::memory::Memory;
+use crate::progress::Progress;
 
 /// Bytes of the workspace of the grid barrier.
 const WORKSPACE: u64 = 256;

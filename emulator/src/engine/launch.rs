@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use crate::progress::Progress;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
@@ -81,17 +83,6 @@ pub struct Ends<'e> {
     pub unwanted: Option<&'e AtomicBool>,
     /// Somebody looks on.
     pub progress: Option<&'e Progress>,
-}
-
-/// How far a launch is.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Blocks that have begun, and that have ended: those between are under way in turn.
-    pub begun: AtomicU64,
-    /// See `begun`.
-    pub done: AtomicU64,
-    /// Other orders of warps and blocks that were begun.
-    pub orders: AtomicU64,
 }
 
 /// What a finished launch did.

@@ -10,6 +10,7 @@
 //! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
 //! | `model`, `scalar` | the description of a kernel file |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
+//! | `markup` | what pages and pictures for a browser share |
 //! | `files` | reading up to a limit, writing what was tried first |
 //! | `failure` | errors and the exit codes |
 
@@ -25,6 +26,7 @@ mod harness;
 mod image;
 mod inspect;
 mod interpose;
+mod markup;
 mod model;
 mod occupancy;
 mod output;

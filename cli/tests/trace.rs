@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
+#[path = "support/xml.rs"]
+mod xml;
 
 use serde_json::Value;
 use std::path::Path;
@@ -92,6 +94,47 @@ fn a_program_that_fails_leaves_its_timeline() {
         let (run, events) = trace(&recorder, &folder, &["sh", "-c", "exit 7"]);
         assert_eq!((run.code, events.iter().filter(|event| event["ph"] != "M").count()), (7, 0));
     }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The end of the file's name says what it is; the sums are those of the text.
+#[test]
+fn a_timeline_is_a_picture_or_a_page() {
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("trace-picture");
+    let draw = |name: &str, program: &[&str]| {
+        let file = folder.join(name);
+        let mut command = tool();
+        command.args(["trace", "--driver", "emulator", "--recorder"]).arg(&recorder).arg("-o").arg(&file);
+        let run = finished(&command.arg("--").args(program).output().unwrap());
+        (run, std::fs::read_to_string(file).unwrap_or_default())
+    };
+    let (run, svg) = draw("t.svg", &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(!xml::elements(&svg).unwrap().contains(&"script"));
+    let bars = |text: &str, class: &str| text.matches(&format!("<rect class=\"b {class}")).count();
+    assert_eq!((bars(&svg, "kernel"), bars(&svg, "h2d"), bars(&svg, "d2h")), (1, 2, 1), "{svg}");
+    assert!(
+        bars(&svg, "call") > 0 && svg.contains(">thread 1</text>") && svg.contains("grid: 1, 1, 1"),
+        "{svg}"
+    );
+    let (facts, sums) = run.err.split_once('\n').unwrap();
+    assert!(svg.contains(facts.split_once(": ").unwrap().1), "{facts}");
+    let row: Vec<&str> = sums.lines().find(|row| row.contains("saxpy")).unwrap().split_whitespace().collect();
+    assert!(row.iter().all(|cell| svg.contains(&format!(">{cell}</text>"))), "{row:?}");
+    let (run, page) = draw("t.html", &saxpy("u32:101"));
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert_eq!((bars(&page, "kernel"), bars(&page, "unfinished")), (0, 1), "{page}");
+    assert!(page.contains("1 piece of work not finished") && page.ends_with("</html>\n"));
+    if cfg!(unix) {
+        let (run, svg) = draw("none.svg", &["true"]);
+        assert!(run.code == 0 && svg.contains("the program made no driver call"), "{}", run.err);
+    }
+    // Before the program starts.
+    let ran = folder.join("ran.json");
+    let (run, _) = draw("t.txt", &["touch", ran.to_str().unwrap()]);
+    assert!(run.code == 2 && [".html", ".svg", ".json"].iter().all(|end| run.says(end)), "{}", run.err);
+    assert!(!ran.exists() && !folder.join("t.txt").exists());
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -388,10 +431,11 @@ fn kernels_of_libraries_are_asked_about_as_such() {
 #include <dlfcn.h>
 #include <stddef.h>
 #define CALL(name, ...) if (((int (*)())dlsym(cuda, #name))(__VA_ARGS__)) return 9
+static void answer(void *place) { *(int *)place = 2; }
 int main(void)
 {
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context, *library, *kernel;
-    int one = 1;
+    int one = 1, two = 0;
     void *arguments[] = {&one};
     CALL(cuInit, 0);
     CALL(cuDevicePrimaryCtxRetain, &context, 0);
@@ -400,8 +444,9 @@ int main(void)
          NULL, NULL, 0, NULL, NULL, 0);
     CALL(cuLibraryGetKernel, &kernel, library, "nothing");
     CALL(cuLaunchKernel, kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
+    CALL(cuLaunchHostFunc, NULL, answer, &two);
     CALL(cuCtxSynchronize);
-    return 0;
+    return two != 2;
 }
 "#;
     let Some(program) = compiled(&folder, "launches", source, &[]) else { return };
@@ -413,6 +458,9 @@ int main(void)
     let log = std::fs::read_to_string(log).unwrap();
     assert!(run.code == 0 && log.contains("cuKernelGetName("), "{}{log}", run.err);
     assert!(!log.contains("cuFuncGet") && !log.contains("INVALID_HANDLE"), "{log}");
-    assert!(std::fs::read_to_string(&file).unwrap().contains("\"0x00000001\""), "the argument");
+    let timeline: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    assert_eq!(named(events, "nothing")[0]["args"]["arguments"][0], "0x00000001");
+    assert_eq!(named(events, "host function").len(), 1);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -123,6 +123,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | under how many orders of warps and blocks each launch is run; what differs is printed on standard error | one, the ordinary order |
 //! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; alone, that one order is run besides the ordinary one | `1` |
 //! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
+//! | `CUDA_LAUNCH_EMULATOR_PROGRESS` | if set to anything, a kernel that runs for more than a second shows how far it is, if standard error is a terminal ([`show_progress`]) | nothing is shown |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -143,6 +144,7 @@ pub mod memory;
 #[doc(hidden)]
 pub mod numeric;
 mod profile;
+mod progress;
 #[doc(hidden)]
 pub mod schedule;
 #[doc(hidden)]
@@ -161,6 +163,7 @@ pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
+pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 
 /// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page

@@ -37,6 +37,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_EMULATOR_SCHEDULES", "how many orders of warps and blocks each launch is run in"),
     ("CUDA_LAUNCH_EMULATOR_SEED", "the seed of the first of these orders"),
     ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "how many seconds a kernel may run on the emulator"),
+    ("CUDA_LAUNCH_EMULATOR_PROGRESS", "whether long kernels on the emulator show how far they are"),
     ("CUDA_LAUNCH_HARNESS_FAIL", "calls that the emulator's `libcuda.so.1` makes fail"),
     ("CUDA_LAUNCH_HARNESS_HIDE", "functions that the emulator's `libcuda.so.1` lacks"),
     ("CUDA_LAUNCH_HARNESS_LEAKS", "whether the emulator's `libcuda.so.1` reports what was not given back"),

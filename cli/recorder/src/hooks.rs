@@ -124,6 +124,14 @@ pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUre
     })
 }
 
+pub(crate) unsafe fn cuLaunchHostFunc(stream: CUstream, function: CUhostFn, data: *mut c_void) -> CUresult {
+    let name = || "host function".to_owned();
+    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    work("cuLaunchHostFunc", "host function", name, json!({}), stream, || unsafe {
+        driver().cuLaunchHostFunc(stream, function, data)
+    })
+}
+
 /// Copies and fills that return when they are done: their time on the host is all that can be known.
 macro_rules! blocking {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(

@@ -73,6 +73,7 @@ macro_rules! export {
     (cuLaunchKernelEx $($rest:tt)*) => { hooked! { cuLaunchKernelEx $($rest)* } };
     (cuLaunchCooperativeKernel $($rest:tt)*) => { hooked! { cuLaunchCooperativeKernel $($rest)* } };
     (cuGraphLaunch $($rest:tt)*) => { hooked! { cuGraphLaunch $($rest)* } };
+    (cuLaunchHostFunc $($rest:tt)*) => { hooked! { cuLaunchHostFunc $($rest)* } };
     (cuMemcpyHtoD_v2 $($rest:tt)*) => { hooked! { cuMemcpyHtoD_v2 $($rest)* } };
     (cuMemcpyDtoH_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoH_v2 $($rest)* } };
     (cuMemcpyDtoD_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoD_v2 $($rest)* } };

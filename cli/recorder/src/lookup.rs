@@ -47,6 +47,7 @@ stand_ins! {
     "cuLaunchKernelEx" 11060 cuLaunchKernelEx cuLaunchKernelEx_ptsz;
     "cuLaunchCooperativeKernel" 9000 cuLaunchCooperativeKernel cuLaunchCooperativeKernel_ptsz;
     "cuGraphLaunch" 10000 cuGraphLaunch cuGraphLaunch_ptsz;
+    "cuLaunchHostFunc" 10000 cuLaunchHostFunc cuLaunchHostFunc_ptsz;
     "cuMemcpyHtoD" 3020 cuMemcpyHtoD_v2 cuMemcpyHtoD_v2_ptds;
     "cuMemcpyDtoH" 3020 cuMemcpyDtoH_v2 cuMemcpyDtoH_v2_ptds;
     "cuMemcpyDtoD" 3020 cuMemcpyDtoD_v2 cuMemcpyDtoD_v2_ptds;
@@ -103,7 +104,6 @@ checked! {
     "cuStreamQuery" 2000 cuStreamQuery_ptsz;
     "cuStreamAddCallback" 5000 cuStreamAddCallback_ptsz;
     "cuStreamAttachMemAsync" 6000 cuStreamAttachMemAsync_ptsz;
-    "cuLaunchHostFunc" 10000 cuLaunchHostFunc_ptsz;
     "cuStreamBeginCapture" 10010 cuStreamBeginCapture_v2_ptsz;
     "cuStreamEndCapture" 10000 cuStreamEndCapture_ptsz;
     "cuStreamIsCapturing" 10000 cuStreamIsCapturing_ptsz;

@@ -51,8 +51,8 @@ struct Handle(usize);
 
 #[derive(Default)]
 struct State {
-    /// For each context an event whose time on the host's clock is known.
-    bases: HashMap<Handle, (Handle, f64)>,
+    /// For each context an event whose time on the host's clock is known, and its device.
+    bases: HashMap<Handle, (Handle, f64, CUdevice)>,
     /// Events that can be used again.
     spare: HashMap<Handle, Vec<Handle>>,
     /// In the order of the launches.
@@ -61,8 +61,7 @@ struct State {
 
 /// Work between two events.
 struct Pending {
-    context: Handle,
-    stream: usize,
+    place: Place,
     name: String,
     category: &'static str,
     arguments: Value,
@@ -71,9 +70,19 @@ struct Pending {
     called: f64,
 }
 
+/// Where work runs: streams of two contexts may have the same handle, such as the default ones.
+#[derive(Clone, Copy)]
+struct Place {
+    device: CUdevice,
+    context: Handle,
+    /// The number of the stream's row.
+    stream: usize,
+}
+
 /// Two events, and where they are recorded.
 struct Timing {
     context: Handle,
+    device: CUdevice,
     start: Handle,
     end: Handle,
 }
@@ -108,7 +117,7 @@ fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: V
     }
     let thread = THREAD.try_with(|thread| *thread).unwrap_or(0);
     let mut event = json!({
-        "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": in_nanoseconds(now() - start), "name": name, "cat": category, "args": arguments,
+        "ph": "X", "pid": 1, "tid": thread, "process": std::process::id(), "ts": start, "dur": in_nanoseconds(now() - start), "name": name, "cat": category, "args": arguments,
     });
     if let Some(work) = work {
         event["work"] = work;
@@ -163,31 +172,27 @@ pub(crate) fn work(
     let called = now();
     let code = forward();
     let (name, row) = (name(), row(stream));
-    let is_timed = timing.is_some() && code == CUresult::SUCCESS;
-    let work = is_timed.then(|| json!({ "tid": row, "name": name, "cat": category }));
+    let timed = timing.as_ref().filter(|_| code == CUresult::SUCCESS);
+    let work = timed.map(|timing| {
+        json!({
+            "tid": row, "device": timing.device, "context": timing.context.0, "process": std::process::id(), "name": name, "cat": category,
+        })
+    });
     host(call, "call", called, code, arguments.clone(), work);
-    let Some(Timing { context, start, end }) = timing else { return code };
+    let Some(Timing { context, device, start, end }) = timing else { return code };
+    let place = Place { device, context, stream: row };
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program has just used.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
     if ended {
-        state.pending.push_back(Pending {
-            context,
-            stream: row,
-            name,
-            category,
-            arguments,
-            start,
-            end,
-            called,
-        });
+        state.pending.push_back(Pending { place, name, category, arguments, start, end, called });
         relaxed(|| write_oldest(&mut state, context));
     } else {
         state.spare.entry(context).or_default().extend([start, end]);
         if code == CUresult::SUCCESS {
             // It has a fault already: its end cannot be recorded any more.
-            told(row, &name, category, arguments, called, None);
+            told(place, &name, category, arguments, called, None);
         }
     }
     code
@@ -229,7 +234,7 @@ fn begin(stream: CUstream) -> Option<Timing> {
         return None;
     }
     let context = current()?;
-    base(context, stream)?;
+    let device = base(context, stream)?;
     let (start, end) = (event(context)?, event(context)?);
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
     let code = unsafe { driver().cuEventRecord(start.event(), stream) };
@@ -237,7 +242,7 @@ fn begin(stream: CUstream) -> Option<Timing> {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
         return None;
     }
-    Some(Timing { context, start, end })
+    Some(Timing { context, device, start, end })
 }
 
 fn event(context: Handle) -> Option<Handle> {
@@ -250,10 +255,10 @@ fn event(context: Handle) -> Option<Handle> {
     (code == CUresult::SUCCESS).then(|| Handle(event.expose_provenance()))
 }
 
-/// Once for a context: an event that is waited for, so that host and device agree on a moment.
-fn base(context: Handle, stream: CUstream) -> Option<()> {
-    if lock(&STATE).bases.contains_key(&context) {
-        return Some(());
+/// Once for a context: an event that is waited for, so that host and device agree on a moment. The device of the context.
+fn base(context: Handle, stream: CUstream) -> Option<CUdevice> {
+    if let Some((_, _, device)) = lock(&STATE).bases.get(&context) {
+        return Some(*device);
     }
     let event = event(context)?;
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
@@ -263,8 +268,12 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
     if codes != [CUresult::SUCCESS; 2] {
         return None;
     }
-    lock(&STATE).bases.insert(context, (event, now()));
-    Some(())
+    let at = now();
+    let mut device: CUdevice = 0;
+    // SAFETY: the place outlives the call, which asks for nothing else. A driver that does not say leaves the first device.
+    let _ = unsafe { driver().cuCtxGetDevice(&mut device) };
+    lock(&STATE).bases.insert(context, (event, at, device));
+    Some(device)
 }
 
 /// Asks the driver what is harmless to a capture, which the driver cannot know.
@@ -290,7 +299,7 @@ fn write_done() {
     let state = &mut *lock(&STATE);
     relaxed(|| {
         for one in std::mem::take(&mut state.pending) {
-            if one.context == context && is_done(&one) {
+            if one.place.context == context && is_done(&one) {
                 write(state, one);
             } else {
                 state.pending.push_back(one);
@@ -302,7 +311,7 @@ fn write_done() {
 /// Writes the oldest work if it is done: a program that never waits gets its timeline too. Two for each launch keep up with it.
 fn write_oldest(state: &mut State, context: Handle) {
     for _ in 0..2 {
-        if !state.pending.front().is_some_and(|one| one.context == context && is_done(one)) {
+        if !state.pending.front().is_some_and(|one| one.place.context == context && is_done(one)) {
             return;
         }
         if let Some(one) = state.pending.pop_front() {
@@ -312,23 +321,23 @@ fn write_oldest(state: &mut State, context: Handle) {
 }
 
 fn write(state: &mut State, one: Pending) {
-    let Pending { context, stream, name, category, arguments, start, end, called } = one;
+    let Pending { place, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
         // SAFETY: the place outlives the call; the events are of `state`, and so live, as is said at `STATE`.
         let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
         (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
     };
-    let base = state.bases.get(&context).copied();
-    let began = base.and_then(|(event, at)| Some(at + between(event, start)?));
+    let base = state.bases.get(&place.context).copied();
+    let began = base.and_then(|(event, at, _)| Some(at + between(event, start)?));
     let took = began.zip(between(start, end));
-    state.spare.entry(context).or_default().extend([start, end]);
-    told(stream, &name, category, arguments, called, took);
+    state.spare.entry(place.context).or_default().extend([start, end]);
+    told(place, &name, category, arguments, called, took);
 }
 
 /// Writes a piece of work: when it began and how long it took; none after a fault, of which nobody knows when it was.
 fn told(
-    stream: usize,
+    place: Place,
     name: &str,
     category: &'static str,
     mut arguments: Value,
@@ -336,15 +345,19 @@ fn told(
     took: Option<(f64, f64)>,
 ) {
     arguments["called_us"] = called.into();
-    match took {
-        Some((began, took)) => line(&json!({
-            "ph": "X", "pid": 2, "tid": stream, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
-        })),
-        None => line(&json!({
-            "ph": "i", "s": "p", "pid": 2, "tid": stream, "ts": called, "name": format!("{name}: not finished"), "cat": category,
-            "args": arguments,
-        })),
-    }
+    let mut event = match took {
+        Some((began, took)) => json!({
+            "ph": "X", "pid": 2, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
+        }),
+        None => json!({
+            "ph": "i", "s": "p", "pid": 2, "ts": called, "name": format!("{name}: not finished"), "cat": category, "args": arguments,
+        }),
+    };
+    event["tid"] = place.stream.into();
+    event["device"] = place.device.into();
+    event["context"] = place.context.0.into();
+    event["process"] = std::process::id().into();
+    line(&event);
 }
 
 /// Before contexts end: everything that runs is waited for and written, and no event is used again.
@@ -354,13 +367,13 @@ pub(crate) fn close() {
     for one in std::mem::take(&mut state.pending) {
         // SAFETY: the event was in `STATE`, so that it and its context live, as is said at `STATE`.
         unsafe {
-            let _ = driver().cuCtxSetCurrent(one.context.context());
+            let _ = driver().cuCtxSetCurrent(one.place.context.context());
             let _ = driver().cuEventSynchronize(one.end.event());
         }
         write(&mut state, one);
     }
     let spare = state.spare.into_values().flatten();
-    for event in spare.chain(state.bases.into_values().map(|(event, _)| event)) {
+    for event in spare.chain(state.bases.into_values().map(|(event, _, _)| event)) {
         // SAFETY: the event was in `STATE`, so that it lives, as is said at `STATE`; it was taken out, and nobody has it any more.
         let _ = unsafe { driver().cuEventDestroy_v2(event.event()) };
     }

@@ -33,6 +33,11 @@ pub(crate) struct Prepared {
 }
 
 impl Started {
+    /// The command line, for a heading.
+    pub(crate) fn shown(&self) -> String {
+        self.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
     /// Finds recorder and driver. With `json` standard output has the answer, and nothing else.
     pub(crate) fn prepare(&self, json: bool) -> Result<Prepared, Failure> {
         let recorder = recorder(self.recorder.as_deref())?;

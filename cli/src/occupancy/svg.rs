@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::limits::{Fit, Limiter};
+use crate::markup::{colour, label};
 
 /// The frame of one plot: left edge, width, height.
 const LEFT: f64 = 60.0;
@@ -28,7 +29,7 @@ pub(super) fn draw(answer: &Answer) -> String {
     {
         let x = LEFT + index as f64 * 155.0;
         svg +=
-            &format!("<rect x=\"{x}\" y=\"510\" width=\"12\" height=\"12\" fill=\"{}\"/>\n", colour(limiter));
+            &format!("<rect x=\"{x}\" y=\"510\" width=\"12\" height=\"12\" fill=\"{}\"/>\n", fill(limiter));
         svg += &label(x + 18.0, 521.0, "start", &format!("limited by {}", limiter.name()));
     }
     svg + "</svg>\n"
@@ -40,13 +41,12 @@ struct Bar {
     part: f64,
 }
 
-/// Told apart by people who do not see all colours (Okabe and Ito).
-fn colour(limiter: Limiter) -> &'static str {
+fn fill(limiter: Limiter) -> &'static str {
     match limiter {
-        Limiter::Threads => "#009e73",
-        Limiter::Blocks => "#56b4e9",
-        Limiter::Registers => "#d55e00",
-        Limiter::Shared => "#e69f00",
+        Limiter::Threads => colour::GREEN,
+        Limiter::Blocks => colour::SKY,
+        Limiter::Registers => colour::VERMILION,
+        Limiter::Shared => colour::ORANGE,
     }
 }
 
@@ -62,7 +62,7 @@ fn plot(top: f64, bars: &[Bar], axis: &str) -> String {
     let every = bars.len().div_ceil(8).max(1);
     for (index, bar) in bars.iter().enumerate() {
         let (x, height) = (LEFT + index as f64 * slot, HEIGHT * bar.part);
-        let (y, width, fill) = (top + HEIGHT - height, slot * 0.85, colour(bar.fit.limiter));
+        let (y, width, fill) = (top + HEIGHT - height, slot * 0.85, fill(bar.fit.limiter));
         let title = format!(
             "{}: {} blocks, {:.0} %, {}",
             bar.x,
@@ -78,9 +78,4 @@ fn plot(top: f64, bars: &[Bar], axis: &str) -> String {
         }
     }
     svg + &label(LEFT + WIDTH / 2.0, top + HEIGHT + 36.0, "middle", axis)
-}
-
-fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>\n")
 }

@@ -2,30 +2,19 @@
 
 use super::text::{active, cells, summary};
 use super::{Answer, ratio};
+use crate::markup::{self, escaped};
 
+/// What this page adds to the style of all.
 const STYLE: &str = "\
-:root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fff; --faint: #6b6b70; --line: #e4e4e7; --heat: 213, 94, 0; --bar: #0072b2; --bad: #c0392b }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8ea; --paper: #18181b; --faint: #9a9aa2; --line: #34343a; --heat: 230, 159, 0; --bar: #56b4e9; --bad: #ff7b6b } }
-body { margin: 1.2rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-h1 { font-size: 1.25rem; margin: 0 0 .3rem; overflow-wrap: anywhere }
-p { margin: .2rem 0 .8rem } dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem }
-dt { font-weight: 600 } dd { margin: 0 } .faint { color: var(--faint) } .bad { color: var(--bad) }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font: 13px/1.35 ui-monospace, monospace }
-th { position: sticky; top: 0; background: var(--paper); text-align: right; font-weight: 600; border-bottom: 1px solid var(--line) }
-td, th { padding: 0 .6rem } td { text-align: right; white-space: pre } td.code, th.code { text-align: left }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem } dt { font-weight: 600 } dd { margin: 0 }
+th { position: sticky; top: 0; background: var(--paper) }
 tr.gap td { border-top: 1px solid var(--line); height: .3rem } tr.never td.code { color: var(--bad) }
 td.part { min-width: 4rem } .bar { display: inline-block; height: .7em; background: var(--bar); vertical-align: baseline }
-@media (max-width: 600px) { body { margin: .6rem } dl { grid-template-columns: 1fr } dd { margin-bottom: .3rem } td, th { padding: 0 .3rem } }
+@media (max-width: 600px) { dl { grid-template-columns: 1fr } dd { margin-bottom: .3rem } }
 ";
 
 pub(super) fn draw(answer: &Answer) -> String {
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Profile of {name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Profile of {name}</h1>\n<p>{heading}</p>\n",
-        name = escaped(&answer.profile.kernel),
-        heading = escaped(&answer.heading),
-    );
+    let mut page = format!("<p>{}</p>\n", escaped(&answer.heading));
     if let Some(fault) = &answer.fault {
         page += &format!("<p class=\"bad\">The kernel was stopped: {}</p>\n", escaped(fault));
     }
@@ -37,7 +26,7 @@ pub(super) fn draw(answer: &Answer) -> String {
              is 32. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
              the number that would do.</p>\n";
     page += &table(answer);
-    page + "</body>\n</html>\n"
+    markup::page(&format!("Profile of {}", answer.profile.kernel), STYLE, &page)
 }
 
 fn table(answer: &Answer) -> String {
@@ -76,30 +65,4 @@ fn table(answer: &Answer) -> String {
         );
     }
     text + "</table></div>\n"
-}
-
-/// A name in an image may say anything.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            c if c.is_control() => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn names_cannot_be_markup() {
-        assert_eq!(escaped("<b a=\"1\">&\x1b"), "&lt;b a=&quot;1&quot;&gt;&amp;\u{fffd}");
-    }
 }

@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let recording = read(&arguments.file)?;
     let place = Place::of(&arguments.driver, arguments.device);
     if place.is_emulator() {
+        cuda_emulator::show_progress();
         cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
     }
     let device = Device::open(&place, &recording)?;

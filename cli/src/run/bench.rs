@@ -4,6 +4,7 @@ use super::argument::Direction;
 use super::data::Input;
 use super::launch::{Finished, Launcher};
 use super::progress::Progress;
+use super::roof::Roof;
 use crate::failure::Failure;
 
 /// Microseconds of the launches.
@@ -17,6 +18,8 @@ pub(crate) struct Timed {
     pub(crate) spread: (f64, f64),
     /// Bytes of the arguments' memory, read and written once each.
     pub(crate) bytes: u64,
+    /// What the device can do at most; `None` where nobody knows.
+    pub(crate) roof: Option<Roof>,
 }
 
 impl Timed {
@@ -42,7 +45,7 @@ pub(super) fn run(
         })
     };
     let bytes = inputs.iter().map(moved).sum();
-    Ok((finished, summary(times, bytes)))
+    Ok((finished, Timed { roof: Roof::of(launcher), ..summary(times, bytes) }))
 }
 
 fn summary(milliseconds: Vec<f32>, bytes: u64) -> Timed {
@@ -59,6 +62,7 @@ fn summary(milliseconds: Vec<f32>, bytes: u64) -> Timed {
         most: at(100),
         spread: (at(10), at(90)),
         bytes,
+        roof: None,
     }
 }
 

@@ -11,6 +11,7 @@ mod launch;
 mod npy;
 mod progress;
 mod report;
+mod roof;
 mod schedules;
 mod shape;
 
@@ -138,6 +139,7 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
     }
     let prepared = Prepared::new(arguments)?;
     let place = arguments.place.on_emulator("profile")?;
+    cuda_emulator::show_progress();
     // Refused where a driver was called before; this program has called none.
     cuda_emulator::set_profile();
     let context = place.context()?;
@@ -171,6 +173,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         (false, Some(_)) => arguments.place.on_emulator("--schedules")?,
         (false, None) => arguments.place.clone(),
     };
+    cuda_emulator::show_progress();
     if arguments.check {
         check::start();
     }

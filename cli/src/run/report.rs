@@ -9,6 +9,7 @@ use super::data::{Input, show};
 use super::findings;
 use super::global::Variable;
 use super::launch::{Fault, Finished, Launcher};
+use super::roof::Roof;
 use crate::scalar::Scalar;
 use crate::style;
 use crate::table::{Columns, wrap};
@@ -144,7 +145,7 @@ fn fault_json(fault: &Fault) -> Value {
 }
 
 fn timed_text(timed: &Timed) -> String {
-    let Timed { launches, median, least, most, spread: (low, high), bytes } = timed;
+    let Timed { launches, median, least, most, spread: (low, high), bytes, roof } = timed;
     let name = style::strong("bench:");
     let (low, high, least, most) = (time(*low), time(*high), time(*least), time(*most));
     let mut text = wrap(&format!("{name} median {} in {launches} launches", time(*median)), "");
@@ -153,6 +154,8 @@ fn timed_text(timed: &Timed) -> String {
         let moved = format!("{:.2} GB/s, if each of the {bytes} bytes is moved once", bandwidth / 1e9);
         text += &wrap(&moved, "  ");
     }
+    let lines = roof.map(|roof| roof.lines(*bytes, timed.bandwidth())).unwrap_or_default();
+    lines.iter().for_each(|line| text += &wrap(line, "  "));
     text
 }
 
@@ -175,5 +178,6 @@ fn timed_json(timed: &Timed) -> Value {
         "p90_us": timed.spread.1,
         "bytes": timed.bytes,
         "bytes_per_second": timed.bandwidth(),
+        "peak": timed.roof.map(Roof::json),
     })
 }

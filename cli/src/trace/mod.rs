@@ -1,5 +1,16 @@
 //! `cuda-launch trace -- PROGRAM`: the program runs with the recorder as its driver, whose lines become a timeline.
+//!
+//! | file | part |
+//! |---|---|
+//! | `summary` | the rows, and what they hold in a few lines |
+//! | `rows` | the bars of a picture, few enough for a file |
+//! | `picture`, `axis` | the picture: SVG |
+//! | `page` | the picture with a table, for a browser; `zoom.js` makes it larger |
 
+mod axis;
+mod page;
+mod picture;
+mod rows;
 mod summary;
 
 use serde_json::Value;
@@ -11,58 +22,125 @@ use crate::failure::{Failure, Tried};
 use crate::files;
 use crate::interpose::Started;
 use crate::output::Outcome;
-use crate::program;
-use summary::Summary;
+use crate::program::{self, Ended};
+use picture::Timeline;
+use rows::Rows;
+use summary::{Summary, Track};
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-Open the file at https://ui.perfetto.dev, or in chrome://tracing. ^C and other
-signals end the program, and the timeline has what it did until then. The exit
-code is that of the program, 128 plus the number of the signal that ended it, or
-2 to 4 if it did not start. Programs find the recorder as libcuda.so.1 (Linux),
-and those that use the crate cuda-launch through the variable
-CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";
+The end of the file's name says what it is: .html is a page with the timeline
+and sums, .svg the same as a picture, and .json is for https://ui.perfetto.dev
+and chrome://tracing. ^C and other signals end the program, and the timeline has
+what it did until then. The exit code is that of the program, 128 plus the
+number of the signal that ended it, or 2 to 4 if it did not start. Programs find
+the recorder as libcuda.so.1 (Linux), and those that use the crate cuda-launch
+through the variable CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// The timeline
+    /// The timeline: .json, .svg or .html
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
     #[command(flatten)]
     started: Started,
 }
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// Chrome's trace format.
+    Json,
+    Svg,
+    Html,
+}
+
+impl Format {
+    /// By the end of the name. Pipes and devices get JSON, as they have no such end.
+    fn of(output: &Path) -> Result<Self, Failure> {
+        let end = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+        match end.as_deref() {
+            Some("json") => Ok(Self::Json),
+            Some("svg") => Ok(Self::Svg),
+            Some("html") => Ok(Self::Html),
+            _ if output.metadata().is_ok_and(|data| !data.is_file() && !data.is_dir()) => Ok(Self::Json),
+            _ => Err(Failure::usage(format!(
+                "--output {}: the name does not say what to write\n  help: end it in .html (a page), .svg (a picture) or .json \
+                 (for Perfetto)",
+                output.display()
+            ))),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let mut prepared = arguments.started.prepare(json)?;
     files::try_to_write(&arguments.output)?;
+    let format = Format::of(&arguments.output)?;
     let lines = prepared.lines();
     let ended = program::run(prepared.command.env("CUDA_LAUNCH_TRACE_FILE", &lines))?;
-    let summary = convert(&lines, &arguments.output)?;
+    let summary = match format {
+        Format::Json => convert(&lines, &arguments.output)?,
+        Format::Svg => draw(&lines, arguments, ended, |timeline| timeline.svg())?,
+        Format::Html => draw(&lines, arguments, ended, page::draw)?,
+    };
     let (text, answer) = summary.show(&arguments.output, ended);
     Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
 }
 
 /// The recorder's lines as one file that every reader of the format takes.
 fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
-    let mut summary = Summary::default();
     let failed = |error: std::io::Error| Failure::io(Tried::Write, output, &error);
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
+    let summary = read(lines, |_, event| writeln!(out, "{event},")).map_err(failed)?;
+    out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
+    out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;
+    Ok(summary)
+}
+
+/// The recorder's lines as a picture.
+fn draw(
+    lines: &Path,
+    arguments: &Arguments,
+    ended: Ended,
+    draw: impl FnOnce(&Timeline) -> String,
+) -> Result<Summary, Failure> {
+    let failed = |error: std::io::Error| Failure::io(Tried::Write, &arguments.output, &error);
+    let mut rows = Rows::default();
+    let summary = read(lines, |track, event| {
+        rows.add(track, event);
+        Ok(())
+    })
+    .map_err(failed)?;
+    let timeline =
+        Timeline { program: arguments.started.shown(), summary: &summary, ended, rows: rows.sorted() };
+    files::write(&arguments.output, draw(&timeline).as_bytes())?;
+    Ok(summary)
+}
+
+/// Hands on each event, those of work whose end nobody saw last.
+fn read(
+    lines: &Path,
+    mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,
+) -> std::io::Result<Summary> {
+    let mut summary = Summary::default();
     // No file: the program made no call of the driver.
     let lines = File::open(lines).ok().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
         // A program that was killed may leave the last line cut.
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { continue };
         if event["args"].is_object() {
-            summary.add(&mut event);
-            writeln!(out, "{event},").map_err(failed)?;
+            let track = summary.add(&mut event);
+            each(track, &event)?;
         }
     }
-    for event in summary.left_behind() {
-        writeln!(out, "{event},").map_err(failed)?;
+    for (track, event) in summary.left_behind() {
+        each(track, &event)?;
     }
-    out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
-    out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;
     Ok(summary)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What a timeline holds, in a few lines.
 
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::program::Ended;
@@ -11,6 +11,24 @@ use crate::table::{Columns, Table, count};
 
 /// Kernels that are listed.
 const LISTED: usize = 12;
+/// The heading of that list.
+pub(super) const HEADING: [&str; 4] = ["times", "total us", "each us", "work"];
+
+/// The row of an event, by its place among those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Track {
+    Thread(usize),
+    Stream(usize),
+}
+
+/// A stream: handles are those of one process, and each context has default streams of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stream {
+    process: u64,
+    device: u64,
+    context: u64,
+    handle: u64,
+}
 
 #[derive(Default)]
 pub(super) struct Summary {
@@ -18,9 +36,10 @@ pub(super) struct Summary {
     calls: usize,
     waits: f64,
     bytes: u64,
-    threads: BTreeSet<u64>,
-    /// Handles, in the order in which they were first used.
-    streams: Vec<u64>,
+    /// Processes and the numbers of their threads, in the order in which they were first seen.
+    threads: Vec<(u64, u64)>,
+    /// In the order in which they were first used.
+    streams: Vec<Stream>,
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
@@ -29,14 +48,16 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Counts an event. Streams get small numbers: viewers take no handles.
-    pub(super) fn add(&mut self, event: &mut Value) {
+    /// Counts an event, and finds its row. Rows get small numbers: viewers take no handles.
+    pub(super) fn add(&mut self, event: &mut Value) -> Track {
         self.events += 1;
-        let track = event["tid"].as_u64().unwrap_or(0);
+        let handle = event["tid"].as_u64().unwrap_or(0);
         let took = event["dur"].as_f64().unwrap_or(0.0);
         let category = event["cat"].as_str().unwrap_or_default().to_owned();
+        let [process, device, context] = ["process", "device", "context"].map(|key| taken(event, key));
         if event["pid"] == 1 {
-            self.threads.insert(track);
+            let number = place(&mut self.threads, (process, handle));
+            event["tid"] = (number + 1).into();
             self.calls += 1;
             if category == "wait" {
                 self.waits += took;
@@ -45,26 +66,26 @@ impl Summary {
                 self.bytes += event["args"]["bytes"].as_u64().unwrap_or(0);
             }
             self.begin(event);
-            return;
+            return Track::Thread(number);
         }
-        self.begun.remove(&moment(&event["args"]["called_us"], track));
-        let number = self.streams.iter().position(|known| *known == track).unwrap_or_else(|| {
-            self.streams.push(track);
-            self.streams.len() - 1
-        });
+        self.begun.remove(&moment(&event["args"]["called_us"], handle));
+        let number = place(&mut self.streams, Stream { process, device, context, handle });
         event["tid"] = (number + 1).into();
-        event["args"]["stream"] = format!("{track:#x}").into();
+        event["args"]["device"] = device.into();
+        event["args"]["context"] = format!("{context:#x}").into();
+        event["args"]["stream"] = format!("{handle:#x}").into();
         // The arguments still have the name that a driver knows.
         if let Some(name) = event["name"].as_str().and_then(demangled) {
             event["name"] = name.into();
         }
         if event["ph"] != "X" {
             self.unfinished += 1;
-            return;
+            return Track::Stream(number);
         }
         self.bytes += if category == "copy" { event["args"]["bytes"].as_u64().unwrap_or(0) } else { 0 };
         let work = self.work.entry(event["name"].as_str().unwrap_or_default().to_owned()).or_default();
         *work = (work.0 + 1, work.1 + took);
+        Track::Stream(number)
     }
 
     /// Keeps what a call put on a stream.
@@ -82,15 +103,14 @@ impl Summary {
     }
 
     /// Events for work that a program which was killed left behind: whether it ended, nobody saw.
-    pub(super) fn left_behind(&mut self) -> Vec<Value> {
-        let mut events: Vec<Value> = std::mem::take(&mut self.begun).into_values().collect();
-        events.iter_mut().for_each(|event| self.add(event));
-        events
+    pub(super) fn left_behind(&mut self) -> Vec<(Track, Value)> {
+        let events = std::mem::take(&mut self.begun).into_values();
+        events.map(|mut event| (self.add(&mut event), event)).collect()
     }
 
     /// Events that name the tracks.
     pub(super) fn names(&self) -> Vec<String> {
-        let name = |kind: &str, process: u32, track: u64, name: String| {
+        let name = |kind: &str, process: u32, track: usize, name: String| {
             json!({ "ph": "M", "pid": process, "tid": track, "name": kind, "args": { "name": name } })
                 .to_string()
         };
@@ -98,50 +118,99 @@ impl Summary {
             name("process_name", 1, 0, "host: driver calls".into()),
             name("process_name", 2, 0, "device: streams".into()),
         ];
-        names.extend(self.threads.iter().map(|id| name("thread_name", 1, *id, format!("thread {id}"))));
-        let streams = self.streams.iter().zip(1..);
-        names.extend(streams.map(|(id, number)| name("thread_name", 2, number, stream(*id))));
+        let threads = 0..self.threads.len();
+        names.extend(threads.map(|i| name("thread_name", 1, i + 1, self.name(Track::Thread(i)))));
+        let streams = 0..self.streams.len();
+        names.extend(streams.map(|i| name("thread_name", 2, i + 1, self.name(Track::Stream(i)))));
         names
     }
 
-    pub(super) fn show(&self, file: &Path, ended: Ended) -> (String, Value) {
-        let file = file.display().to_string();
-        let mut work: Vec<(&String, &(usize, f64))> = self.work.iter().collect();
-        work.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-        let json = self.json(&file, ended, &work);
+    /// What a row is called: with its process, device and context where there are several.
+    pub(super) fn name(&self, track: Track) -> String {
+        let (process, mut name) = match track {
+            Track::Thread(at) => {
+                let Some((process, number)) = self.threads.get(at) else { return String::new() };
+                (*process, format!("thread {number}"))
+            }
+            Track::Stream(at) => {
+                let Some(one) = self.streams.get(at) else { return String::new() };
+                (one.process, stream(one.handle) + &self.context(one))
+            }
+        };
+        if self.processes() > 1 {
+            name += &format!(", process {process}");
+        }
+        name
+    }
+
+    /// Processes that made calls: the times of each begin with its first call.
+    pub(super) fn processes(&self) -> usize {
+        distinct(self.threads.iter().map(|(process, _)| *process)).len()
+    }
+
+    fn context(&self, one: &Stream) -> String {
+        let mut words = String::new();
+        if distinct(self.streams.iter().map(|stream| stream.device)).len() > 1 {
+            words += &format!(", device {}", one.device);
+        }
+        let contexts = self.streams.iter().filter(|stream| stream.process == one.process);
+        let contexts = distinct(contexts.map(|stream| stream.context));
+        match contexts.iter().position(|context| *context == one.context) {
+            Some(number) if contexts.len() > 1 => words + &format!(", context {}", number + 1),
+            _ => words,
+        }
+    }
+
+    /// What there is to say without a table: the numbers, and what is unusual.
+    pub(super) fn facts(&self, ended: Ended) -> (String, Vec<String>) {
         let facts = format!(
-            "{} {}, {} on {}, {} bytes copied, {:.1} ms waited",
-            style::strong(&format!("{file}:")),
+            "{}, {} on {}, {} bytes copied, {:.1} ms waited",
             count(self.calls, "call"),
             count(self.work.values().map(|(times, _)| times).sum(), "piece") + " of work",
             count(self.streams.len(), "stream"),
             self.bytes,
             self.waits / 1e3
         );
-        // Standard output is the program's.
-        let columns = Columns::err();
-        let mut text = columns.wrap(&facts, "");
+        let mut more = Vec::new();
         if let Some(signal) = ended.signal {
-            text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
+            more.push(format!("signal {signal} ended the program"));
         }
         if self.events == 0 {
-            let why = "the program made no driver call, or does not load libcuda.so.1";
-            text += &columns.wrap(why, "  ");
+            more.push("the program made no driver call, or does not load libcuda.so.1".to_owned());
         }
         if self.unfinished > 0 {
-            text += &columns.wrap(&(count(self.unfinished, "piece") + " of work not finished"), "  ");
+            more.push(count(self.unfinished, "piece") + " of work not finished");
         }
-        if !work.is_empty() {
-            let mut table = Table::new(&["times", "total us", "each us", "work"], &[0, 1, 2]);
-            for (name, (times, us)) in work.iter().take(LISTED) {
-                let each = us / *times as f64;
-                table.row(vec![
-                    times.to_string(),
-                    format!("{us:.1}"),
-                    format!("{each:.1}"),
-                    name.to_string(),
-                ]);
-            }
+        (facts, more)
+    }
+
+    /// The rows of the table: what took longest comes first.
+    pub(super) fn sums(&self) -> Vec<[String; 4]> {
+        let row = |(name, (times, us)): &(&String, &(usize, f64))| {
+            let each = us / *times as f64;
+            [times.to_string(), format!("{us:.1}"), format!("{each:.1}"), name.to_string()]
+        };
+        self.longest().iter().take(LISTED).map(row).collect()
+    }
+
+    fn longest(&self) -> Vec<(&String, &(usize, f64))> {
+        let mut work: Vec<(&String, &(usize, f64))> = self.work.iter().collect();
+        work.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+        work
+    }
+
+    pub(super) fn show(&self, file: &Path, ended: Ended) -> (String, Value) {
+        let file = file.display().to_string();
+        let json = self.json(&file, ended, &self.longest());
+        let (facts, more) = self.facts(ended);
+        // Standard output is the program's.
+        let columns = Columns::err();
+        let mut text = columns.wrap(&format!("{} {facts}", style::strong(&format!("{file}:"))), "");
+        more.iter().for_each(|line| text += &columns.wrap(line, "  "));
+        let sums = self.sums();
+        if !sums.is_empty() {
+            let mut table = Table::new(&HEADING, &[0, 1, 2]);
+            sums.into_iter().for_each(|row| table.row(row.into()));
             text += &table.print_in("  ", columns);
         }
         (text, json)
@@ -165,6 +234,25 @@ impl Summary {
     }
 }
 
+/// The place of something in a list, to whose end it comes if it is new.
+fn place<T: PartialEq>(list: &mut Vec<T>, one: T) -> usize {
+    list.iter().position(|known| *known == one).unwrap_or_else(|| {
+        list.push(one);
+        list.len() - 1
+    })
+}
+
+fn distinct(all: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut list = Vec::new();
+    all.for_each(|one| _ = place(&mut list, one));
+    list
+}
+
+/// A number that the recorder says for this tool alone.
+fn taken(event: &mut Value, key: &str) -> u64 {
+    event.as_object_mut().and_then(|event| event.remove(key)).and_then(|value| value.as_u64()).unwrap_or(0)
+}
+
 /// A call's time and row. Times are compared as they are written, and never computed with.
 fn moment(time: &Value, track: u64) -> (u64, u64) {
     (time.as_f64().unwrap_or_default().to_bits(), track)
@@ -183,6 +271,25 @@ fn stream(id: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_say_what_tells_them_apart() {
+        let mut summary = Summary::default();
+        let mut stream = |process: u64, device: u64, context: u64, handle: u64| {
+            summary.add(&mut json!({
+                "ph": "X", "pid": 2, "tid": handle, "dur": 1.0, "process": process, "device": device, "context": context, "args": {},
+            }))
+        };
+        let first = stream(7, 0, 0x10, 0);
+        assert_eq!(stream(7, 0, 0x10, 0), first);
+        let others = [stream(7, 1, 0x20, 0), stream(7, 1, 0x20, 0x80)];
+        let name = |track| summary.name(track);
+        assert_eq!(name(first), "default stream, device 0, context 1");
+        assert_eq!(
+            others.map(name),
+            ["default stream, device 1, context 2", "stream 0x80, device 1, context 2"]
+        );
+    }
 
     #[test]
     fn kernels_are_named_as_in_the_source() {

@@ -27,6 +27,8 @@ pub(super) struct Config {
     pub(super) prints: bool,
     /// How long a kernel may run: `CUDA_LAUNCH_EMULATOR_TIMEOUT`, in seconds; as long as it likes if it is unset.
     pub(super) time_limit: Option<Duration>,
+    /// Whether kernels that run for long show how far they are: `CUDA_LAUNCH_EMULATOR_PROGRESS`, set to anything.
+    pub(super) progress: bool,
     /// Under which orders launches are run again: `CUDA_LAUNCH_EMULATOR_SCHEDULES`, how many, and `CUDA_LAUNCH_EMULATOR_SEED`, the first seed.
     pub(super) schedules: Option<Schedules>,
     /// Whether differences are printed besides being kept: where a variable asked for them.
@@ -68,6 +70,7 @@ impl Config {
                 .map(PathBuf::from),
             prints: true,
             time_limit: variable("CUDA_LAUNCH_EMULATOR_TIMEOUT", seconds),
+            progress: std::env::var_os("CUDA_LAUNCH_EMULATOR_PROGRESS").is_some(),
             schedules: schedules(),
             prints_differences: true,
             version: DRIVER_VERSION,

@@ -15,6 +15,7 @@ use super::kernel::Kernel;
 use super::launch::{Ends, Launch, Stats};
 use super::schedule;
 use crate::memory::Memory;
+use crate::progress::Progress;
 
 /// Bytes of the workspace of the grid barrier.
 const WORKSPACE: u64 = 256;
@@ -81,7 +82,7 @@ fn run_ordinary(env: &Env<'_>, workers: usize, ends: Ends<'_>) -> Result<Stats, 
     let races = env.memory.checker().is_some_and(|checker| checker.checks().races);
     // Results that others are compared with have to be the same each time.
     let one = races || env.undo.is_some();
-    let work = Work::new(env, if one { 1 } else { workers }, ends.unwanted);
+    let work = Work::new(env, if one { 1 } else { workers }, ends);
     thread::scope(|scope| {
         for worker in 1..work.workers {
             let work = &work;
@@ -175,10 +176,12 @@ struct Work<'w> {
     fault: Mutex<Option<(u64, Box<Fault>)>>,
     /// Set by who does not want the launch any more.
     unwanted: Option<&'w AtomicBool>,
+    /// Who looks on, and the blocks of a group.
+    progress: Option<(&'w Progress, u64)>,
 }
 
 impl Work<'_> {
-    fn new<'w>(env: &Env<'_>, workers: usize, unwanted: Option<&'w AtomicBool>) -> Work<'w> {
+    fn new<'w>(env: &Env<'_>, workers: usize, ends: Ends<'w>) -> Work<'w> {
         let extents = env.launch.grid.iter().zip(&env.cluster);
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;
@@ -192,7 +195,8 @@ impl Work<'_> {
             cooperative: env.launch.cooperative,
             instructions: AtomicU64::new(0),
             fault: Mutex::new(None),
-            unwanted,
+            unwanted: ends.unwanted,
+            progress: ends.progress.map(|progress| (progress, volume(env.cluster))),
         }
     }
 
@@ -216,6 +220,9 @@ impl Work<'_> {
                 Turn::Done => {
                     if let Some(watch) = &mut lanes.watch {
                         watch.left(index);
+                    }
+                    if let Some((progress, blocks)) = self.progress {
+                        progress.done.fetch_add(blocks, Relaxed);
                     }
                     spare.push(group);
                 }
@@ -254,6 +261,9 @@ impl Work<'_> {
         let index = self.next.fetch_add(1, Relaxed);
         if index < self.groups {
             running.push_front((index, start(spare, env, index)));
+            if let Some((progress, blocks)) = self.progress {
+                progress.begun.fetch_add(blocks, Relaxed);
+            }
         }
         index < self.groups
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::progress::Progress;
+
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Where `printf` of a kernel goes: called with whole formatted strings, from any worker thread.
@@ -23,6 +25,7 @@ impl Printer {
             Some(sink) => sink(text),
             None => {
                 use std::io::Write;
+                crate::progress::hide();
                 // A closed standard output is not the kernel's fault.
                 let _ = std::io::stdout().write_all(text);
             }
@@ -71,13 +74,15 @@ impl Default for Launch {
     }
 }
 
-/// What ends a launch before its threads do.
+/// What ends a launch before its threads do, and who looks on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ends<'e> {
     /// It may run for so long; then it is a fault.
     pub limit: Option<Duration>,
     /// Nobody wants it any more once this is set: it ends as it stands, and that is no fault.
     pub unwanted: Option<&'e AtomicBool>,
+    /// Somebody looks on.
+    pub progress: Option<&'e Progress>,
 }
 
 /// What a finished launch did.

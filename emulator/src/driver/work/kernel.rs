@@ -10,6 +10,7 @@ use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
 use crate::engine::{self, Ends, Fault, Launch};
+use crate::progress;
 
 /// A launch that was checked, with all that the program gave.
 #[derive(Clone)]
@@ -67,7 +68,13 @@ impl KernelCall {
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
         let Kept { function, launch, .. } = &*self.0;
         let memory = function.context.memory.with_peers(function.context.peer_devices());
-        let ends = Ends { limit: state.config.time_limit, unwanted: Some(&function.context.reset) };
+        let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
+        let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
+        let ends = Ends {
+            limit: state.config.time_limit,
+            unwanted: Some(&function.context.reset),
+            progress: entry.as_ref().map(|entry| &*entry.progress),
+        };
         engine::run_until(&function.kernel, launch, &memory, state.config.workers, ends).map(|_| ())
     }
 

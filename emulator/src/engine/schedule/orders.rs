@@ -36,6 +36,9 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
     lock().end_first(env.memory, &env.snapshot);
     let mut found = Found { env, scheduler, orders: 0, list: Vec::new(), checks: known_places(env) };
     for seed in scheduler.schedules().seeds() {
+        if let Some(progress) = ends.progress {
+            progress.orders.fetch_add(1, Relaxed);
+        }
         let checker = env.memory.checker().map(|checker| Arc::new(Checker::new(checker.checks())));
         let (end, unseen) = run(env, checker.clone(), seed, stats.instructions, ends, &unwanted);
         let different = lock().rewind(env.memory, &env.snapshot);

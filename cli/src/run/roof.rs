@@ -1,0 +1,127 @@
+//! What a GPU can do at most, as its attributes have it: the roof over what `--bench` measures.
+
+use cuda_launch::device::DeviceAttribute;
+use serde_json::{Value, json};
+
+use super::launch::Launcher;
+
+/// The limits of a device. Clocks are the highest that it says it has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Roof {
+    memory_megahertz: f64,
+    bus_bits: f64,
+    l2_bytes: u64,
+    multiprocessors: f64,
+    megahertz: f64,
+    /// Multiply-adds of f32 per clock of a multiprocessor; none where this tool does not know the architecture.
+    lanes: Option<f64>,
+}
+
+impl Roof {
+    /// `None` for the emulator, whose attributes are those of a device that it plays, and for drivers that do not say.
+    pub(super) fn of(launcher: &Launcher) -> Option<Self> {
+        let context = &launcher.context;
+        if context.device_name().is_ok_and(|name| name.contains("emulator")) {
+            return None;
+        }
+        let device = context.device();
+        let number = |attribute| device.attribute(attribute).ok().filter(|number| *number > 0).map(f64::from);
+        let (major, minor) = device.compute_capability().ok()?;
+        Some(Self {
+            memory_megahertz: number(DeviceAttribute::MEMORY_CLOCK_RATE)? / 1e3,
+            bus_bits: number(DeviceAttribute::GLOBAL_MEMORY_BUS_WIDTH)?,
+            l2_bytes: number(DeviceAttribute::L2_CACHE_SIZE).unwrap_or(0.0) as u64,
+            multiprocessors: number(DeviceAttribute::MULTIPROCESSOR_COUNT)?,
+            megahertz: number(DeviceAttribute::CLOCK_RATE)? / 1e3,
+            lanes: lanes(major, minor),
+        })
+    }
+
+    /// Bytes per second: memory moves data at both edges of its clock.
+    fn bandwidth(self) -> f64 {
+        self.memory_megahertz * 1e6 * 2.0 * self.bus_bits / 8.0
+    }
+
+    /// Operations of f32 per second; a multiply-add is two.
+    fn arithmetic(self) -> Option<f64> {
+        Some(self.lanes? * 2.0 * self.multiprocessors * self.megahertz * 1e6)
+    }
+
+    /// A line about memory, and one about arithmetic.
+    pub(super) fn lines(self, bytes: u64, measured: Option<f64>) -> Vec<String> {
+        let peak = self.bandwidth();
+        let mut lines = Vec::new();
+        if let Some(measured) = measured {
+            let mut line = format!(
+                "{:.0} % of the memory's peak of {:.0} GB/s ({:.0} MHz x 2, {} bits)",
+                measured / peak * 100.0,
+                peak / 1e9,
+                self.memory_megahertz,
+                self.bus_bits
+            );
+            if bytes <= self.l2_bytes {
+                line += &format!(
+                    "; the arguments fit in the L2 cache ({} MiB), which is faster",
+                    self.l2_bytes >> 20
+                );
+            }
+            lines.push(line);
+        }
+        if let Some(arithmetic) = self.arithmetic() {
+            lines.push(format!(
+                "peak of f32 without tensor cores: {:.1} TFLOP/s at {:.0} MHz; memory is the limit below {:.1} operations per byte, \
+                 which `cuda-launch profile` counts",
+                arithmetic / 1e12,
+                self.megahertz,
+                arithmetic / peak
+            ));
+        }
+        lines
+    }
+
+    pub(super) fn json(self) -> Value {
+        json!({
+            "memory_bytes_per_second": self.bandwidth(),
+            "l2_bytes": self.l2_bytes,
+            "f32_per_second": self.arithmetic(),
+        })
+    }
+}
+
+/// Multiply-adds of f32 per clock and multiprocessor, from the table of throughputs in CUDA's programming guide.
+fn lanes(major: u32, minor: u32) -> Option<f64> {
+    match (major, minor) {
+        (5, _) | (6, 1 | 2) | (8, 6 | 7 | 9) | (9, _) | (10, _) | (12, _) => Some(128.0),
+        (6, 0) | (7, _) | (8, 0) => Some(64.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NVIDIA's data sheet of the H200 SXM has 4.8 TB/s and 67 TFLOP/s.
+    #[test]
+    fn the_roof_of_a_device_that_is_known() {
+        let roof = Roof {
+            memory_megahertz: 3201.0,
+            bus_bits: 6016.0,
+            l2_bytes: 60 << 20,
+            multiprocessors: 132.0,
+            megahertz: 1980.0,
+            lanes: lanes(9, 0),
+        };
+        assert!((roof.bandwidth() / 1e12 - 4.8).abs() < 0.05, "{}", roof.bandwidth());
+        assert!((roof.arithmetic().unwrap_or(0.0) / 1e12 - 67.0).abs() < 0.2);
+        let lines = roof.lines(1 << 30, Some(2.4e12));
+        assert_eq!(lines[0], "50 % of the memory's peak of 4814 GB/s (3201 MHz x 2, 6016 bits)");
+        assert!(
+            lines[1].contains("66.9 TFLOP/s") && lines[1].contains("below 13.9 operations per byte"),
+            "{lines:?}"
+        );
+        assert!(roof.lines(1 << 20, Some(2.4e12))[0].contains("L2 cache (60 MiB)"));
+        // Nothing that moves, an architecture that is not known.
+        assert_eq!(Roof { lanes: lanes(99, 0), ..roof }.lines(0, None), Vec::<String>::new());
+    }
+}

@@ -205,7 +205,7 @@ pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
     clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))?;
     // Only now: that the device has clusters is checked by `clusters`.
     let bits = all().map(Attribute::plain_bit).fold(0, |all, bit| all | bit);
-    if bits & !kernel.attributes.load(Ordering::Relaxed) != 0 {
+    if bits != 0 {
         kernel.attributes.fetch_or(bits, Ordering::Relaxed);
     }
     Ok(())

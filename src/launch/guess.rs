@@ -14,7 +14,6 @@ use crate::memory::{DevicePtr, DevicePtrMut};
 /// [`DeviceCopy::KIND`]: crate::DeviceCopy
 pub(super) fn kind(given: &ParameterType) -> Kind {
     match (given.role, (given.type_name)()) {
-        (Role::Bits, _) => Kind::Other,
         (Role::Address | Role::Length | Role::Pointer | Role::Rows | Role::Pitch, _) => Kind::Integer,
         (Role::Value, "f32" | "f64") => Kind::Float,
         #[cfg(feature = "half")]
@@ -149,7 +148,7 @@ fn wrong_width(given: &ParameterType, wanted: &Parameter) -> Option<String> {
         (_, 4 | 8) if scalar && ty.starts_with(".f") => {
             Some(format!("Did you mean an `f{}`?", wanted.size * 8))
         }
-        (Kind::Float, 4 | 8) if scalar => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
+        (Kind::Float, 4 | 8) => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
         (Kind::Integer, 1 | 2 | 4 | 8) if scalar => {
             let sign = if name.starts_with('i') { 'i' } else { 'u' };
             Some(format!("Did you mean `{sign}{}`?", wanted.size * 8))

@@ -78,6 +78,7 @@ pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize, help:
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -100,6 +101,20 @@ mod tests {
         assert_eq!(Message::new().text("a ").number(0).text(" b ").number(1090).as_str(), "a 0 b 1090");
         let long = "x".repeat(2 * CAPACITY);
         assert_eq!(Message::new().text(&long).as_str().len(), CAPACITY);
+    }
+
+    #[test]
+    fn a_type_whose_alignment_is_too_small_is_told_how_to_raise_it() {
+        let message = |check: fn()| {
+            let payload = std::panic::catch_unwind(check).unwrap_err();
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap().to_owned()
+        };
+        let small = message(|| expect::<u32>("a parameter", "u32", 4, 8, "; use another"));
+        assert!(small.contains("`u32` is aligned to 4: its layout may differ; use another"), "{small}");
+        assert!(small.contains("`#[repr(C, align(..))]`"), "{small}");
+        let large = message(|| expect::<u64>("a parameter", "u64", 8, 4, ""));
+        assert!(large.contains("is aligned to 8") && !large.contains("align(..)"), "{large}");
     }
 
     #[test]

@@ -23,17 +23,22 @@ use form::FORMS;
 use rig::{ONE, Rig};
 use support::{answer, counted, expect_parameters, reset};
 
-/// How often the driver is called for the third of three launches, which it refuses.
-fn calls_of_third(what: &str, mut launch: impl FnMut() -> Result<(), Error>) -> usize {
+/// How often the driver is called for the third of three launches, which it refuses for what is current.
+fn calls_of_third(what: &str, launch: impl FnMut() -> Result<(), Error>) -> usize {
+    calls_of_refused(CUresult::CUDA_ERROR_INVALID_HANDLE, what, launch)
+}
+
+/// The same where it refuses with that code.
+fn calls_of_refused(code: CUresult, what: &str, mut launch: impl FnMut() -> Result<(), Error>) -> usize {
     for _ in 0..2 {
         launch().unwrap_or_else(|error| panic!("{what}: {error}"));
     }
-    answer(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    answer(code);
     reset();
     let refused = launch();
     let (_, launches) = counted();
     answer(CUresult::SUCCESS);
-    assert!(refused.is_err(), "{what}: the driver took it");
+    assert_eq!(refused.unwrap_err().code(), Some(code), "{what}");
     launches
 }
 
@@ -146,6 +151,27 @@ fn attributes_that_give_nothing_back_leave_a_launch_warm() {
         });
         // The crate has to note that the event is recorded.
         assert_cold("an event", || launch(&f, stream, &[Attribute::programmatic_event(&event, false)]));
+    }
+}
+
+/// Whatever else the driver refuses a warm launch for, a second call could only do the work twice.
+#[test]
+fn a_warm_launch_is_submitted_again_only_if_it_was_refused_for_what_is_current() {
+    let of_current = [
+        CUresult::CUDA_ERROR_INVALID_CONTEXT,
+        CUresult::CUDA_ERROR_INVALID_HANDLE,
+        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+    ];
+    for code in 1..1000 {
+        let mut rig = Rig::new();
+        let pairs = rig.kernel(&[8, 8, 8, 8]);
+        rig.stream.context().bind().unwrap();
+        let (mut x, y) = (buffer(&rig.stream), buffer(&rig.stream));
+        expect_parameters(&[8, 8, 8, 8]);
+        let code = CUresult(code);
+        let calls =
+            calls_of_refused(code, "two slices", || FORMS[0].collect((&pairs, &rig.stream, ONE), &mut x, &y));
+        assert_eq!(calls, if of_current.contains(&code) { 2 } else { 1 }, "{code:?}");
     }
 }
 

@@ -94,6 +94,9 @@ pub trait DeviceOperation: Send + Sized {
 
     /// Turns the output into something else, while the work is being submitted.
     ///
+    /// If `f` drops memory that the work still uses, the drop may have to wait for the work: `map(drop)` of pinned memory blocks
+    /// the thread that polls. [`ExecutionContext::keep`] keeps a value until the work is done instead.
+    ///
     /// ```
     /// use cuda_launch::DeviceOperation;
     /// use cuda_launch::operation::zeroed;

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const OK: CUresult = CUresult::SUCCESS;
 
@@ -286,9 +286,15 @@ unsafe extern "C" fn stream_wait_event(stream: sys::CUstream, _: sys::CUevent, _
     mark("wait", stream)
 }
 
+/// Another one for each allocation, so that tests of packets tell buffers apart.
+fn fresh_address() -> sys::CUdeviceptr {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    0x3000_0000_0000 + (COUNT.fetch_add(1, Ordering::Relaxed) << 36)
+}
+
 unsafe extern "C" fn mem_alloc_async(out: *mut sys::CUdeviceptr, _: usize, _: sys::CUstream) -> CUresult {
     // SAFETY: 1: it is this function's output.
-    unsafe { give(out, 0x3000_0000_0000) }
+    unsafe { give(out, fresh_address()) }
 }
 
 unsafe extern "C" fn mem_free_async(_: sys::CUdeviceptr, stream: sys::CUstream) -> CUresult {
@@ -403,7 +409,7 @@ unsafe extern "C" fn param_info(
 
 unsafe extern "C" fn mem_alloc(out: *mut sys::CUdeviceptr, _: usize) -> CUresult {
     // SAFETY: 1: it is this function's output.
-    unsafe { give(out, 0x3000_0000_0000) }
+    unsafe { give(out, fresh_address()) }
 }
 
 unsafe extern "C" fn mem_free(_: sys::CUdeviceptr) -> CUresult {

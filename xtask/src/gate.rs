@@ -12,6 +12,7 @@ use crate::{
 const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
     &["--package", "cuda-launch-sys", "--test", "table", "--", "--skip", "each_"],
+    &["--package", "cuda-launch", "--test", "ordering_core"],
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "packet_limits"],
     &["--package", "cuda-launch", "--test", "packet_kinds"],

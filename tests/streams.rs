@@ -15,12 +15,13 @@ use cuda_harness::Fault;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::error::AttributeError;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::launch::{AccessPolicyWindow, AccessProperty, MemSyncDomain, SynchronizationPolicy};
 use cuda_launch::stream::StreamFlags;
 use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
-    cuda_launch,
+    Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, cuda_launch,
 };
 use skip::skipped;
 use std::sync::Arc;
@@ -518,6 +519,43 @@ fn a_default_stream_is_that_of_the_launch_whatever_it_waits_for() {
         assert_eq!(x.to_host_vec(&stream).unwrap(), [5; 16]);
         drop(end);
         thread.join().unwrap();
+    }
+}
+
+/// A copy between contexts, alone or in a graph, makes no memory fit for kernels of the other context: also if both are of one device.
+#[test]
+fn memory_of_another_context_of_the_device_stays_so_whatever_copied_it() {
+    let (_alone, ctx) = context();
+    let other = ctx.device().create_context(&ContextOptions::default()).unwrap();
+    let (stream, there) = (ctx.new_stream().unwrap(), other.new_stream().unwrap());
+    let fill = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
+    let fill = fill.load_function("fill").unwrap();
+    let mut far = DeviceBuffer::<u32>::filled(&there, 16, 7).unwrap();
+    let mut near = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
+    let launch = |memory: &mut DeviceBuffer<u32>| {
+        // SAFETY: 1 to 6: fill writes 16 numbers.
+        unsafe {
+            cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
+            args: [ptr_mut(memory), 16u32, 9u32] }
+        }
+    };
+    launch(&mut near).unwrap();
+    for copy in ["none", "alone", "in a graph"] {
+        match copy {
+            "alone" => near.view_mut().copy_from_peer(&stream, &far).unwrap(),
+            "in a graph" => {
+                let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
+                    near.view_mut().copy_from_peer(stream, &far)
+                });
+                graph.unwrap().instantiate(InstantiateFlags::empty()).unwrap().launch(&stream).unwrap();
+            }
+            _ => {}
+        }
+        assert!(launch(&mut far).unwrap_err().is_context_mismatch(), "after a copy: {copy}");
+        assert_eq!(far.to_host_vec(&there).unwrap(), [7; 16], "after a copy: {copy}");
+        let copied = if copy == "none" { 9 } else { 7 };
+        assert_eq!(near.to_host_vec(&stream).unwrap(), [copied; 16], "after a copy: {copy}");
+        launch(&mut near).unwrap();
     }
 }
 

@@ -417,11 +417,12 @@ fn a_reader_under_way_is_not_struck_off() {
 
 #[test]
 fn a_long_list_is_seldom_searched() {
-    let (memory, lanes) = (Memory::new(owner(1)), lanes(1000));
+    let count = if cfg!(miri) { 100 } else { 1000 };
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(count));
     lanes.iter().for_each(|lane| drop(submit(lane, &memory, false)));
-    assert_eq!(memory.queues().len(), 1000, "all are busy");
+    assert_eq!(memory.queues().len(), count, "all are busy");
     let asked: usize = lanes.iter().map(|lane| lane.0.asked.get()).sum();
-    assert!((64..2500).contains(&asked), "{asked}");
+    assert!((64..5 * count / 2).contains(&asked), "{asked}");
 }
 
 #[test]

@@ -547,7 +547,14 @@ fn memory_of_another_context_of_the_device_stays_so_whatever_copied_it() {
                 let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
                     near.view_mut().copy_from_peer(stream, &far)
                 });
-                graph.unwrap().instantiate(InstantiateFlags::empty()).unwrap().launch(&stream).unwrap();
+                let graph = match graph {
+                    // Driver 580 captures no copy between two contexts of one device.
+                    Err(error) if error.code() == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+                        return skipped(error);
+                    }
+                    graph => graph.unwrap(),
+                };
+                graph.instantiate(InstantiateFlags::empty()).unwrap().launch(&stream).unwrap();
             }
             _ => {}
         }

@@ -6,6 +6,8 @@
 #[path = "references/child.rs"]
 mod child;
 
+#[path = "support/skip.rs"]
+mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -18,6 +20,7 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind,
     LaunchConfig, cuda_launch,
 };
+use skip::skipped;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::time::{Duration, Instant};
@@ -370,7 +373,7 @@ fn a_listener_of_the_log_does_not_wait_for_the_call_that_it_hears_of() {
         act.into_iter().for_each(|act| tell.send(act()).unwrap());
     });
     let _listener = match listener {
-        Err(error) if error.is_unsupported() => return,
+        Err(error) if error.is_unsupported() => return skipped(error),
         listener => listener.unwrap(),
     };
     let emulated = ctx.device_name().unwrap().contains("emulator");

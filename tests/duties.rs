@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
+use skip::skipped;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +81,7 @@ fn what_is_unsafe_numbers_its_duties() {
     let there = FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.exists());
     there.for_each(|folder| sources(&folder, &mut files));
     if files.is_empty() {
-        return eprintln!("skipped: the sources are not on this machine");
+        return skipped("the sources are not on this machine");
     }
     let (mut seen, mut without) = (0, Vec::new());
     for file in files {
@@ -105,7 +109,7 @@ fn what_is_unsafe_numbers_its_duties() {
 fn the_safety_page_names_files_and_tests_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let Ok(page) = fs::read_to_string(root.join("docs/safety.md")) else {
-        return eprintln!("skipped: the page is not on this machine");
+        return skipped("the page is not on this machine");
     };
     // What stands between back quotes, in the tables: files, and tests by the file they are in.
     let rows = page.lines().filter(|line| line.starts_with('|'));

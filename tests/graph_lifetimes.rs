@@ -7,6 +7,8 @@
 #[path = "support/alone.rs"]
 mod alone;
 mod graph_support;
+#[path = "support/skip.rs"]
+mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -17,6 +19,7 @@ use cuda_launch::sys::{CUgraph, CUgraphExec, CUgraphNode, CUresult, Driver, pfn}
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
+use skip::skipped;
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -435,7 +438,7 @@ fn a_child_that_another_thread_changes_meanwhile_is_kept_as_it_was_copied() {
     let _alone = alone();
     let ctx = CudaContext::with_driver(&takes_all_children(), 0).unwrap();
     if !is_emulator(&ctx) {
-        return println!("skipped: counts free memory");
+        return skipped("counts free memory");
     }
     let stream = ctx.new_stream().unwrap();
     for set in [false, true] {

@@ -193,7 +193,7 @@ fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
     let gpu = Gpu::new();
     if !gpu.ctx.device_name().unwrap().contains("emulator") {
         // A GPU's kernels are linked with the library of the device's that has the function.
-        return println!("skipped: the kernel is not linked with libcudadevrt");
+        return skipped("the kernel is not linked with libcudadevrt");
     }
     let decide = gpu.ctx.load_module(DECIDE).unwrap().load_function("decide").unwrap();
     let run = |default: u32, limit: u32, launches: usize| {

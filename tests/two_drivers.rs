@@ -8,6 +8,8 @@
 mod objects;
 #[path = "two_drivers/public.rs"]
 mod public;
+#[path = "support/skip.rs"]
+mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -25,6 +27,7 @@ use cuda_launch::{
     Attribute, CudaGraph, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch, kernel_args,
 };
 use objects::{N, Objects};
+use skip::skipped;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -381,7 +384,7 @@ fn no_public_function_is_forgotten() {
     let known: BTreeSet<&str> =
         ENTRIES.iter().map(|entry| entry.name).chain(OTHERS.iter().map(|(name, _)| *name)).collect();
     let Some(found) = public::functions_of_two_objects() else {
-        return eprintln!("skipped: the sources are not on this machine");
+        return skipped("the sources are not on this machine");
     };
     assert!(found.len() > 60, "only {} were found", found.len());
     let forgotten: Vec<_> = found.iter().filter(|name| !known.contains(name.as_str())).collect();

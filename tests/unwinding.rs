@@ -3,6 +3,8 @@
 #![cfg(feature = "tracing")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -10,6 +12,7 @@ use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBat
 use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions, Linker};
 use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
+use skip::skipped;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -121,7 +124,7 @@ fn host_memory_is_not_given_back_while_a_copy_still_comes() {
             let seen = host.to_vec();
             stream.synchronize().unwrap();
             match result {
-                Ok(Err(error)) if error.is_unsupported() => println!("skipped: {name}: {error}"),
+                Ok(Err(error)) if error.is_unsupported() => skipped(format!("{name}: {error}")),
                 Ok(result) => panic!("{name}: {result:?}, {}", left.is_some()),
                 Err(_) => assert!(seen == *host && *host == [7; N], "{name}: it changed after the borrow"),
             }

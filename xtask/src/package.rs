@@ -20,7 +20,7 @@ const EVERYWHERE: &[&str] = &[
     "build.rs",
 ];
 
-/// What one package has: part of its documentation. All of a folder where the name ends so.
+/// What one package has: part of its documentation, and what its sources include. All of a folder where the name ends so.
 const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "CHANGELOG.md"),
     ("cuda-launch", "docs/foundation.md"),
@@ -28,6 +28,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "docs/testing.md"),
     ("cuda-emulator", "EXACTNESS.md"),
     ("cuda-emulator", "src/driver/module/device_runtime.ptx"),
+    ("cuda-launch-cli", "src/trace/zoom.js"),
 ];
 
 /// Lists each package's files, and fails over one that does not belong there, or a licence or README that is missing.

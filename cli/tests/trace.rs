@@ -7,7 +7,9 @@ mod xml;
 
 use serde_json::Value;
 use std::path::Path;
-use support::{Run, TOOL, compiled, emulator_library, finished, recorder, scratch, tool};
+use support::{Run, TOOL, finished, recorder, scratch, tool};
+#[cfg(target_os = "linux")]
+use support::{compiled, emulator_library};
 
 /// Traces `program`; the answer, and the events of the timeline.
 fn trace(recorder: &Path, folder: &Path, program: &[&str]) -> (Run, Vec<Value>) {

@@ -12,6 +12,7 @@ use cuda_launch::graph::{
     Branches, CopyNode, Dependency, DotFlags, Edge, GraphNode, HostMemory, InstantiateFlags, KernelNode,
     MemsetNode, NodeKind,
 };
+use cuda_launch::sys::CUresult;
 use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use skip::skipped;
@@ -187,6 +188,21 @@ const DECIDE: &str = "
     ret;
 }
 ";
+
+#[test]
+fn a_switch_of_more_graphs_than_memory_has_room_for_is_refused() {
+    let gpu = Gpu::new();
+    if !gpu.ctx.device_name().unwrap().contains("emulator") {
+        return skipped("a GPU's driver makes as many graphs as the host has memory for");
+    }
+    let mut graph = gpu.graph();
+    let condition = graph.add_condition(Some(0)).unwrap();
+    let error = graph.add_conditional(&[], condition, Branches::Switch(u32::MAX)).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let condition = graph.add_condition(Some(0)).unwrap();
+    let (_, bodies) = graph.add_conditional(&[], condition, Branches::Switch(100)).unwrap();
+    assert_eq!(bodies.len(), 100);
+}
 
 #[test]
 fn a_while_node_runs_its_graph_until_a_kernel_says_no() {

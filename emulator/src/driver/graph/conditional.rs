@@ -10,7 +10,7 @@ use super::Graph;
 use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::context::{CONTEXTS, Context};
-use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::state::Call;
 use crate::driver::work::{Turn, Work};
 use crate::engine::{Fault, conditions};
@@ -18,6 +18,9 @@ use crate::engine::{Fault, conditions};
 entries! {
     cuGraphConditionalHandleCreate(handle: *mut CUgraphConditionalHandle, graph: CUgraph, context: CUcontext, default: c_uint, flags: c_uint) = create;
 }
+
+/// Most graphs of a SWITCH: they are made with the node, so that a number that was never meant must not take the machine's memory.
+const MOST_BODIES: c_uint = 1 << 16;
 
 /// A value that decides, of one graph.
 #[derive(Clone, Copy)]
@@ -64,6 +67,9 @@ impl Conditional {
         };
         if !possible {
             return Err(INVALID_VALUE);
+        }
+        if parameters.size > MOST_BODIES {
+            return Err(OUT_OF_MEMORY);
         }
         let mut contents = graph.contents();
         let mut conditions = contents.conditions.iter_mut();

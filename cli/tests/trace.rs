@@ -165,12 +165,7 @@ fn functions_that_are_asked_for_by_name_are_recorded() {
     }
     let Some(recorder) = recorder() else { return };
     let folder = scratch("trace-names");
-    let own = std::env::current_exe().unwrap();
-    let asks = format!("{ASKS}=1");
-    let test = "functions_that_are_asked_for_by_name_are_recorded";
-    let program = ["env", &asks, own.to_str().unwrap(), "--exact", test, "--nocapture"];
-    let (run, events) = trace(&recorder, &folder, &program);
-    assert_eq!(run.code, 0, "{}", run.err);
+    let events = traced(&recorder, &folder, "functions_that_are_asked_for_by_name_are_recorded");
     let kernels = named(&events, "fill");
     assert_eq!(kernels.len(), 2, "{events:?}");
     let blocks: Vec<&Value> = kernels.iter().map(|kernel| &kernel["args"]["block"][0]).collect();
@@ -182,7 +177,40 @@ fn functions_that_are_asked_for_by_name_are_recorded() {
     assert_eq!(named(&events, "host to device").len(), 1);
     assert_eq!(named(&events, "cuMemcpyDtoH_v2").len(), 1);
     assert!(named(&events, "cuStreamSynchronize").iter().all(|wait| wait["cat"] == "wait"));
+    // Of the two functions of this name the one that takes a context.
+    assert_eq!(
+        (named(&events, "cuCtxSynchronize_v2").len(), named(&events, "cuCtxSynchronize").len()),
+        (1, 0)
+    );
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What ends a context is waited for by the name of its first ABI, too: programs of CUDA 3 and of CUDA 10 ask for that by their version.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_runs_where_an_old_function_ends_the_context_is_recorded() {
+    if std::env::var_os(ASKS).is_some() {
+        return asks_by_name::ends_contexts();
+    }
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("trace-old-ends");
+    let events = traced(&recorder, &folder, "what_runs_where_an_old_function_ends_the_context_is_recorded");
+    let kernels = named(&events, "fill");
+    let blocks: Vec<&Value> = kernels.iter().map(|kernel| &kernel["args"]["block"][0]).collect();
+    assert_eq!(blocks, [1, 2, 3], "{events:?}");
+    assert!(kernels.iter().all(|kernel| kernel["dur"].as_f64().is_some()), "{kernels:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Traces this program, which runs one test of this file in the other way.
+#[cfg(target_os = "linux")]
+fn traced(recorder: &Path, folder: &Path, test: &str) -> Vec<Value> {
+    let own = std::env::current_exe().unwrap();
+    let asks = format!("{ASKS}=1");
+    let program = ["env", &asks, own.to_str().unwrap(), "--exact", test, "--nocapture"];
+    let (run, events) = trace(recorder, folder, &program);
+    assert_eq!(run.code, 0, "{}", run.err);
+    events
 }
 
 #[cfg(target_os = "linux")]
@@ -214,30 +242,81 @@ mod asks_by_name {
     type ToDevice = unsafe extern "C" fn(CUdeviceptr, *const c_void, usize) -> CUresult;
     type ToHost = unsafe extern "C" fn(*mut c_void, CUdeviceptr, usize) -> CUresult;
     type Wait = unsafe extern "C" fn(CUstream) -> CUresult;
+    type OfContext = unsafe extern "C" fn(CUcontext) -> CUresult;
 
     fn ok(code: CUresult) {
         assert_eq!(code, CUresult::SUCCESS);
     }
 
-    /// Two launches over 64 numbers that are there: of 64 threads on the thread's stream, of 32 on that of all.
-    pub(super) fn fills_and_reads() {
-        // SAFETY: the recorder has this name where the program is traced. Signatures are those of CUDA's header, pointers those of
-        // places that live, and all work is waited for.
+    /// The image of a kernel that writes a number to so many places: address, count, number.
+    const FILL: &str = concat!(include_str!("../../examples/kernels/fill.ptx"), "\0");
+
+    /// The function that a program of that version finds.
+    fn found(driver: &Driver, name: &CStr, version: c_int, flags: cuuint64_t) -> *mut c_void {
+        let mut place = null_mut();
+        // SAFETY: the name is a C string, by its type; the place outlives the call; the status may be null.
+        ok(unsafe { driver.cuGetProcAddress_v2(name.as_ptr(), &mut place, version, flags, null_mut()) });
+        assert!(!place.is_null(), "{name:?}");
+        place
+    }
+
+    /// Three contexts, each ended by a function of the first ABI while a launch in it has not been waited for.
+    pub(super) fn ends_contexts() {
+        type Create = unsafe extern "C" fn(*mut CUcontext, c_uint, CUdevice) -> CUresult;
+        type OfDevice = unsafe extern "C" fn(CUdevice) -> CUresult;
+        // SAFETY: 1, 2: the recorder has this name where the program is traced, and does what the emulator does. The functions are found
+        // under their names, with the signatures of CUDA's header for these versions. Places outlive the calls; device 0 is there; each context
+        // was made by the line above its use, and nothing of it is used after its end.
         unsafe {
             let driver = Driver::open("libcuda.so.1").unwrap();
-            let find = |name: &CStr, version: c_int, flags: cuuint64_t| {
-                let mut place = null_mut();
-                ok(driver.cuGetProcAddress_v2(name.as_ptr(), &mut place, version, flags, null_mut()));
-                assert!(!place.is_null(), "{name:?}");
-                place
-            };
+            ok(driver.cuInit(0));
+            let (mut own, mut primary) = (null_mut(), null_mut());
+            let create: Create = transmute(found(&driver, c"cuCtxCreate", 3020, ALL));
+            ok(create(&mut own, 0, 0));
+            launch(&driver, 1);
+            let destroy: OfContext = transmute(found(&driver, c"cuCtxDestroy", 3020, ALL));
+            ok(destroy(own));
+            for (block, name) in [(2, c"cuDevicePrimaryCtxRelease"), (3, c"cuDevicePrimaryCtxReset")] {
+                ok(driver.cuDevicePrimaryCtxRetain(&mut primary, 0));
+                ok(driver.cuCtxSetCurrent(primary));
+                launch(&driver, block);
+                let end: OfDevice = transmute(found(&driver, name, 10_020, PER_THREAD));
+                ok(end(0));
+            }
+        }
+    }
+
+    /// Launches `fill` with so many threads, none of which writes.
+    fn launch(driver: &Driver, threads: c_uint) {
+        let (mut module, mut fill) = (null_mut(), null_mut());
+        let (mut address, mut count, mut value) = (0_u64, 0_u32, 0_u32);
+        let mut parameters: [*mut c_void; 3] =
+            [(&raw mut address).cast(), (&raw mut count).cast(), (&raw mut value).cast()];
+        // SAFETY: the image is text with its NUL, the name a C string, and all places outlive the calls; `fill` takes an address and two numbers
+        // of 4 bytes, for which there are pointers, and touches no memory where the count is 0.
+        unsafe {
+            ok(driver.cuModuleLoadData(&mut module, FILL.as_ptr().cast()));
+            ok(driver.cuModuleGetFunction(&mut fill, module, c"fill".as_ptr()));
+            let packet = parameters.as_mut_ptr();
+            ok(driver.cuLaunchKernel(fill, 1, 1, 1, threads, 1, 1, 0, null_mut(), packet, null_mut()));
+        }
+    }
+
+    /// Two launches over 64 numbers that are there: of 64 threads on the thread's stream, of 32 on that of all.
+    pub(super) fn fills_and_reads() {
+        // SAFETY: 1, 2: the recorder has this name where the program is traced, and does what the emulator does. Functions are found under their
+        // names, with the signatures of CUDA's header for these versions. Places outlive the calls, the image is text with its NUL; `fill` takes
+        // an address, a count of at most 64, as the memory of 256 bytes has, and a number; each launch is waited for before the next, and
+        // before the memory goes.
+        unsafe {
+            let driver = Driver::open("libcuda.so.1").unwrap();
+            let find = |name: &CStr, version: c_int, flags: cuuint64_t| found(&driver, name, version, flags);
             let init: unsafe extern "C" fn(c_uint) -> CUresult = transmute(find(c"cuInit", 2000, ALL));
             ok(init(0));
             let (mut context, mut module, mut fill, mut address) = (null_mut(), null_mut(), null_mut(), 0);
             ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));
             ok(driver.cuCtxSetCurrent(context));
-            let ptx = concat!(include_str!("../../examples/kernels/fill.ptx"), "\0");
-            ok(driver.cuModuleLoadData(&mut module, ptx.as_ptr().cast()));
+            ok(driver.cuModuleLoadData(&mut module, FILL.as_ptr().cast()));
             ok(driver.cuModuleGetFunction(&mut fill, module, c"fill".as_ptr()));
             ok(driver.cuMemAlloc_v2(&mut address, 256));
             let to_device: ToDevice = transmute(find(c"cuMemcpyHtoD", 7000, PER_THREAD));
@@ -252,6 +331,11 @@ mod asks_by_name {
                 ok(launch(fill, 1, 1, 1, count, 1, 1, 0, null_mut(), parameters, null_mut()));
                 ok(wait(null_mut()));
             }
+            // Since CUDA 13 it takes the context, which need not be the current one.
+            let of_context: OfContext = transmute(find(c"cuCtxSynchronize", 13_000, PER_THREAD));
+            ok(driver.cuCtxSetCurrent(null_mut()));
+            ok(of_context(context));
+            ok(driver.cuCtxSetCurrent(context));
             let mut numbers = [0_u32; 64];
             let to_host: ToHost = transmute(find(c"cuMemcpyDtoH", 3020, ALL));
             ok(to_host(numbers.as_mut_ptr().cast(), address, 256));

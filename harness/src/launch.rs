@@ -4,12 +4,13 @@
 //! parameter of the kernel as many bytes as it has.
 #![allow(unsafe_code)]
 
-use crate::functions::Function;
+use crate::functions::{Function, Plain};
 use crate::kernel::Kernel;
 use crate::read;
 use crate::value::Value;
-use cuda_driver_sys::{CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchConfig};
+use cuda_driver_sys::{CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue, CUlaunchConfig};
 use std::fmt;
+use std::mem::offset_of;
 
 /// The arguments of a call that launches a kernel, as numbers.
 pub(crate) struct Raw {
@@ -35,7 +36,7 @@ impl Raw {
                 if *config == 0 {
                     return None;
                 }
-                // SAFETY: 1: not null, so it is a configuration, by duty 1.
+                // SAFETY: 1: not null, as was compared, so an aligned configuration with all members set, which nobody writes: duty 1.
                 let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
                 Some(Raw {
                     function: *kernel,
@@ -43,7 +44,7 @@ impl Raw {
                     block: [config.blockDimX, config.blockDimY, config.blockDimZ],
                     shared: config.sharedMemBytes,
                     stream: config.hStream.expose_provenance() as u64,
-                    // SAFETY: 1: the list of the configuration, by duty 1.
+                    // SAFETY: 1: the configuration of this launch, whose contract asks for the list: duty 1.
                     attributes: unsafe { attributes(&config) },
                     arguments: *arguments,
                     extra: *extra,
@@ -66,7 +67,7 @@ impl Raw {
         }
     }
 
-    /// The bytes of each argument; none where the driver cannot say which parameters there are, or the list is missing.
+    /// The bytes of each argument; none where the driver cannot say which parameters there are, or the list or one of them is missing.
     ///
     /// # Safety
     ///
@@ -74,15 +75,21 @@ impl Raw {
     pub(crate) unsafe fn parameters(&self, kernel: &Kernel) -> Option<Vec<Parameter>> {
         let sizes = kernel.parameters.as_ref()?;
         let packed = match self.arguments {
-            // SAFETY: 1: by the contract of a launch without a list of arguments null, or a list that ends: duty 1.
+            // SAFETY: 1: where there is no list of arguments, the contract of a launch has `extra` null or a list that ends: duty 1.
             0 => unsafe { packed(self.extra) },
             _ => None,
         };
+        // SAFETY: 1: called below where the list is not null: it has an aligned pointer for each parameter of the kernel, by duty 1.
+        let argument = |number: usize| unsafe { read::pointer(self.arguments, number) };
         let bytes = |number: usize, offset: usize, size: usize| match &packed {
             Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
             None if self.arguments == 0 => None,
-            // SAFETY: 1: one pointer for each parameter, each to as many bytes as it has, by duty 1.
-            None => Some(unsafe { read::block(read::pointer(self.arguments, number), size) }),
+            // What is at null nobody can say: the driver will answer.
+            None => match argument(number) {
+                0 => None,
+                // SAFETY: 1: not null, so to as many bytes as the parameter has, which nobody writes during the launch: duty 1.
+                at => Some(unsafe { read::block(at, size) }),
+            },
         };
         let parameters = sizes.iter().enumerate();
         parameters
@@ -107,7 +114,7 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         if extra == 0 {
             return None;
         }
-        // SAFETY: 1: a list has an end, and until then pairs, by duty 1.
+        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has pairs of pointers, by duty 1.
         let (key, value) = unsafe {
             let key = read::pointer(extra, pair);
             (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
@@ -115,7 +122,7 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) => {
-                // SAFETY: 1: the entry points to a size, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set, by duty 1.
                 size = unsafe { read::structure::<usize>(value) };
             }
             _ => break,
@@ -133,12 +140,17 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
     let count = if list == 0 { 0 } else { config.numAttrs as u64 };
     let one = |number: u64| {
         let at = list + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: an attribute of the list, by duty 1. A union may be copied with bytes that nobody wrote.
-        let attribute = unsafe { read::structure::<CUlaunchAttribute>(at) };
+        // SAFETY: 1: the id of an attribute of the list, which the program sets, by duty 1. What pads it to 8 bytes nobody need set.
+        let id =
+            Id(unsafe { read::value(at + offset_of!(CUlaunchAttribute, id) as u64, Plain::Unsigned(4)) }
+                as u32);
+        // SAFETY: 1: the value of the same one, aligned as C has it, by duty 1; of a union any bytes are one.
+        let value = unsafe {
+            read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)
+        };
         // SAFETY: each member that is read is the one that the id, compared in its arm, asks the program to set: duty 1.
         let value = unsafe {
-            let value = attribute.value;
-            match attribute.id {
+            match id {
                 Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => value.cooperative.to_string(),
                 Id::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority.to_string(),
                 Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
@@ -158,7 +170,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
                 _ => "..".to_owned(),
             }
         };
-        LaunchAttribute { id: attribute.id, value }
+        LaunchAttribute { id, value }
     };
     (0..count).map(one).collect()
 }
@@ -313,5 +325,33 @@ impl fmt::Display for Parameter {
             (None, Some(number)) => write!(f, "{number}"),
             (None, None) => write!(f, "0x{}", self.hex()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions;
+    use std::mem::MaybeUninit;
+
+    /// As a program of C may fill it in: the two members, and nothing of what is between and behind them.
+    #[test]
+    #[allow(clippy::unwrap_used)]
+    fn an_attribute_is_read_as_far_as_programs_set_it() {
+        let mut list = [MaybeUninit::<CUlaunchAttribute>::uninit(); 2];
+        for (place, value) in list.iter_mut().zip([3, -4]) {
+            let place = place.as_mut_ptr();
+            // SAFETY: the place is there and aligned; only addresses of its members are made, and written.
+            unsafe {
+                (&raw mut (*place).id).write(Id::CU_LAUNCH_ATTRIBUTE_PRIORITY);
+                (&raw mut (*place).value.priority).write(value);
+            }
+        }
+        let config = CUlaunchConfig { attrs: list.as_mut_ptr().cast(), numAttrs: 2, ..Default::default() };
+        let words = [(&raw const config).expose_provenance() as u64, 0, 0, 0];
+        // SAFETY: 1: a whole configuration with a list of two, each with the member that its id asks for; both live on.
+        let raw = unsafe { Raw::of(functions::named("cuLaunchKernelEx").unwrap(), &words) }.unwrap();
+        let shown: Vec<String> = raw.attributes.iter().map(LaunchAttribute::to_string).collect();
+        assert_eq!(shown, ["PRIORITY: 3", "PRIORITY: -4"]);
     }
 }

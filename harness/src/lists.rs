@@ -4,10 +4,13 @@
 //! Relies on: the words are the arguments of a call that succeeded, and whose contract holds.
 #![allow(unsafe_code)]
 
-use crate::functions::Function;
+use crate::functions::{Function, Plain};
 use crate::kind::Kind;
 use crate::read;
-use cuda_driver_sys::{CUgraphNodeParams, CUgraphNodeType, CUlibrary, CUmodule, CUresult, Driver};
+use cuda_driver_sys::{
+    CUDA_CONDITIONAL_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType, CUlibrary, CUmodule, CUresult, Driver,
+};
+use std::mem::offset_of;
 use std::ptr::with_exposed_provenance_mut;
 
 /// What a list has.
@@ -55,7 +58,8 @@ pub(crate) unsafe fn listed(
         _ => return None,
     };
     let count = if list == 0 { 0 } else { usize::try_from(count).ok()? };
-    // SAFETY: 1: the list is not null, so that the driver has written as many into it as it says it has, and was asked for: duty 1.
+    // SAFETY: 1: `count` is 0 where the list is null; else it is the program's, aligned, and the driver, which succeeded, has written as many
+    // handles into it: it told their number (graphs), or that is the lesser of what there is and what was asked for (`at_most`): duty 1.
     let handles = (0..count).map(|number| unsafe { read::pointer(list, number) }).collect();
     Some(Listed { kind, owner, handles })
 }
@@ -71,11 +75,15 @@ fn at_most(code: CUresult, there: u32, asked: u64) -> u64 {
 ///
 /// 1. The address is that of the parameters of a node that was made.
 unsafe fn bodies(parameters: u64) -> Option<(u64, u64)> {
-    // SAFETY: 1: they are a structure of the program's, aligned and set, as a driver made a node of it: duty 1.
-    let parameters = unsafe { read::structure::<CUgraphNodeParams>(parameters) };
-    (parameters.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL).then(|| {
-        // SAFETY: the type says that this member is set, as a driver made a node of it: duty 1.
-        let conditional = unsafe { parameters.__bindgen_anon_1.conditional };
-        (conditional.phGraph_out.expose_provenance() as u64, u64::from(conditional.size))
+    let own = |offset: usize| parameters + (offset_of!(CUgraphNodeParams, __bindgen_anon_1) + offset) as u64;
+    // SAFETY: 1: parameters of every kind begin with their type, which is set, as a driver made a node of them: duty 1.
+    let kind = unsafe { read::value(parameters, Plain::Unsigned(4)) } as u32;
+    (CUgraphNodeType(kind) == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL).then(|| {
+        // SAFETY: 1, 1: the type, compared above, says which member of the union is set: the driver has read its size and written the list,
+        // which is aligned as C has it: duty 1. Members that a program need not set are not read.
+        unsafe {
+            let list = read::pointer(own(offset_of!(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out)), 0);
+            (list, read::value(own(offset_of!(CUDA_CONDITIONAL_NODE_PARAMS, size)), Plain::Unsigned(4)))
+        }
     })
 }

@@ -31,42 +31,52 @@ fn place<T>(word: u64) -> *mut T {
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
 pub(crate) unsafe fn shorten(function: &str, words: &[u64]) {
-    // SAFETY: each function wrote where this writes, by duty 1; what it takes null for is looked at first.
+    // SAFETY: 1, in each arm: the word is an argument that the function declares as a pointer to a result of the type that is written, so that
+    // it is null or the program's place for one, by duty 1. The buffer of a name has as many bytes as the call says, by the same.
     unsafe {
         match (function, words) {
-            // One device less.
-            ("cuDeviceGetCount", [count]) => {
-                let count = place::<c_int>(*count);
-                count.write((*count - 1).max(0));
+            // One device less; the driver has written the number, as the call succeeded.
+            ("cuDeviceGetCount", [count]) if *count != 0 => {
+                let there = *place::<c_int>(*count);
+                put(*count, (there - 1).max(0));
             }
             // A name that fills the buffer, without a NUL.
-            ("cuDeviceGetName", [name, length, _]) => {
+            ("cuDeviceGetName", [name, length, _]) if *name != 0 => {
                 let length = usize::try_from(*length as c_int).unwrap_or(0);
                 place::<c_char>(*name).write_bytes(b'x', length);
             }
-            ("cuGetErrorName" | "cuGetErrorString", [_, text]) => {
-                place::<*const c_char>(*text).write(null());
-            }
+            ("cuGetErrorName" | "cuGetErrorString", [_, text]) => put(*text, null::<c_char>()),
             // As for a name that the driver does not know.
             ("cuGetProcAddress_v2", [_, function, _, _, status]) => {
-                place::<*mut c_void>(*function).write(null_mut());
-                if *status != 0 {
-                    place::<Found>(*status).write(Found::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-                }
+                put(*function, null_mut::<c_void>());
+                put(*status, Found::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
             }
             // An image of no bytes.
             ("cuLinkComplete", [_, image, bytes]) => {
-                place::<*mut c_void>(*image).write(null_mut());
-                place::<usize>(*bytes).write(0);
+                put(*image, null_mut::<c_void>());
+                put(*bytes, 0_usize);
             }
             // Other programs have taken all memory.
-            ("cuMemGetInfo_v2", [free, _]) if *free != 0 => place::<usize>(*free).write(0),
+            ("cuMemGetInfo_v2", [free, _]) => put(*free, 0_usize),
             // Not one block fits.
             (_, [blocks, ..]) if function.starts_with("cuOccupancyMaxActiveBlocks") => {
-                place::<c_int>(*blocks).write(0);
+                put(*blocks, 0 as c_int)
             }
             _ => {}
         }
+    }
+}
+
+/// Writes a result where the program wants one.
+///
+/// # Safety
+///
+/// 1. The word is null, or the address of an aligned place for a value of that type, which nobody else uses during the call.
+unsafe fn put<T>(word: u64, value: T) {
+    let place = place::<T>(word);
+    if !place.is_null() {
+        // SAFETY: not null, so an aligned place for the type, which nobody else uses, by duty 1.
+        unsafe { place.write(value) };
     }
 }
 

@@ -1,6 +1,8 @@
 //! The functions that do more than pass their arguments on.
 //!
-//! Each has the one duty of the driver's function of its name: its contract, which the caller of the export keeps to.
+//! Each has the one duty of the driver's function of its name: its contract, which the caller of the export keeps to. That is: handles are live
+//! and of their type, and nobody ends them during the call; places for results are aligned, valid for writes and used by nobody else
+//! meanwhile; memory has as many bytes as the call says, for as long as its work runs; and for a launch, the arguments are the kernel's.
 
 #![allow(unsafe_code)] // Each passes on what its caller gave.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
@@ -22,7 +24,7 @@ struct Shape {
 
 /// # Safety
 /// 1. The function is null, or one that the driver takes for a launch now.
-/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has.
+/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has, which nobody writes during the call.
 unsafe fn launch(
     name: &str,
     function: CUfunction,
@@ -60,7 +62,7 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
+    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
     unsafe {
         launch("cuLaunchKernel", f, shape, parameters, || {
             driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
@@ -81,7 +83,7 @@ pub(crate) unsafe fn cuLaunchCooperativeKernel(
     parameters: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
+    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
     unsafe {
         launch("cuLaunchCooperativeKernel", f, shape, parameters, || {
             driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
@@ -95,7 +97,8 @@ pub(crate) unsafe fn cuLaunchKernelEx(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or a whole configuration, which nobody writes during the call.
+    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which nobody writes during
+    // the call; the reference is used no longer.
     let Some(asked) = (unsafe { config.as_ref() }) else {
         // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
         return call("cuLaunchKernelEx", || unsafe {
@@ -108,7 +111,7 @@ pub(crate) unsafe fn cuLaunchKernelEx(
         shared: asked.sharedMemBytes,
         stream: asked.hStream,
     };
-    // SAFETY: 1, 2: by this function's one duty, which the head says, and which is also that of the driver's: it gets the same arguments.
+    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
     unsafe {
         launch("cuLaunchKernelEx", f, shape, parameters, || {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
@@ -247,8 +250,9 @@ pub(crate) unsafe fn cuLibraryGetKernel(
 ) -> CUresult {
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     let code = call("cuLibraryGetKernel", || unsafe { driver().cuLibraryGetKernel(kernel, library, name) });
-    if code == CUresult::SUCCESS {
-        // SAFETY: by the function's contract a place for a handle, which the driver has written, as it succeeded.
+    if code == CUresult::SUCCESS && !kernel.is_null() {
+        // SAFETY: not null, so by the function's contract an aligned place for a handle, which no other thread uses during the call; the driver
+        // has written it, as it succeeded.
         kernel::of_library(unsafe { *kernel });
     }
     code

@@ -60,7 +60,8 @@ unsafe fn ask(function: CUfunction) -> Known {
             || driver().cuKernelGetName(&mut name, kernel) == CUresult::SUCCESS
     };
     let name = if found && !name.is_null() {
-        // SAFETY: on success a C string that lives as long as the function, which is live during this call, by duty 1.
+        // SAFETY: not null, as was compared, and on success a C string that the driver never writes again and that lives as long as the function,
+        // which is live during this call, by duty 1; the copy is made here.
         unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     } else {
         format!("kernel {:#x}", function.addr())
@@ -95,22 +96,24 @@ unsafe fn ask(function: CUfunction) -> Known {
 /// The arguments, each as a number in hex, or as bytes if it is longer.
 ///
 /// # Safety
-/// 1. `parameters` is null, or has a pointer for each parameter of the kernel, null or to as many bytes as that has.
+/// 1. `parameters` is null, or has a pointer for each parameter of the kernel, null or to as many bytes as that has, initialised or
+///    padding of a C structure, which nobody writes during the call.
 /// 2. `known` is of that kernel.
 pub(crate) unsafe fn arguments(known: &Known, parameters: *mut *mut c_void) -> Value {
     let Some(sizes) = known.sizes.as_ref().filter(|_| !parameters.is_null()) else { return Value::Null };
     let mut list = Vec::new();
     for (index, size) in sizes.iter().enumerate() {
-        // SAFETY: there is a pointer for `index`, to `size` bytes: the caller's duties 1 and 2. Padding among them was written, or not,
-        // by a program that the compiler of this library does not see.
-        let bytes = unsafe {
-            let argument = *parameters.add(index);
-            if argument.is_null() {
-                list.push(Value::Null);
-                continue;
-            }
-            std::slice::from_raw_parts(argument.cast::<u8>(), *size)
-        };
+        // SAFETY: not null, as `filter` above compared; there is an aligned pointer for each parameter of the kernel, by duty 1, and `sizes` has
+        // as many entries, by duty 2.
+        let argument = unsafe { *parameters.add(index) };
+        if argument.is_null() {
+            list.push(Value::Null);
+            continue;
+        }
+        let mut bytes = vec![0_u8; *size];
+        // SAFETY: 1: not null, so it points to as many bytes as the parameter has, by duty 1, which is `size`, by duty 2, and the vector was just made; nobody writes them
+        // during the call that passes them. Some may be padding that was never written, which `copy` allows.
+        unsafe { cuda_emulator::memory::passed::copy(argument.cast(), &mut bytes) };
         let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
             bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
         };

@@ -75,6 +75,34 @@ stand_ins! {
     "cuGetProcAddress" 12000 cuGetProcAddress_v2;
 }
 
+/// An ABI with other parameters, which the name means in newer programs.
+struct Newer {
+    since: c_int,
+    symbol: &'static str,
+    export: *mut c_void,
+    /// Whether there is another one for the thread's own stream, which is passed on.
+    has_own: bool,
+}
+
+/// What came after a row of `stand_ins`, where a driver has it; a negative version means the newest that there is.
+fn newer(asked: &str) -> Option<Newer> {
+    Some(match asked {
+        "cuCtxSynchronize" => Newer {
+            since: 13_000,
+            symbol: "cuCtxSynchronize_v2",
+            export: crate::cuCtxSynchronize_v2 as *mut c_void,
+            has_own: false,
+        },
+        "cuLaunchHostFunc" => Newer {
+            since: 13_010,
+            symbol: "cuLaunchHostFunc_v2",
+            export: crate::cuLaunchHostFunc_v2 as *mut c_void,
+            has_own: true,
+        },
+        _ => return None,
+    })
+}
+
 macro_rules! checked {
     ($($asked:literal $since:literal $name:ident;)*) => {
         /// What else orders work on a thread's own stream, which checks have to know: since which version, and the export.
@@ -138,8 +166,30 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     {
         return Some(export);
     }
-    let found = stand_in(asked).filter(|found| is_new(found.since))?;
+    if let Some(newer) = newer(asked).filter(|newer| is_new(newer.since) && driver().has(newer.symbol)) {
+        return (!own || !newer.has_own).then_some(newer.export);
+    }
+    let found = stand_in(asked)?;
+    if !is_new(found.since) {
+        return ending(asked);
+    }
     Some(found.per_thread.filter(|_| own).unwrap_or(found.plain))
+}
+
+/// The first ABI of what ends a context: it is to be seen too, as events and kernels go with a context.
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn ending(asked: &str) -> Option<*mut c_void> {
+    crate::passed_on::ending(asked)
+}
+
+/// Elsewhere there is no recorder: a library with these exports is made on the platforms above alone.
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+fn ending(_: &str) -> Option<*mut c_void> {
+    None
 }
 
 /// The one duty is that of the driver's function.
@@ -153,7 +203,8 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let asked = if symbol.is_null() {
         None
     } else {
-        // SAFETY: not null, so a string that ends with a NUL and stays as it is during the call, by the function's contract.
+        // SAFETY: not null, as was compared; the function's contract has it a string that ends with a NUL, which nobody writes or frees during
+        // the call. Its text is used before that returns.
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
@@ -161,11 +212,13 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     // without, but checks hand out their own only without.
     let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
     let wanted = if is_plain { flags & !PER_THREAD } else { flags };
-    // SAFETY: the arguments are the program's, whose duty is that of the driver's function; it takes the flags with or without the one for
-    // streams of a thread.
+    // SAFETY: the one duty, which the head of `hooks` has too: the arguments are the program's own, but for the flags, and for these the
+    // driver asks for nothing: any others than those it knows it answers with an error.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     if let Some(own) = own.filter(|_| code == CUresult::SUCCESS && !function.is_null()) {
-        // SAFETY: by the function's contract a place for a pointer, as it is not null, and the driver has filled it, as it succeeded.
+        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no other thread uses during the
+        // call; the driver has initialised it, as it succeeded. What is put there has the signature of the symbol that is replaced: each
+        // row of `stand_ins` and `checked` names both, `since` and `newer` tell its ABI, and `ending` has the first ABI's own name.
         unsafe {
             if !(*function).is_null() {
                 *function = own;

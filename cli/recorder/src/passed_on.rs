@@ -71,6 +71,9 @@ macro_rules! jump {
 }
 
 /// Goes on in the driver's function, with the registers of all arguments and the stack as they came.
+///
+/// # Safety
+/// 1. It is jumped to by one of `exports`, with its place in `NAMES` in `eax` (`w9`), and the registers and the stack as its caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn go() {
@@ -93,6 +96,9 @@ unsafe extern "C" fn go() {
 }
 
 /// The same.
+///
+/// # Safety
+/// 1. As above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn go() {
@@ -113,8 +119,15 @@ unsafe extern "C" fn go() {
     )
 }
 
-/// Those of the first ABI that end a context, and with it events and kernels.
+/// Those of the first ABI that end a context, and with it events and kernels. Programs of CUDA 3 and 10 link against them, or ask for them by
+/// an old version.
 const ENDING: &[&str] = &["cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"];
+
+/// The export of such a function.
+pub(crate) fn ending(name: &str) -> Option<*mut c_void> {
+    let place = NAMES.iter().position(|own| *own == name).filter(|_| ENDING.contains(&name))?;
+    PASSED_ON.get(place).map(|Function(address)| address.cast_mut())
+}
 
 /// The driver's function; where the driver lacks it, one that says so.
 extern "C" fn address(place: u32) -> *const c_void {

@@ -125,7 +125,8 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or a whole configuration, which nobody writes during the call.
+    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which nobody writes during
+    // the call; the reference is used for the copy alone.
     let copy =
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);

@@ -2,12 +2,13 @@
 //!
 //! Every word of eight bytes, at a multiple of eight, that is an address in live memory counts as a pointer. Recording too much is harmless.
 //!
-//! Relies on: the driver writes no more than it is asked for, to buffers of that length.
+//! Relies on: the driver writes no more than it is asked for, to buffers of that length; and the caller holds the recorder's lock, which a
+//! call that frees takes before it goes to the driver.
 #![allow(unsafe_code)]
 
 use crate::kind::Kind;
 use crate::objects::Objects;
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CUpointer_attribute, CUresult, Driver};
 
 /// The first page is never mapped.
 const LOWEST: u64 = 4096;
@@ -73,19 +74,37 @@ fn known(objects: &Objects, address: u64) -> Option<(u64, u64)> {
 /// The same, as the driver knows it.
 fn asked(driver: &Driver, address: u64) -> Option<(u64, u64)> {
     let (mut start, mut bytes) = (0, 0);
-    // SAFETY: the places are good for one number each; an address that is none is answered by an error.
+    // SAFETY: each place is an aligned, initialised number of the type that the function writes, and outlives the call; an address that is in no
+    // memory of the driver's is answered by an error.
     let code = unsafe { driver.cuMemGetAddressRange(&mut start, &mut bytes, address) };
     (code == CUresult::SUCCESS && bytes > 0).then_some((start, bytes as u64))
 }
 
-/// Reads memory of the device or of the host.
+/// Whether the driver knows memory at an address.
+fn is_memory(driver: &Driver, address: u64) -> bool {
+    let mut kind = 0_u32;
+    let which = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    // SAFETY: this attribute is a number of 4 bytes, for which the place is aligned, and it outlives the call; any address may be asked
+    // about, as it is only looked up.
+    let answer = unsafe { driver.cuPointerGetAttribute((&raw mut kind).cast(), which, address) };
+    answer == CUresult::SUCCESS
+}
+
+/// Reads memory of the device or of the host, if the driver has it still: a range of the host that it does not know it takes for pageable
+/// memory, and reads it without asking whether anything is there.
 pub(super) fn contents(driver: &Driver, start: u64, bytes: u64) -> Result<Vec<u8>, CUresult> {
+    let last = start.checked_add(bytes).and_then(|end| end.checked_sub(1));
+    if !last.is_some_and(|last| is_memory(driver, start) && is_memory(driver, last)) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
     let length = usize::try_from(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     let mut contents = Vec::new();
     contents.try_reserve_exact(length).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     contents.resize(length, 0);
     let place = contents.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: the place has that many bytes, which nobody else uses; the driver compares the other range with what is allocated.
+    // SAFETY: the place has that many initialised bytes, which nobody else uses, and outlives the call, which waits for the copy. The other
+    // range was one allocation when `known` or `asked` told of it, and the driver has both ends of it still, as was just asked: so it is there
+    // to be read, or the driver answers an error. Calls of the program that free wait for the recorder's lock, which its caller holds.
     match unsafe { driver.cuMemcpy(place, start, length) } {
         CUresult::SUCCESS => Ok(contents),
         code => Err(code),

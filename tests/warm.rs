@@ -162,7 +162,7 @@ fn a_warm_launch_is_submitted_again_only_if_it_was_refused_for_what_is_current()
         CUresult::CUDA_ERROR_INVALID_HANDLE,
         CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
     ];
-    for code in 1..1000 {
+    for (form, code) in FORMS.iter().flat_map(|form| (1..1000).map(move |code| (form, code))) {
         let mut rig = Rig::new();
         let pairs = rig.kernel(&[8, 8, 8, 8]);
         rig.stream.context().bind().unwrap();
@@ -170,8 +170,9 @@ fn a_warm_launch_is_submitted_again_only_if_it_was_refused_for_what_is_current()
         expect_parameters(&[8, 8, 8, 8]);
         let code = CUresult(code);
         let calls =
-            calls_of_refused(code, "two slices", || FORMS[0].collect((&pairs, &rig.stream, ONE), &mut x, &y));
-        assert_eq!(calls, if of_current.contains(&code) { 2 } else { 1 }, "{code:?}");
+            calls_of_refused(code, form.name(), || form.collect((&pairs, &rig.stream, ONE), &mut x, &y));
+        let expected = if of_current.contains(&code) { 2 } else { 1 };
+        assert_eq!(calls, expected, "{}, {code:?}", form.name());
     }
 }
 

@@ -27,13 +27,13 @@ L:
 }
 ";
 
-/// A kernel that is stopped after two seconds.
+/// A kernel that is stopped after four seconds.
 fn long(folder: &std::path::Path, grid: &str, turns: &str) -> Command {
     let file = folder.join("long.ptx");
     std::fs::write(&file, LONG).unwrap();
     let mut command = tool();
     command.arg("run").arg(file).args(["long", "--grid", grid, "--block", "32", "--arg", turns]);
-    command.env("CUDA_LAUNCH_EMULATOR_TIMEOUT", "2.5").env_remove("CUDA_LAUNCH_QUIET");
+    command.env("CUDA_LAUNCH_EMULATOR_TIMEOUT", "4").env_remove("CUDA_LAUNCH_QUIET");
     command
 }
 
@@ -74,12 +74,17 @@ fn a_long_kernel_shows_how_far_it_is() {
     let folder = scratch("progress");
     // Blocks that end, and one that does not.
     let many = seen(long(&folder, "1000000000", "u32:100"), Some(" left"));
-    assert!(many.contains(" of 1000000000 blocks, 1 s, about "), "{many:?}");
+    // A busy machine may show the first line late.
+    let after = many.split_once(" of 1000000000 blocks, ").unwrap().1;
+    assert!(after.split_once(" s, about ").unwrap().0.parse::<u32>().unwrap() >= 1, "{many:?}");
     assert!(!many.contains("long: 0 of "), "{many:?}");
     let one = seen(long(&folder, "1", "u32:0"), None);
-    let lines = one.matches("long: 0 of 1 blocks, ").count();
-    assert!((2..=8).contains(&lines), "at most a few times a second: {one:?}");
-    assert!(one.contains("\r\x1b[K\x1b[?7llong: 0 of 1 blocks, 1 s\x1b[?7h"), "{one:?}");
+    let lines = one.split("\r\x1b[K\x1b[?7llong: 0 of 1 blocks, ").skip(1);
+    let seconds: Vec<u32> =
+        lines.map(|line| line.split_once(" s\x1b[?7h").unwrap().0.parse().unwrap()).collect();
+    assert!(seconds.is_sorted() && seconds[0] >= 1, "from the second second on: {one:?}");
+    let span = 1 + seconds[seconds.len() - 1] - seconds[0];
+    assert!(seconds.len() as u32 <= 4 * span, "at most a few times a second: {one:?}");
     // Erased at the end: what comes after the last line begins with that.
     assert!(one.rsplit_once("\x1b[?7h").unwrap().1.starts_with("\r\x1b[K"), "{one:?}");
     std::fs::remove_dir_all(folder).unwrap();

@@ -205,11 +205,4 @@ mod tests {
         running.progress.orders.store(3, Relaxed);
         assert_eq!(after(7), "k: order 3 of its warps and blocks, 7 s");
     }
-
-    /// Tests have no terminal, or one that is not theirs alone.
-    #[test]
-    fn nobody_asked() {
-        assert!(begin(false, "k", 1).is_none() || ASKED.load(Relaxed));
-        hide();
-    }
 }

@@ -24,6 +24,16 @@ fn count(resource: &CUdevResource) -> u32 {
     unsafe { resource.__bindgen_anon_1.sm.smCount }
 }
 
+/// A green context of all multiprocessors, and the context that calls take.
+fn green_with_context(cuda: &Driver) -> (CUgreenCtx, CUcontext) {
+    let (mut whole, mut description, mut green, mut context) =
+        (all(cuda), null_mut(), null_mut(), null_mut());
+    ok(unsafe { cuda.cuDevResourceGenerateDesc(&mut description, &mut whole, 1) });
+    ok(unsafe { cuda.cuGreenCtxCreate(&mut green, description, 0, 1) });
+    ok(unsafe { cuda.cuCtxFromGreenCtx(&mut context, green) });
+    (green, context)
+}
+
 #[test]
 fn parts_are_multiples_of_what_is_scheduled_together() {
     let cuda = cuda();
@@ -92,11 +102,7 @@ fn a_green_context_keeps_the_primary_one_and_ends_with_its_streams() {
 #[test]
 fn kernels_run_on_the_default_stream_of_a_green_context_or_of_the_primary_one() {
     let (cuda, primary) = with_context();
-    let (mut whole, mut description, mut green, mut context) =
-        (all(&cuda), null_mut(), null_mut(), null_mut());
-    ok(unsafe { cuda.cuDevResourceGenerateDesc(&mut description, &mut whole, 1) });
-    ok(unsafe { cuda.cuGreenCtxCreate(&mut green, description, 0, 1) });
-    ok(unsafe { cuda.cuCtxFromGreenCtx(&mut context, green) });
+    let (green, context) = green_with_context(&cuda);
     for (own, other) in [(primary, context), (context, primary)] {
         ok(unsafe { cuda.cuCtxSetCurrent(own) });
         let set = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry set(.param .u64 to) { \
@@ -125,11 +131,7 @@ fn kernels_run_on_the_default_stream_of_a_green_context_or_of_the_primary_one() 
 #[test]
 fn a_green_context_has_a_legacy_stream_and_none_of_each_thread() {
     let (cuda, primary) = with_context();
-    let (mut whole, mut description, mut green, mut context) =
-        (all(&cuda), null_mut(), null_mut(), null_mut());
-    ok(unsafe { cuda.cuDevResourceGenerateDesc(&mut description, &mut whole, 1) });
-    ok(unsafe { cuda.cuGreenCtxCreate(&mut green, description, 0, 1) });
-    ok(unsafe { cuda.cuCtxFromGreenCtx(&mut context, green) });
+    let (green, context) = green_with_context(&cuda);
     let of_thread = std::ptr::without_provenance_mut(2);
     for (current, expected) in [(primary, OK), (context, CUresult::CUDA_ERROR_INVALID_HANDLE), (primary, OK)]
     {

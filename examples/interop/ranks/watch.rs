@@ -114,12 +114,9 @@ impl Shared {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all peers. A failure is not looked at: who listens there notices it, too.
+    /// Tells all peers.
     fn send(&self, kind: u8, rank: u32) {
-        let [a, b, c, d] = rank.to_le_bytes();
-        for (_, stream) in self.peers().iter_mut() {
-            let _ = stream.write_all(&[kind, a, b, c, d]);
-        }
+        send(&mut self.peers(), kind, rank);
     }
 
     /// Hears one peer until it leaves or dies.
@@ -146,18 +143,34 @@ impl Shared {
         self.bury(dead, how);
     }
 
+    /// Remembers the death if it is the first.
+    ///
+    /// The peers are told before it is remembered, as the main thread may end the process as soon as it knows. A peer that is told
+    /// says at once that it fails, too: the lock is held for both, so that this comes second.
+    fn is_first(&self, dead: u32, how: &str) -> bool {
+        let mut peers = self.peers();
+        if self.rank == 0 && self.dead.get().is_none() {
+            send(&mut peers, DEAD, dead);
+        }
+        self.dead.set((dead, how.into())).is_ok()
+    }
+
     /// Remembers the death if it is the first, and ends this process if its main thread does not.
     fn bury(&self, dead: u32, how: String) {
-        if self.rank == 0 && self.dead.get().is_none() {
-            // First: the main thread may end the process as soon as it knows.
-            self.send(DEAD, dead);
-        }
-        if self.dead.set((dead, how.clone())).is_ok() {
+        if self.is_first(dead, &how) {
             thread::sleep(GRACE);
             let error = RankError::Dead { rank: dead, how };
             eprintln!("rank {}: {error}; the main thread did not end within {GRACE:?}", self.rank);
             std::process::exit(STUCK);
         }
+    }
+}
+
+/// A failure is not looked at: who listens there notices it, too.
+fn send(peers: &mut [Peer], kind: u8, rank: u32) {
+    let [a, b, c, d] = rank.to_le_bytes();
+    for (_, stream) in peers {
+        let _ = stream.write_all(&[kind, a, b, c, d]);
     }
 }
 

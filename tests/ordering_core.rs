@@ -38,6 +38,8 @@ struct Stream {
     broken: Cell<bool>,
     /// The host has seen the end of so many submissions.
     seen: Cell<usize>,
+    /// What other threads do while somebody waits for it, once.
+    meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 #[derive(Clone)]
@@ -65,6 +67,9 @@ impl Queue for Lane {
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
         if earlier.0.broken.get() {
             return Err(());
+        }
+        if let Some(others) = earlier.0.meanwhile.take() {
+            others();
         }
         let event = earlier.0.clock.borrow().clone();
         self.0.clock.borrow_mut().iter_mut().zip(event).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
@@ -103,8 +108,8 @@ fn lanes(count: usize) -> Vec<Lane> {
 fn lane(number: usize, key: u64, count: usize) -> Lane {
     let (submissions, clock) = (Submissions::default(), RefCell::new(vec![0; count]));
     let (waits, done) = Default::default();
-    let (asked, broken, seen) = Default::default();
-    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken, seen }))
+    let (asked, broken, seen, meanwhile) = Default::default();
+    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken, seen, meanwhile }))
 }
 
 type Memory = Accesses<Lane>;
@@ -200,7 +205,7 @@ fn work_comes_after_what_it_must_and_waits_for_nothing_else() {
             match random(20) {
                 0 if open.is_empty() => {
                     let pending = memory.pending();
-                    assert_eq!(pending.queues().count(), memory.queues().len());
+                    assert_eq!(pending.named().count(), memory.queues().len());
                     // What is given while the host waits is none of what it waited for.
                     let (late, before) = (&lanes[random(3)], given.len());
                     if !alone && random(2) == 0 {
@@ -265,6 +270,10 @@ fn what_the_host_has_seen_the_end_of_is_waited_for_no_more() {
     lanes[2].wait_on_the_host();
     end(&lanes[2]);
     assert_eq!(submit(&lanes[1], &memory, false), [2]);
+    // A reader, which goes ahead from then on.
+    lanes[2].wait_on_the_host();
+    assert_eq!(submit(&lanes[0], &memory, false), []);
+    assert_eq!(memory.word(false) & lanes[0].key(), lanes[0].key());
 }
 
 #[test]
@@ -413,6 +422,48 @@ fn a_reader_under_way_is_not_struck_off() {
     end(&lanes[0]);
     assert!(submit(&lanes[1], &memory, true).contains(&0));
     assert_ne!(memory.word(false) & lanes[0].key(), lanes[0].key());
+}
+
+#[test]
+fn a_bit_that_was_lost_during_a_wait_is_lost_again_with_all_that_it_allowed() {
+    for write in [false, true] {
+        let (memory, lanes) = (Rc::new(Memory::new(owner(1))), lanes(4));
+        let [a, b, c, d] = &*lanes else { panic!() };
+        submit(a, &memory, true);
+        // While `b` waits for `a`, another stream writes, and the host waits for that one.
+        *a.0.meanwhile.borrow_mut() = Some(Box::new({
+            let (memory, c) = (memory.clone(), c.clone());
+            move || {
+                submit(&c, &memory, true);
+                memory.settle(&memory.pending());
+            }
+        }));
+        submit(b, &memory, write);
+        assert_eq!(memory.word(write) & b.key(), b.key());
+        // Goes ahead by its bit, and is not given yet when `d` comes.
+        begin(b, &memory, write);
+        submit(d, &memory, true);
+        end(b);
+        assert!(submit(c, &memory, true).contains(&1), "{write}");
+    }
+}
+
+#[test]
+fn whoever_writes_during_a_wait_is_waited_for_by_the_next() {
+    for write in [false, true] {
+        let (memory, lanes) = (Rc::new(Memory::new(owner(1))), lanes(4));
+        let [a, b, c, d] = &*lanes else { panic!() };
+        submit(a, &memory, true);
+        *a.0.meanwhile.borrow_mut() = Some(Box::new({
+            let (memory, c) = (memory.clone(), c.clone());
+            move || drop(submit(&c, &memory, true))
+        }));
+        submit(b, &memory, write);
+        assert_ne!(memory.word(write) & b.key(), b.key(), "it has no bit: `c` has written");
+        assert_eq!(submit(b, &memory, write), [2]);
+        let waited = submit(d, &memory, true);
+        assert!(waited.contains(&1) && (write || waited.contains(&2)), "{waited:?}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceViewMut};
 use std::sync::mpsc;
 use std::thread;
-use support::{during_next_submission, marks, reset};
+use support::{during_next_record, during_next_submission, marks, reset};
 
 fn context() -> CudaContext {
     CudaContext::with_driver(&support::driver(&[]), 0).unwrap()
@@ -20,16 +20,21 @@ fn buffer(stream: &CudaStream) -> DeviceBuffer<u32> {
     DeviceBuffer::from_host(stream, &[0; 8]).unwrap()
 }
 
-/// Runs `beside` while another thread is inside the driver with the work that `submit` gives it.
+/// Runs `beside` while another thread is inside the driver with the work that `submit` gives it, or waits for the context.
 fn torn<'a>(submit: impl FnOnce() + Send + 'a, beside: impl FnOnce()) {
+    torn_in(during_next_submission, submit, beside);
+}
+
+/// The same where the other thread is in another call.
+fn torn_in<'a>(during_call: fn(Box<dyn FnOnce()>), submit: impl FnOnce() + Send + 'a, beside: impl FnOnce()) {
     thread::scope(|scope| {
         let (entered, is_in) = mpsc::channel();
         let (go, may_go) = mpsc::channel::<()>();
         scope.spawn(move || {
-            during_next_submission(move || {
+            during_call(Box::new(move || {
                 entered.send(()).unwrap();
                 may_go.recv().unwrap();
-            });
+            }));
             submit();
         });
         is_in.recv().unwrap();
@@ -107,6 +112,31 @@ fn a_reader_that_waited_too_early_waits_again() {
     reset();
     target.copy_from_device_whole(&b, &whole);
     assert_eq!(marks(), [], "and that is known now");
+}
+
+/// A host function may hold up the stream that is waited for until this thread has used another part of the memory.
+#[test]
+fn who_waits_for_a_stream_keeps_nobody_from_the_memory() {
+    let ctx = context();
+    let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let (mut whole, mut target) = (buffer(&a), buffer(&a));
+    let (mut left, right) = whole.split_at_mut(4);
+    let mut half = target.slice_mut(..4);
+    // Another thread's own stream: this one can only wait for the whole context.
+    thread::scope(|scope| {
+        scope.spawn(|| buffer(&a).slice_mut(..4).copy_from_device(&ctx.per_thread_stream(), &left).unwrap());
+    });
+    torn(|| left.set_zero(&b).unwrap(), || half.copy_from_device(&c, &right).unwrap());
+    // A stream that is full.
+    torn_in(during_next_record, || left.set_zero(&a).unwrap(), || half.copy_from_device(&c, &right).unwrap());
+    torn_in(
+        during_next_record,
+        || half.copy_from_device(&b, &left).unwrap(),
+        || drop(buffer(&c).slice_mut(..4).copy_from_device(&c, &right)),
+    );
+    let mut waited = waited_for(&mut whole, &ctx.new_stream().unwrap());
+    waited.sort_unstable();
+    assert_eq!(waited, raw(&[&a, &b, &c]));
 }
 
 trait CopyWhole {

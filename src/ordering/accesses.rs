@@ -13,6 +13,10 @@
 //! A bit counts only for an announced submission. A thread that clears a bit therefore waits for the stream only after checking whether
 //! all submissions that may have seen the bit have finished (see `submissions`). If not, the wait may miss one of them: the
 //! stream stays in the list, without the bit, and the next one waits for it again.
+//!
+//! Nobody waits for a stream while the lock is held: the stream may be in a host function that waits for another thread's access to
+//! this memory. An access is noted, then the others are waited for, then the list is looked at again: an entry is struck off, or a bit
+//! given, only if no note was made meanwhile that this must come after.
 
 use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
@@ -95,10 +99,6 @@ struct Entry<Q> {
     lost_writing: Option<usize>,
 }
 
-/// The work that may use the memory at some moment, to be waited for without the lock.
-#[derive(Debug)]
-pub(crate) struct Pending<Q>(Vec<(Q, Option<u64>)>);
-
 /// The list is searched for entries that are done only from this length on: more than there are bits, so that streams which read again and
 /// again are not removed between two short kernels.
 const FEW: usize = QUEUES as usize + 12;
@@ -123,68 +123,79 @@ impl<Q: Queue> Accesses<Q> {
         if self.owner != 0 && key != NO_KEY && key & self.owner == self.owner { key } else { self.owner }
     }
 
-    /// Notes that an announced submission to `queue` reads, after making it wait for all that others wrote.
+    /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
         self.writer.store(self.owner, Ordering::SeqCst);
-        let mut after_all = true;
-        for entry in list.entries.iter_mut().filter(|entry| entry.wrote && !entry.queue.is(queue)) {
-            entry.lose_writing();
-            after_all &= entry.has_finished(entry.lost_writing);
-            waits.wait(queue, &entry.queue)?;
-        }
         if list.entries.len() >= list.limit && !list.entries.iter().any(|entry| entry.queue.is(queue)) {
             self.prune(&mut list);
         }
         list.note(queue, false);
-        if after_all {
+        list.entries.iter_mut().for_each(Entry::lose_writing);
+        let after = |entry: &Entry<Q>| entry.wrote && !entry.queue.is(queue) && !entry.is_over();
+        list.name(waits, after, |entry| entry.has_finished(entry.lost_writing));
+        let mut list = self.come_after(list, queue, waits)?;
+        // Else this queue does not come after everything that one of them writes, or that another has written meanwhile.
+        let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
+        if list.entries.iter().all(is_last)
+            && let Some(own) = list.entries.iter_mut().find(|entry| entry.queue.is(queue))
+        {
+            own.lost_reading = None;
             self.readers.fetch_or(self.bits(queue.claim_key()), Ordering::SeqCst);
         }
         Ok(())
     }
 
-    /// Notes that an announced submission to `queue` writes, after making it wait for all that others read or wrote.
+    /// Notes that an announced submission to `queue` writes, and makes it wait for all that others read or wrote.
     pub(crate) fn write(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
         self.take_bits(&mut list);
         // First: who is struck off below is waited for by this queue, which must then be there to be waited for.
         list.note(queue, true);
-        let mut result = Ok(());
-        list.entries.retain(|entry| {
-            if entry.queue.is(queue) || result.is_err() {
-                return true;
-            }
-            let submitted = entry.has_lost_all();
-            match waits.wait(queue, &entry.queue) {
-                Ok(()) => !submitted,
-                Err(error) => {
-                    result = Err(error);
-                    true
-                }
-            }
-        });
-        if result.is_ok() && list.entries.len() == 1 {
+        if list.entries.len() > 1 {
+            list.entries.retain(|entry| entry.queue.is(queue) || !entry.is_over());
+            list.name(waits, |entry| !entry.queue.is(queue), Entry::has_lost_all);
+            list = self.come_after(list, queue, waits)?;
+            list.entries.retain(|entry| !waits.cover(entry.note));
+        }
+        if let [own] = list.entries.as_mut_slice()
+            && own.queue.is(queue)
+        {
+            (own.lost_reading, own.lost_writing) = (None, None);
             let bits = self.bits(queue.claim_key());
             self.readers.store(bits, Ordering::SeqCst);
             self.writer.store(bits, Ordering::SeqCst);
         }
-        result
+        Ok(())
+    }
+
+    /// Makes `queue` wait for those that were named, without the lock: it may take long, and end only after another access to this
+    /// memory.
+    fn come_after<'a>(
+        &'a self,
+        list: MutexGuard<'a, List<Q>>,
+        queue: &Q,
+        waits: &mut Waits<Q>,
+    ) -> Result<MutexGuard<'a, List<Q>>, Q::Error> {
+        if waits.named().next().is_none() {
+            return Ok(list);
+        }
+        drop(list);
+        waits.wait(queue)?;
+        Ok(self.list())
     }
 
     /// All that may use the memory now.
-    pub(crate) fn pending(&self) -> Pending<Q> {
-        let mut list = self.list();
+    pub(crate) fn pending(&self) -> Waits<Q> {
+        let (mut list, mut waits) = (self.list(), Waits::default());
         self.take_bits(&mut list);
-        let one = |entry: &Entry<Q>| (entry.queue.clone(), entry.has_lost_all().then_some(entry.note));
-        Pending(list.entries.iter().map(one).collect())
+        list.name(&mut waits, |_| true, Entry::has_lost_all);
+        waits
     }
 
     /// The host has waited for all of `pending`, which need not be waited for again.
-    pub(crate) fn settle(&self, pending: &Pending<Q>) {
-        let is_done = |entry: &Entry<Q>| {
-            pending.0.iter().any(|(queue, note)| *note == Some(entry.note) && queue.is(&entry.queue))
-        };
-        self.list().entries.retain(|entry| !is_done(entry));
+    pub(crate) fn settle(&self, pending: &Waits<Q>) {
+        self.list().entries.retain(|entry| !pending.cover(entry.note));
     }
 
     /// The host has waited for everything, and the memory cannot have been used in the meantime.
@@ -240,14 +251,20 @@ impl<Q: Queue> Accesses<Q> {
     }
 }
 
-impl<Q> Pending<Q> {
-    /// Each of them.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = &Q> {
-        self.0.iter().map(|(queue, _)| queue)
-    }
-}
-
 impl<Q: Queue> List<Q> {
+    /// Names those that are to be waited for; `is_complete` says whether nothing more can come that the next ones do not learn of.
+    fn name(
+        &self,
+        waits: &mut Waits<Q>,
+        which: impl Fn(&Entry<Q>) -> bool,
+        is_complete: impl Fn(&Entry<Q>) -> bool,
+    ) {
+        waits.begin();
+        for entry in self.entries.iter().filter(|entry| which(entry)) {
+            waits.name(&entry.queue, is_complete(entry).then_some(entry.note));
+        }
+    }
+
     fn note(&mut self, queue: &Q, wrote: bool) {
         self.notes += 1;
         let note = self.notes;
@@ -276,6 +293,11 @@ impl<Q: Queue> Entry<Q> {
     /// Whether all that may have seen a bit that was lost is submitted.
     fn has_finished(&self, lost: Option<usize>) -> bool {
         lost.is_some_and(|announced| self.queue.submissions().have_finished(announced))
+    }
+
+    /// Whether the host has seen the end of all that it stands for, as far as its bits are gone.
+    fn is_over(&self) -> bool {
+        self.queue.has_seen_end_of(self.queue.submissions().announced())
     }
 
     /// The same of both bits.

@@ -12,7 +12,7 @@ impl StreamAccesses {
         ThreadStream::may_order("cuStreamSynchronize")?;
         let pending = self.pending();
         // Without the lock: what a stream waits for may be a thread that is about to read the memory.
-        pending.queues().try_for_each(ThreadStream::drain)?;
+        pending.named().try_for_each(ThreadStream::drain)?;
         self.settle(&pending);
         Ok(())
     }

@@ -1,8 +1,10 @@
-//! The waits of one submission so far. Independent of the driver: loom tests it.
+//! The waits of one submission so far, or of the host. Independent of the driver: loom tests it.
 
 use super::accesses::Queue;
 
 /// The queues that one submission waits for, so that it waits only once for each, even if they share several pieces of memory.
+///
+/// Those of one piece of memory are named while its list is locked, and waited for when it is not.
 #[derive(Debug)]
 pub(crate) struct Waits<Q>(Vec<Wait<Q>>);
 
@@ -11,6 +13,18 @@ struct Wait<Q> {
     earlier: Q,
     /// How many submissions had been announced before the wait, all of which had finished.
     covers: Option<usize>,
+    /// What the memory that was looked at last has of it.
+    named: Named,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// Nothing.
+    Not,
+    /// Accesses, and more may come that are not noted.
+    Open,
+    /// Accesses up to the note of this number, and no more.
+    UpTo(u64),
 }
 
 // Derived, it would ask for a default queue.
@@ -21,27 +35,50 @@ impl<Q> Default for Waits<Q> {
 }
 
 impl<Q: Queue> Waits<Q> {
-    /// Makes `later` wait for the work submitted to `earlier` so far, unless an earlier wait covers it.
+    /// Another piece of memory is looked at.
+    pub(super) fn begin(&mut self) {
+        self.0.iter_mut().for_each(|wait| wait.named = Named::Not);
+    }
+
+    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come.
+    pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>) {
+        let named = note.map_or(Named::Open, Named::UpTo);
+        match self.0.iter_mut().find(|wait| wait.earlier.is(earlier)) {
+            Some(wait) => wait.named = named,
+            None => self.0.push(Wait { earlier: earlier.clone(), covers: None, named }),
+        }
+    }
+
+    /// Makes `later` wait for the work submitted so far to all that were named.
+    pub(super) fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
+        self.0.iter_mut().filter(|wait| wait.named != Named::Not).try_for_each(|wait| wait.wait(later))
+    }
+
+    /// Those that were named.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Q> {
+        self.0.iter().filter(|wait| wait.named != Named::Not).map(|wait| &wait.earlier)
+    }
+
+    /// Whether a wait for them was one for all accesses that the note of this number is the last of.
+    pub(super) fn cover(&self, note: u64) -> bool {
+        self.0.iter().any(|wait| wait.named == Named::UpTo(note))
+    }
+}
+
+impl<Q: Queue> Wait<Q> {
+    /// Makes `later` wait for the work submitted so far, unless an earlier wait covers it.
     ///
-    /// A wait from before a submission was announced on `earlier` does not cover it, even if it is not submitted yet: it may already
+    /// A wait from before a submission was announced does not cover it, even if it is not submitted yet: it may already
     /// come after other streams, and have taken their place in a list.
-    pub(super) fn wait(&mut self, later: &Q, earlier: &Q) -> Result<(), Q::Error> {
+    fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
         // Counted before the wait: what is announced after that is not covered.
-        let announced = earlier.submissions().announced();
-        // Then nothing is left to wait for: an event that is recorded now would not stand for what is announced later either.
-        if earlier.has_seen_end_of(announced) {
+        let announced = self.earlier.submissions().announced();
+        if self.covers == Some(announced) {
             return Ok(());
         }
-        let known = self.0.iter().position(|wait| wait.earlier.is(earlier));
-        if known.and_then(|at| self.0.get(at)).is_some_and(|wait| wait.covers == Some(announced)) {
-            return Ok(());
-        }
-        let covers = earlier.submissions().have_finished(announced).then_some(announced);
-        later.wait_for(earlier)?;
-        match known.and_then(|at| self.0.get_mut(at)) {
-            Some(wait) => wait.covers = covers,
-            None => self.0.push(Wait { earlier: earlier.clone(), covers }),
-        }
+        let covers = self.earlier.submissions().have_finished(announced).then_some(announced);
+        later.wait_for(&self.earlier)?;
+        self.covers = covers;
         Ok(())
     }
 }

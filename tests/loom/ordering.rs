@@ -29,7 +29,11 @@ struct Stream {
     seen: AtomicUsize,
     /// How many waits for it were made.
     waits: AtomicUsize,
+    /// A wait for it ends once this is set: the host function that it is in waits for somebody.
+    released: Option<Gate>,
 }
+
+type Gate = std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>;
 
 #[derive(Clone)]
 struct Lane(Arc<Stream>);
@@ -54,6 +58,12 @@ impl Queue for Lane {
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
+        if let Some(gate) = &earlier.0.released {
+            let mut is_released = gate.0.lock().unwrap();
+            while !*is_released {
+                is_released = gate.1.wait(is_released).unwrap();
+            }
+        }
         let event = *earlier.0.clock.lock().unwrap();
         join(&mut self.0.clock.lock().unwrap(), event);
         earlier.0.waits.fetch_add(1, Ordering::Relaxed);
@@ -89,9 +99,21 @@ fn join(clock: &mut Clock, other: Clock) {
 }
 
 fn stream(number: usize) -> Lane {
+    stream_in(number, None)
+}
+
+fn stream_in(number: usize, released: Option<Gate>) -> Lane {
     let (clock, ended) = (Mutex::new([0; 3]), Mutex::new([0; 3]));
     let (seen, waits) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    Lane(Arc::new(Stream { number, submissions: Submissions::default(), clock, ended, seen, waits }))
+    Lane(Arc::new(Stream {
+        number,
+        submissions: Submissions::default(),
+        clock,
+        ended,
+        seen,
+        waits,
+        released,
+    }))
 }
 
 /// Memory that streams of the models access.
@@ -266,7 +288,7 @@ fn the_memory_goes_after_all_that_used_it() {
             .collect();
         // The host waits for all there is, as who looks at pinned memory.
         let (host, pending) = (stream(2), memory.pending());
-        pending.queues().for_each(|queue| host.wait_for(queue).unwrap());
+        pending.named().for_each(|queue| host.wait_for(queue).unwrap());
         memory.settle(&pending);
         let reads: Vec<Done> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
         // The end of the memory: it goes after whoever is in the list, or was waited for.
@@ -376,4 +398,30 @@ fn a_wait_is_skipped_for_one_piece_of_memory_and_made_for_the_next() {
         let written = submit_beside(&b, &[&two], true, Some(&a));
         assert!(written.is_after(&read), "{written:?} {read:?}");
     });
+}
+
+#[test]
+fn who_waits_long_keeps_nobody_from_the_memory() {
+    for write in [false, true] {
+        model(3, move || {
+            let gate = Gate::default();
+            let (memory, a) = (Arc::new(Memory::new(owner(1))), stream_in(0, Some(gate.clone())));
+            let (b, c) = (stream(1), stream(2));
+            // A reader waits for a writer, or a writer for a reader.
+            let first = submit(&a, &memory, !write);
+            let waiting = thread::spawn({
+                let (memory, b) = (memory.clone(), b.clone());
+                move || submit(&b, &memory, write)
+            });
+            // The first one waits for this thread, which uses another part of the memory and need not wait for the first one.
+            let beside = write.then(|| submit(&c, &memory, false));
+            assert!(memory.queues().iter().any(|queue| queue.is(&a)) || write);
+            *gate.0.lock().unwrap() = true;
+            gate.1.notify_all();
+            let waited = waiting.join().unwrap();
+            let next = submit(&b, &memory, true);
+            assert!(waited.is_after(&first), "{waited:?} {first:?}");
+            assert!(beside.is_none_or(|beside| next.is_after(&beside)), "{next:?} {beside:?}");
+        });
+    }
 }

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const OK: CUresult = CUresult::SUCCESS;
 
+type Meanwhile = Option<Box<dyn FnOnce()>>;
+
 /// What the calls of this thread did. Tests run on a thread each, so they do not disturb each other.
 #[derive(Default)]
 pub struct Log {
@@ -33,7 +35,9 @@ pub struct Log {
     /// The last launch's grid, block and shared memory.
     pub config: Cell<[u32; 7]>,
     /// What the next call that submits work does first.
-    meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    meanwhile: RefCell<Meanwhile>,
+    /// What the next `cuEventRecord` does first.
+    recording: RefCell<Meanwhile>,
     sizes: RefCell<Vec<usize>>,
     current: Cell<usize>,
     answer: Cell<u32>,
@@ -56,6 +60,11 @@ pub fn during_next_submission(meanwhile: impl FnOnce() + 'static) {
     LOG.with(|log| *log.meanwhile.borrow_mut() = Some(Box::new(meanwhile)));
 }
 
+/// The next `cuEventRecord` of this thread runs `meanwhile` before the driver has taken it, as where the stream is full.
+pub fn during_next_record(meanwhile: impl FnOnce() + 'static) {
+    LOG.with(|log| *log.recording.borrow_mut() = Some(Box::new(meanwhile)));
+}
+
 /// Counts a call that submits work.
 fn submission() {
     count();
@@ -64,9 +73,7 @@ fn submission() {
 
 fn run_meanwhile() {
     let meanwhile = LOG.with(|log| log.meanwhile.borrow_mut().take());
-    if let Some(meanwhile) = meanwhile {
-        meanwhile();
-    }
+    meanwhile.into_iter().for_each(|meanwhile| meanwhile());
 }
 
 /// The code that `cuLaunchKernelEx` answers from now on.
@@ -279,6 +286,8 @@ fn mark(what: &'static str, stream: sys::CUstream) -> CUresult {
 }
 
 unsafe extern "C" fn event_record(_: sys::CUevent, stream: sys::CUstream) -> CUresult {
+    let meanwhile = LOG.with(|log| log.recording.borrow_mut().take());
+    meanwhile.into_iter().for_each(|meanwhile| meanwhile());
     mark("record", stream)
 }
 

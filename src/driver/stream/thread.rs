@@ -25,7 +25,7 @@ pub(crate) type StreamAccesses = Accesses<ThreadStream>;
 pub(crate) type StreamWaits = Waits<ThreadStream>;
 
 thread_local! {
-    /// Whether this thread is in a call of the driver that orders an access: meanwhile it has the list of the memory.
+    /// Whether this thread is in a call of the driver that orders an access: meanwhile it may have the list of the memory.
     static ORDERS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -46,7 +46,7 @@ impl Drop for Orders {
 
 impl ThreadStream {
     /// An error for `call` if this thread is just ordering an access, and the driver's log or a span has called what asks for another
-    /// one: it may be to the same memory, whose list this thread has.
+    /// one: it may be to the same memory, whose list this thread may have.
     pub(crate) fn may_order(call: &'static str) -> Result<(), Error> {
         if ORDERS.get() { Err(host_call::inside_of(call)) } else { Ok(()) }
     }

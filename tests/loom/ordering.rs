@@ -400,6 +400,60 @@ fn a_wait_is_skipped_for_one_piece_of_memory_and_made_for_the_next() {
     });
 }
 
+/// Memory whose address was taken goes after all work that the host has not seen the end of, noted or not.
+#[test]
+fn what_uses_an_address_that_was_taken_comes_before_the_end_of_the_memory() {
+    model(3, || {
+        let (a, told) = (stream(0), Told::new());
+        let first = submit_all(&a, &[], true);
+        let user = thread::spawn({
+            let (a, told) = (a.clone(), told.clone());
+            move || told.tell(submit_all(&a, &[], true))
+        });
+        let host = thread::spawn({
+            let a = a.clone();
+            move || a.wait_on_the_host()
+        });
+        for _ in 0..2 {
+            // What is known of is told before the memory ends.
+            let (before, freeing) = (told.ask(), stream(2));
+            let announced = a.submissions().announced();
+            if !a.has_seen_end_of(announced) {
+                freeing.wait_for(&a).unwrap();
+            }
+            let freed = submit_beside(&freeing, &[], true, Some(&a));
+            assert!(freed.is_after(&first), "{freed:?} {first:?}");
+            assert!(before.is_none_or(|before| freed.is_after(&before)), "{freed:?} {before:?}");
+        }
+        user.join().unwrap();
+        host.join().unwrap();
+    });
+}
+
+/// A submission is announced before it asks whether the capture is over; the capture ends after those that were announced.
+#[test]
+fn a_capture_ends_after_all_that_it_was_given() {
+    model(3, || {
+        let (lane, given) = (stream(0), Arc::new(AtomicUsize::new(0)));
+        let ending = Arc::new(crate::sync::AtomicBool::new(false));
+        let threads = [0, 1].map(|_| {
+            let (lane, given, ending) = (lane.clone(), given.clone(), ending.clone());
+            thread::spawn(move || {
+                lane.submissions().announce();
+                if !ending.load(Ordering::SeqCst) {
+                    given.fetch_add(1, Ordering::Relaxed);
+                }
+                lane.submissions().finish();
+            })
+        });
+        ending.store(true, Ordering::SeqCst);
+        lane.submissions().finish_all();
+        let recorded = given.load(Ordering::Relaxed);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(given.load(Ordering::Relaxed), recorded, "given when the driver had ended the capture");
+    });
+}
+
 #[test]
 fn who_waits_long_keeps_nobody_from_the_memory() {
     for write in [false, true] {

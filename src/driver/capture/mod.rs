@@ -208,11 +208,7 @@ impl Capture {
         // After that: who forks now is refused whatever the fork is given.
         let forks = self.forks();
         for stream in forks.iter().chain([first]).filter(|stream| stream.capture().is_some()) {
-            let submissions = &stream.queue().submissions;
-            let announced = submissions.announced();
-            while !submissions.have_finished(announced) {
-                std::thread::yield_now();
-            }
+            stream.queue().submissions.finish_all();
         }
     }
 

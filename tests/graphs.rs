@@ -205,6 +205,60 @@ fn a_switch_of_more_graphs_than_memory_has_room_for_is_refused() {
 }
 
 #[test]
+fn a_condition_is_free_again_when_its_node_is_refused() {
+    let gpu = Gpu::new();
+    if !gpu.ctx.device_name().unwrap().contains("emulator") {
+        return skipped("whether a GPU's driver takes the condition then, nothing says");
+    }
+    let mut graph = gpu.graph();
+    let first = graph.add_empty(&[]).unwrap();
+    let condition = graph.add_condition(Some(0)).unwrap();
+    let error = graph.add_conditional(&[first, first], condition, Branches::If).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    graph.add_conditional(&[first], condition, Branches::If).unwrap();
+    assert_eq!(graph.nodes().len(), 2);
+    let error = graph.add_conditional(&[], condition, Branches::If).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "a node has it");
+}
+
+#[test]
+fn graphs_in_graphs_are_refused_from_some_depth_on() {
+    let gpu = Gpu::new();
+    if !gpu.ctx.device_name().unwrap().contains("emulator") {
+        return skipped("the limit is the emulator's");
+    }
+    let outer = |graph: &CudaGraph| {
+        let mut outer = gpu.graph();
+        outer.add_child(&[], graph).map(|_| outer)
+    };
+    let mut buffer = gpu.zeros();
+    let mut graph = gpu.graph();
+    // SAFETY: 1: `fill` takes the address, the length and a value, and writes so many numbers of `buffer`, which lives until the end.
+    unsafe { graph.add_kernel(&[], gpu.fill(&mut buffer, 7)) }.unwrap();
+    for _ in 0..255 {
+        graph = outer(&graph).unwrap();
+    }
+    assert_eq!(outer(&graph).unwrap_err().code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    gpu.run(&graph.try_clone().unwrap());
+    assert_eq!(buffer.to_host_vec(&gpu.stream).unwrap(), [7; N]);
+    let mut exec = exec(&graph);
+    exec.update(&graph).unwrap();
+    drop((graph, exec));
+    // Bodies of conditional nodes, each in the body of the one before.
+    let mut graph = gpu.graph();
+    let mut levels = 1;
+    let error = loop {
+        let condition = graph.add_condition(Some(1)).unwrap();
+        match graph.add_conditional(&[], condition, Branches::If) {
+            Ok((_, mut bodies)) => graph = bodies.remove(0),
+            Err(error) => break error,
+        }
+        levels += 1;
+    };
+    assert_eq!((levels, error.code()), (256, Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)));
+}
+
+#[test]
 fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
     let gpu = Gpu::new();
     if !gpu.ctx.device_name().unwrap().contains("emulator") {

@@ -204,6 +204,16 @@ fn a_shared_operation_runs_once() {
 }
 
 #[test]
+fn a_policy_has_one_stream_to_a_thousand_or_so() {
+    let ctx = context();
+    for (count, limit) in [(0, "at least one stream"), (1025, "at most 1024"), (usize::MAX, "at most 1024")] {
+        let error = RoundRobin::new(&ctx, count).unwrap_err().to_string();
+        assert!(error.contains(limit), "{error}");
+    }
+    assert_eq!(RoundRobin::new(&ctx, 1024).unwrap().streams().len(), 1024);
+}
+
+#[test]
 fn twelve_are_zipped_and_parted() {
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&context(), 4).unwrap());
     let buffers = || {

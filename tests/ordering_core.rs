@@ -17,6 +17,7 @@ mod waits;
 use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use submissions::Submissions;
 use waits::Waits;
 
@@ -428,7 +429,7 @@ fn a_reader_under_way_is_not_struck_off() {
 fn a_bit_that_was_lost_during_a_wait_is_lost_again_with_all_that_it_allowed() {
     for write in [false, true] {
         let (memory, lanes) = (Rc::new(Memory::new(owner(1))), lanes(4));
-        let [a, b, c, d] = &*lanes else { panic!() };
+        let [a, b, c, d] = [0, 1, 2, 3].map(|n| &lanes[n]);
         submit(a, &memory, true);
         // While `b` waits for `a`, another stream writes, and the host waits for that one.
         *a.0.meanwhile.borrow_mut() = Some(Box::new({
@@ -452,7 +453,7 @@ fn a_bit_that_was_lost_during_a_wait_is_lost_again_with_all_that_it_allowed() {
 fn whoever_writes_during_a_wait_is_waited_for_by_the_next() {
     for write in [false, true] {
         let (memory, lanes) = (Rc::new(Memory::new(owner(1))), lanes(4));
-        let [a, b, c, d] = &*lanes else { panic!() };
+        let [a, b, c, d] = [0, 1, 2, 3].map(|n| &lanes[n]);
         submit(a, &memory, true);
         *a.0.meanwhile.borrow_mut() = Some(Box::new({
             let (memory, c) = (memory.clone(), c.clone());
@@ -474,6 +475,25 @@ fn a_long_list_is_seldom_searched() {
     assert_eq!(memory.queues().len(), count, "all are busy");
     let asked: usize = lanes.iter().map(|lane| lane.0.asked.get()).sum();
     assert!((64..5 * count / 2).contains(&asked), "{asked}");
+}
+
+#[test]
+fn whoever_waits_for_all_submissions_waits_for_those_under_way() {
+    let (submissions, over) = (Submissions::default(), AtomicBool::new(false));
+    submissions.finish_all();
+    submissions.announce();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            submissions.finish_all();
+            over.store(true, Ordering::SeqCst);
+        });
+        for _ in 0..1000 {
+            std::thread::yield_now();
+        }
+        assert!(!over.load(Ordering::SeqCst));
+        submissions.finish();
+    });
+    submissions.finish_all();
 }
 
 #[test]

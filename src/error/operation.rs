@@ -29,6 +29,17 @@ pub enum OperationError {
     /// A policy without a stream.
     #[error("a scheduling policy needs at least one stream")]
     NoStreams,
+    /// More new streams for a policy than can be of use.
+    #[error(
+        "a scheduling policy of {count} new streams; at most {limit} are made\n  help: a device runs at most 128 kernels at a time: \
+         a few streams keep it busy; `RoundRobin::of` takes more that you have made"
+    )]
+    TooManyStreams {
+        /// The requested number.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The work was not done in time. It continues, and what it uses is kept alive until it is done.
     #[error(
         "the work was not done within {limit:?}; it goes on, and what it uses is kept until it is done\n  help: nothing stops a \

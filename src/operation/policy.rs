@@ -85,12 +85,16 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
+    /// How many streams it makes at most.
+    const LIMIT: usize = 1024;
+
     /// This many new streams of this context.
     ///
     /// Driver call: `cuStreamCreateWithPriority` for each.
     ///
     /// # Errors
-    /// No stream at all, or any error returned by the driver.
+    /// No stream at all, more than 1,024 ([`OperationError::TooManyStreams`]; a device runs at most 128 kernels at a time), or any error
+    /// returned by the driver.
     pub fn new(context: &CudaContext, streams: usize) -> Result<Self, Error> {
         Self::with_priority(context, streams, 0)
     }
@@ -112,6 +116,10 @@ impl RoundRobin {
     /// # Errors
     /// As [`RoundRobin::new`].
     pub fn with_priority(context: &CudaContext, streams: usize, priority: i32) -> Result<Self, Error> {
+        if streams > Self::LIMIT {
+            let error = OperationError::TooManyStreams { count: streams, limit: Self::LIMIT };
+            return Err(ErrorKind::from(error).into());
+        }
         let streams = (0..streams)
             .map(|_| CudaStream::new(context, StreamFlags::NON_BLOCKING, priority))
             .collect::<Result<Vec<_>, _>>()?;

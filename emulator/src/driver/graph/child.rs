@@ -33,7 +33,7 @@ fn clone(call: &Call, clone: Out<CUgraph>, graph: CUgraph) -> Outcome {
     if graph.is_unique() {
         return Err(INVALID_VALUE);
     }
-    place.set(to_c(graph.duplicate().handle));
+    place.set(to_c(graph.duplicate(0).handle));
     Ok(())
 }
 
@@ -53,7 +53,8 @@ pub(super) fn read(call: &Call, parent: CUgraph, child: CUgraph) -> Outcome<Oper
     if parent == child || graph.is_unique() {
         return Err(INVALID_VALUE);
     }
-    Ok(Operation::Child(graph.duplicate().embed()))
+    let level = call.graph(parent)?.level_below(graph.depth())?;
+    Ok(Operation::Child(graph.duplicate(level)))
 }
 
 fn add(

@@ -6,9 +6,9 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::Graph;
 use super::operation::Operation;
 use super::plan::Plan;
+use super::{Contents, Graph};
 use crate::driver::context::{CONTEXTS, Context};
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::state::Call;
@@ -71,6 +71,7 @@ impl Conditional {
         if parameters.size > MOST_BODIES {
             return Err(OUT_OF_MEMORY);
         }
+        let level = graph.level_below(1)?;
         let mut contents = graph.contents();
         let mut conditions = contents.conditions.iter_mut();
         let free = |condition: &&mut Condition| condition.handle == parameters.handle && !condition.used;
@@ -78,7 +79,7 @@ impl Conditional {
         condition.used = true;
         let condition = *condition;
         drop(contents);
-        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create().embed()).collect();
+        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create(level)).collect();
         let handles: Box<[usize]> = bodies.iter().map(|body| body.handle).collect();
         parameters.phGraph_out = handles.as_ptr().cast_mut().cast();
         Ok(Conditional(Arc::new(Kept { condition, kind: parameters.type_, bodies, handles })))
@@ -86,6 +87,15 @@ impl Conditional {
 
     pub(super) fn graphs(&self) -> &[Arc<Graph>] {
         &self.0.bodies
+    }
+
+    /// No node has been made of it: its condition is free again.
+    pub(super) fn release(&self, contents: &mut Contents) {
+        let mut conditions = contents.conditions.iter_mut();
+        let own = |condition: &&mut Condition| condition.handle == self.0.condition.handle;
+        if let Some(condition) = conditions.find(own) {
+            condition.used = false;
+        }
     }
 
     /// The condition as it is when a launch begins.

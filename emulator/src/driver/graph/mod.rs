@@ -30,10 +30,9 @@ mod user_object;
 
 use cuda_driver_sys::{CUgraph, CUgraphNode};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use super::entry::{INVALID_VALUE, Outcome};
+use super::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use super::handles::Handles;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
@@ -45,12 +44,15 @@ use operation::Operation;
 use user_object::Hold;
 pub(super) use user_object::USER_OBJECTS;
 
+/// How many graphs may be in each other: what is done for one is done for those in its nodes by recursion.
+const MOST_LEVELS: u32 = 256;
+
 /// A graph.
 pub(super) struct Graph {
     /// What the program calls it.
     pub(super) handle: usize,
-    /// Whether it is a part of a node of another graph, which alone can take it down.
-    embedded: AtomicBool,
+    /// In how many others it is: 0 unless it is a part of a node of another graph, which alone can take it down.
+    level: u32,
     contents: Mutex<Contents>,
 }
 
@@ -91,10 +93,10 @@ pub(super) fn clear() {
 }
 
 impl Graph {
-    /// An empty graph, known to the driver.
-    fn create() -> Arc<Graph> {
+    /// An empty graph, known to the driver, in so many others.
+    fn create(level: u32) -> Arc<Graph> {
         let handle = GRAPHS.reserve();
-        let graph = Arc::new(Graph { handle, embedded: AtomicBool::new(false), contents: Mutex::default() });
+        let graph = Arc::new(Graph { handle, level, contents: Mutex::default() });
         GRAPHS.insert(handle, Arc::clone(&graph));
         graph
     }
@@ -122,13 +124,26 @@ impl Graph {
         }
     }
 
-    /// A graph of its own that is the same; its nodes know which ones they are clones of.
-    fn duplicate(&self) -> Arc<Graph> {
-        let clone = Graph::create();
+    /// How many graphs are in each other here, with this one; no more than [`MOST_LEVELS`].
+    fn depth(&self) -> u32 {
+        let contents = self.contents();
+        let inner = contents.nodes.values().flat_map(|node| node.operation.graphs());
+        1 + inner.map(|graph| graph.depth()).max().unwrap_or(0)
+    }
+
+    /// The level of a graph in a node of this one, in which so many are in each other.
+    fn level_below(&self, depth: u32) -> Outcome<u32> {
+        let level = self.level + 1;
+        if level + depth > MOST_LEVELS { Err(OUT_OF_MEMORY) } else { Ok(level) }
+    }
+
+    /// A graph of its own that is the same, in so many others; its nodes know which ones they are clones of.
+    fn duplicate(&self, level: u32) -> Arc<Graph> {
+        let clone = Graph::create(level);
         let contents = self.contents();
         let mut handles = BTreeMap::new();
         for (origin, node) in &contents.nodes {
-            let handle = clone.add(node.operation.duplicate(), Vec::new());
+            let handle = clone.add(node.operation.duplicate(level + 1), Vec::new());
             handles.insert(*origin, handle);
         }
         let mut cloned = clone.contents();
@@ -143,12 +158,6 @@ impl Graph {
         cloned.objects.clone_from(&contents.objects);
         drop(cloned);
         clone
-    }
-
-    /// Makes it a part of a node.
-    fn embed(self: Arc<Self>) -> Arc<Graph> {
-        self.embedded.store(true, Ordering::Release);
-        self
     }
 }
 

@@ -48,7 +48,16 @@ pub(super) fn insert_after<O: Into<Operation>>(
     let place = node.required()?;
     let graph = call.graph(graph)?;
     let operation = make(call)?.into();
-    graph.contents().check_edges(&after, &operation)?;
+    let mut contents = graph.contents();
+    if let Err(refused) = contents.check_edges(&after, &operation) {
+        if let Operation::Conditional(conditional) = &operation {
+            conditional.release(&mut contents);
+        }
+        drop(contents);
+        operation.graphs().iter().for_each(|graph| graph.discard());
+        return Err(refused);
+    }
+    drop(contents);
     place.set(to_c(graph.add(operation, after)));
     Ok(())
 }

@@ -67,10 +67,10 @@ impl Operation {
         }
     }
 
-    /// The same for another node, with graphs of its own.
-    pub(super) fn duplicate(&self) -> Operation {
+    /// The same for another node, with graphs of its own, which are in so many others.
+    pub(super) fn duplicate(&self, level: u32) -> Operation {
         match self {
-            Operation::Child(graph) => Operation::Child(graph.duplicate().embed()),
+            Operation::Child(graph) => Operation::Child(graph.duplicate(level)),
             other => other.clone(),
         }
     }

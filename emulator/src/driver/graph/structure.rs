@@ -2,7 +2,6 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
-use std::sync::atomic::Ordering;
 
 use super::Graph;
 use super::capture::are_into;
@@ -24,14 +23,14 @@ fn create(call: &Call, graph: Out<CUgraph>, flags: c_uint) -> Outcome {
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    place.set(to_c(Graph::create().handle));
+    place.set(to_c(Graph::create(0).handle));
     Ok(())
 }
 
 /// Executable graphs made of it live on.
 fn destroy(call: &Call, graph: CUgraph) -> Outcome {
     let graph = call.graph(graph)?;
-    if graph.embedded.load(Ordering::Acquire) || are_into(&graph) {
+    if graph.level > 0 || are_into(&graph) {
         return Err(INVALID_VALUE);
     }
     graph.discard();

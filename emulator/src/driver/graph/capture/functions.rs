@@ -35,7 +35,7 @@ const ILLEGAL_STATE: CUresult = CUresult::CUDA_ERROR_ILLEGAL_STATE;
 
 fn begin(call: &Call, stream: CUstream, mode: CUstreamCaptureMode) -> Outcome {
     let stream = ready(call, stream, mode)?;
-    let graph = Graph::create();
+    let graph = Graph::create(0);
     start(call, &stream, mode, graph, None)
 }
 

@@ -187,6 +187,10 @@ pub trait DeviceOperation: Send + Sized {
 
     /// Hides the type: operations of different types go into one `Vec`, or come out of one `if`.
     ///
+    /// A loop that wraps one boxed operation in the next makes a chain, and running or dropping it takes stack for every link, as it
+    /// does for boxed iterators: a few hundred bytes each, so that 5,000 links can be too many for a thread of 2 MiB. Run a long chain
+    /// in pieces, and put operations that do not need each other's outputs into [`all`](super::all).
+    ///
     /// ```
     /// use cuda_launch::operation::{DeviceOperation, lazy, value};
     /// let op = if true { value(1).boxed() } else { lazy(|| 2).boxed() };

@@ -41,9 +41,8 @@ fn find_in_clone(call: &Call, node: Out<CUgraphNode>, original: CUgraphNode, clo
     let place = node.required()?;
     let clone = call.graph(clone)?;
     let contents = clone.contents();
-    let mut nodes = contents.nodes.iter();
-    let found = nodes.find(|(_, node)| node.origin == Some(original.addr())).ok_or(INVALID_VALUE)?;
-    place.set(to_c(*found.0));
+    let found = contents.clones.get(&original.addr()).filter(|node| contents.nodes.contains_key(node));
+    place.set(to_c(*found.ok_or(INVALID_VALUE)?));
     Ok(())
 }
 

@@ -50,7 +50,8 @@ fn cluster(text: &mut String, graph: &Graph, flags: Flags, count: &mut usize) ->
     *count += 1;
     let number = *count;
     let contents = graph.contents();
-    let place = |node: usize| contents.nodes.keys().position(|other| *other == node).unwrap_or(0);
+    let handles: Vec<usize> = contents.nodes.keys().copied().collect();
+    let place = |node: usize| handles.binary_search(&node).unwrap_or(0);
     writeln!(text, "subgraph cluster_{number} {{")?;
     writeln!(text, "label=\"graph_{number}\" graph[style=\"dashed\"];")?;
     for (index, (handle, node)) in contents.nodes.iter().enumerate() {

@@ -63,6 +63,8 @@ struct Contents {
     nodes: BTreeMap<usize, Node>,
     /// Objects of the program that live as long as the graph.
     objects: Vec<Hold>,
+    /// The nodes by those that they were cloned from.
+    clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
     conditions: Vec<Condition>,
 }
@@ -72,8 +74,6 @@ struct Node {
     operation: Operation,
     /// What it comes after.
     after: Vec<Edge>,
-    /// The node that it was cloned from.
-    origin: Option<usize>,
 }
 
 /// Where a node is.
@@ -109,7 +109,7 @@ impl Graph {
     fn add(self: &Arc<Self>, operation: Operation, after: Vec<Edge>) -> usize {
         let handle = NODES.reserve();
         NODES.insert(handle, Arc::new(OwningGraph(Arc::downgrade(self))));
-        self.contents().nodes.insert(handle, Node { operation, after, origin: None });
+        self.contents().nodes.insert(handle, Node { operation, after });
         handle
     }
 
@@ -150,12 +150,12 @@ impl Graph {
         for (origin, node) in &contents.nodes {
             let copy = handles.get(origin).and_then(|handle| cloned.nodes.get_mut(handle));
             let Some(copy) = copy else { continue };
-            copy.origin = Some(*origin);
             let from =
                 |edge: &Edge| handles.get(&edge.from).map(|from| Edge { from: *from, data: edge.data });
             copy.after = node.after.iter().filter_map(from).collect();
         }
         cloned.objects.clone_from(&contents.objects);
+        cloned.clones = handles;
         drop(cloned);
         clone
     }

@@ -2,17 +2,19 @@
 //!
 //! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or their release
 //! failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A later
-//! call of this crate drops them ([`sweep`]); if that fails, they are parked again.
+//! call of this crate has them dropped ([`sweep`]), on the thread for that ([`drops`]): the call has nothing to do with them, and they
+//! may be the program's, or wait for the whole context. If that fails, they are parked again.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::capture::open::{is_capturing, outside_captures};
 use super::capture::stream::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
-use super::host_call;
 use super::stream::thread::ThreadStream;
+use super::{drops, host_call};
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
@@ -21,8 +23,7 @@ pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 /// What waits, and for what.
 struct Parked {
     until: Until,
-    // Held, not read.
-    _what: Vec<Keep>,
+    what: Vec<Keep>,
 }
 
 enum Until {
@@ -35,7 +36,16 @@ enum Until {
 }
 
 impl Until {
-    /// Whether it has come. A fault ends all work; after any other error it is unknown.
+    /// Whether it has come, as far as this thread can say without a wait. A fault ends all work; after any other error it is unknown.
+    fn may_have_come(&self) -> bool {
+        match self {
+            // To ask for another thread's stream is to wait for the context.
+            Self::Idle(work) if work.handle().is_none() => true,
+            _ => self.has_come(),
+        }
+    }
+
+    /// Whether it has come.
     fn has_come(&self) -> bool {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
@@ -47,6 +57,8 @@ impl Until {
 }
 
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
+/// How long a call that waits anyway waits for what it has dropped elsewhere.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
 
@@ -80,7 +92,7 @@ pub(crate) fn try_again(rest: impl Any + Send + Sync) {
 
 fn park(until: Until, what: Vec<Keep>) {
     let mut parked = list();
-    parked.push(Parked { until, _what: what });
+    parked.push(Parked { until, what });
     ANY.store(true, Ordering::Release);
 }
 
@@ -105,19 +117,41 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
     }
 }
 
-/// Drops what may be dropped by now, and says whether there was anything; not in a host function, nor where this thread captures.
-/// One load if nothing is parked.
+/// Has dropped what may be dropped by now, on another thread, and says whether there was anything; not in a host function, nor where this
+/// thread captures. One load if nothing is parked.
 ///
-/// Driver calls: `cuEventQuery` for each parked event; for what is tried again, those of its end.
+/// Driver calls: `cuEventQuery` for each parked event.
 pub(crate) fn sweep() -> bool {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
         return false;
     }
     let mut asked = Asked(std::mem::take(&mut list()));
-    // Outside the lock, as is the dropping: a question may find a fault, which drops what users own, and that may park.
-    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.has_come()).collect();
+    // Outside the lock: a question may find a fault, which drops what users own, and that may park.
+    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.may_have_come()).collect();
     drop(asked);
-    !due.is_empty()
+    let any = !due.is_empty();
+    if any {
+        drops::later(move || end(due));
+    }
+    any
+}
+
+/// Drops these, on the thread for that: a wait does no harm here. What turns out to have to wait is parked again.
+fn end(due: Vec<Parked>) {
+    let mut asked = Asked(due);
+    let is_over = |parked: &mut Parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come();
+    let over: Vec<Parked> = asked.0.extract_if(.., is_over).collect();
+    drop(asked);
+    over.into_iter().for_each(|parked| drops::drop_quietly(parked.what));
+}
+
+/// As [`sweep`], and waits for the end of it, though not for ever: a value's `Drop` may wait for what this thread does next.
+pub(crate) fn sweep_and_wait() -> bool {
+    let any = sweep();
+    if any {
+        drops::wait(PATIENCE);
+    }
+    any
 }
 
 /// Entries taken from the list while they are examined; the remaining ones are put back, even after a panic.

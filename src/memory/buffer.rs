@@ -13,7 +13,7 @@ use super::device_copy::DeviceCopy;
 use super::device_slice::SliceParts;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
-use crate::driver::{CudaContext, CudaStream, sweep};
+use crate::driver::{CudaContext, CudaStream, sweep_and_wait};
 use crate::error::{Error, ErrorKind};
 use crate::ordering::Submission;
 
@@ -98,7 +98,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             }
         };
         match allocate() {
-            Err(error) if error.is_out_of_memory() && sweep() => allocate()?,
+            Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
             answer => answer?,
         }
         let origin = if pooled { Origin::Pool(stream.clone(), None) } else { Origin::Plain };

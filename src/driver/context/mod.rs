@@ -216,7 +216,7 @@ impl CudaContext {
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
         // What could not be given back earlier.
-        super::park::sweep();
+        super::park::sweep_and_wait();
         host_call::raise_of_context(self.identity())
     }
 

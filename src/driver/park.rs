@@ -142,7 +142,10 @@ fn end(due: Vec<Parked>) {
     let is_over = |parked: &mut Parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come();
     let over: Vec<Parked> = asked.0.extract_if(.., is_over).collect();
     drop(asked);
-    over.into_iter().for_each(|parked| drops::drop_quietly(parked.what));
+    for Parked { until, what } in over {
+        drops::drop_quietly(what);
+        drops::quietly(|| drop(until));
+    }
 }
 
 /// As [`sweep`], and waits for the end of it, though not for ever: a value's `Drop` may wait for what this thread does next.

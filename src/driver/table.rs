@@ -99,3 +99,20 @@ impl<T> Table<T> {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(all(test, not(cuda_launch_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_no_worker_can_be_started_the_next_one_to_come_is_told_so() {
+        let table = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
+        let vacancy = table.push([1]);
+        assert!(vacancy.is_some() && table.push([2]).is_none(), "one is being started");
+        vacancy.into_iter().for_each(|vacancy| table.leave_vacant(vacancy));
+        assert!(table.push([3]).is_some());
+        assert_eq!(table.next(Duration::ZERO), Some(vec![1, 2, 3]), "nothing is lost");
+        assert_eq!(table.next(Duration::ZERO), None);
+        assert!(table.push([4]).is_some(), "it has retired");
+    }
+}

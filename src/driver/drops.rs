@@ -29,7 +29,6 @@ thread_local! {
 }
 
 /// Does what ends the life of a value soon, on the thread. If there is no thread to be had, the next call tries again.
-#[cold]
 pub(crate) fn later(end: impl FnOnce() + Send + 'static) {
     let Some(vacancy) = ENDS.push([Box::new(end) as End]) else { return };
     let named = std::thread::Builder::new().name("cuda-launch drops".into());

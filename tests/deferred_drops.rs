@@ -304,16 +304,19 @@ fn a_wait_for_the_stream_of_another_thread_holds_up_nobody() {
     ends_elsewhere(&ended);
 }
 
+/// Takes its time.
+struct Slow(Sender<()>);
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        thread::sleep(Duration::from_millis(20));
+        let _ = self.0.send(());
+    }
+}
+
 /// Memory that it gives back may be what is missing.
 #[test]
 fn an_allocation_that_finds_no_memory_waits_for_what_may_be_dropped() {
-    struct Slow(Sender<()>);
-    impl Drop for Slow {
-        fn drop(&mut self) {
-            thread::sleep(Duration::from_millis(20));
-            let _ = self.0.send(());
-        }
-    }
     let _alone = alone();
     let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
@@ -323,4 +326,18 @@ fn an_allocation_that_finds_no_memory_waits_for_what_may_be_dropped() {
     let buffer = DeviceBuffer::<u32>::uninit(&stream, 100);
     assert_eq!((spies::failed(&spy), ended.try_recv()), (Some("cuMemAllocAsync"), Ok(())));
     buffer.unwrap();
+}
+
+/// Who looks for what was left behind finds nothing then, whichever call has had it dropped.
+#[test]
+fn a_wait_for_the_context_waits_for_what_earlier_calls_had_dropped() {
+    let _alone = alone();
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let graph = CudaGraph::new(&ctx).unwrap();
+    let (sender, ended) = mpsc::channel();
+    park_until_now(&ctx, &stream, Slow(sender));
+    drop(exec_of(&graph));
+    ctx.synchronize().unwrap();
+    assert_eq!(ended.try_recv(), Ok(()));
 }

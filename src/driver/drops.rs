@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
@@ -37,14 +37,15 @@ pub(crate) fn later(end: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Waits until what was given to the thread so far has ended, for at most so long: it may be waiting for this thread.
-pub(super) fn wait(patience: Duration) {
+/// Waits until what was given to the thread so far has ended, for at most so long: it may be waiting for this thread. `false` where that
+/// was not enough. The thread itself does not wait.
+pub(super) fn wait(patience: Duration) -> bool {
     if HERE.get() {
-        return;
+        return true;
     }
     let (ended, waits) = channel::<()>();
     later(move || drop(ended));
-    let _ = waits.recv_timeout(patience);
+    waits.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
 }
 
 fn run() {

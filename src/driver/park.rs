@@ -6,7 +6,7 @@
 //! may be the program's, or wait for the whole context. If that fails, they are parked again.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,10 +57,16 @@ impl Until {
 }
 
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
-/// How long a call that waits anyway waits for what it has dropped elsewhere.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
+
+/// How many times something was given to the other thread, and how many of them are over.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+/// What was given by then has been waited for in vain.
+static GIVEN_UP: AtomicUsize = AtomicUsize::new(0);
+/// How long a call waits for that which waits anyway.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps `what` until all work submitted to a stream so far is done; does not wait, unless the stream is another
 /// thread's.
@@ -117,23 +123,41 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
     }
 }
 
-/// Has dropped what may be dropped by now, on another thread, and says whether there was anything; not in a host function, nor where this
-/// thread captures. One load if nothing is parked.
+/// Has what may be dropped by now dropped on another thread; not in a host function, nor where this thread captures. One load if nothing
+/// is parked.
 ///
 /// Driver calls: `cuEventQuery` for each parked event.
-pub(crate) fn sweep() -> bool {
+pub(crate) fn sweep() {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
-        return false;
+        return;
     }
     let mut asked = Asked(std::mem::take(&mut list()));
     // Outside the lock: a question may find a fault, which drops what users own, and that may park.
     let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.may_have_come()).collect();
     drop(asked);
-    let any = !due.is_empty();
-    if any {
-        drops::later(move || end(due));
+    if due.is_empty() {
+        return;
     }
-    any
+    GIVEN.fetch_add(1, Ordering::Relaxed);
+    drops::later(|| {
+        drops::quietly(|| end(due));
+        // Release, and Acquire where it is asked for: who finds that all is over finds what that has freed.
+        ENDED.fetch_add(1, Ordering::Release);
+    });
+}
+
+/// As [`sweep`], and waits for the end of it and of earlier ones, though not for ever: a value's `Drop` may wait for what this thread does
+/// next. Whether there was anything.
+pub(crate) fn sweep_and_wait() -> bool {
+    sweep();
+    let given = GIVEN.load(Ordering::Relaxed);
+    if ENDED.load(Ordering::Acquire) >= given || GIVEN_UP.load(Ordering::Relaxed) >= given {
+        return false;
+    }
+    if !drops::wait(PATIENCE) {
+        GIVEN_UP.fetch_max(given, Ordering::Relaxed);
+    }
+    true
 }
 
 /// Drops these, on the thread for that: a wait does no harm here. What turns out to have to wait is parked again.
@@ -146,15 +170,6 @@ fn end(due: Vec<Parked>) {
         drops::drop_quietly(what);
         drops::quietly(|| drop(until));
     }
-}
-
-/// As [`sweep`], and waits for the end of it, though not for ever: a value's `Drop` may wait for what this thread does next.
-pub(crate) fn sweep_and_wait() -> bool {
-    let any = sweep();
-    if any {
-        drops::wait(PATIENCE);
-    }
-    any
 }
 
 /// Entries taken from the list while they are examined; the remaining ones are put back, even after a panic.

@@ -2,8 +2,8 @@
 //!
 //! What is kept for work that runs may be the program's, or own what is: its `Drop` may panic, take a lock, or wait for the whole
 //! device. So it does not end in the call that happens to find that it may, on a thread that may hold that lock, may be unwinding, or
-//! may be what the device waits for. It ends here, one value after the other; a panic goes no further. The thread is started with the first, and
-//! ends when it has been idle.
+//! may be what the device waits for. It ends here, one value after the other; a panic goes no further. The thread is started with
+//! the first, and ends when it has been idle.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -99,9 +99,9 @@ impl CudaStream {
     /// threads, and calls that wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and
     /// make other calls wait in the meantime.
     ///
-    /// Nor may it wait for work on another stream that uses the same memory as earlier work on this one. That work waits for
-    /// all that this stream was given before it, the function included, even if the function was given to the stream after its use of the
-    /// memory.
+    /// A function must not wait for work on another stream that uses the same memory as earlier work on this one. That work waits
+    /// for all that this stream was given before it, also for the function, even if the stream was given the function after the work
+    /// that uses the memory: neither would ever end.
     ///
     /// The context lives until the function has been called. If a kernel in front of it faults, the function is dropped
     /// instead.

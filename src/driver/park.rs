@@ -1,9 +1,9 @@
 //! Objects whose release must be deferred after their last owner was dropped.
 //!
-//! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or their release
-//! failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A later
-//! call of this crate has them dropped ([`sweep`]), on the thread for that ([`drops`]): the call has nothing to do with them, and they
-//! may be the program's, or wait for the whole context. If that fails, they are parked again.
+//! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or
+//! their release failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A
+//! later call of this crate has them dropped ([`sweep`]), on the thread for that ([`drops`]): the call has nothing to do with them,
+//! and they may be the program's, or wait for the whole context. If that fails, they are parked again.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -20,13 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
+use super::drops::{self, Payload, drop_quietly, end, quietly};
 use super::numbered::Numbered;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
 
 type Call = Box<dyn FnOnce() + Send>;
-/// What a panic gave.
-pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// How a thread of the driver waits until a stream reaches a host function (`CUhostTaskSyncMode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +82,6 @@ static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
 /// How many panics wait to be raised, so that a wait without any takes no lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What ends the lives of objects that were dropped in a host function.
-static LATER: Mutex<Vec<Call>> = Mutex::new(Vec::new());
-
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
@@ -102,6 +98,10 @@ impl CudaStream {
     /// A function that blocks holds up more than its stream: a driver calls the functions of all streams on few
     /// threads, and calls that wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and
     /// make other calls wait in the meantime.
+    ///
+    /// A function must not wait for work on another stream that uses the same memory as earlier work on this one. That work waits
+    /// for all that this stream was given before it, also for the function, even if the stream was given the function after the work
+    /// that uses the memory: neither would ever end.
     ///
     /// The context lives until the function has been called. If a kernel in front of it faults, the function is dropped
     /// instead.
@@ -246,9 +246,15 @@ extern "C" fn run(data: *mut c_void) {
         let mut entries = locked(&ENTRIES);
         if let Some(Entry::Again(function)) = entries.get(data.addr()) {
             let function = function.upgrade();
-            // Called and, where the graphs have let go meanwhile, dropped outside of the lock.
+            // Called outside of the lock.
             drop(entries);
-            return function.iter().for_each(|function| function.call());
+            let Some(function) = function else { return };
+            function.call();
+            if let Some(last) = Arc::into_inner(function) {
+                // The graphs have let go meanwhile. Whoever holds a lock that it takes may be waiting for this thread.
+                drops::later(move || drop(last));
+            }
+            return;
         }
         let entry = entries.remove(data.addr());
         drop(entries);
@@ -308,20 +314,7 @@ pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
     if !is_running() {
         return end();
     }
-    later(Box::new(end));
-}
-
-/// Does it on another thread.
-#[cold]
-fn later(end: Call) {
-    locked(&LATER).push(end);
-    let named = thread::Builder::new().name("cuda-launch drop".into());
-    // Where there is no thread to be had, the next one does it.
-    let _ = named.spawn(|| {
-        let ends = std::mem::take(&mut *locked(&LATER));
-        // What ends may be the program's, and panic; the others still have to go.
-        ends.into_iter().for_each(quietly);
-    });
+    drops::later(end);
 }
 
 /// Returns the panics in host functions of a stream that have not been reported yet.
@@ -356,36 +349,8 @@ pub(super) fn reclaim(context: usize) {
     let behind = |entry: &Entry| matches!(entry, Entry::Once(pending) if pending.place.context == context);
     // Dropped outside of the lock: it may do anything.
     let dropped = locked(&ENTRIES).take_if(behind);
-    if dropped.is_empty() {
-        return;
-    }
-    let named = thread::Builder::new().name("cuda-launch drop".into());
-    // Where there is no thread to be had, it is done here.
-    let _ = named.spawn(move || drop_all(dropped));
-}
-
-/// What a function owns may panic when dropped; the others still have to go.
-fn drop_all(entries: Vec<Entry>) {
-    entries.into_iter().for_each(drop_quietly);
-}
-
-/// Drops values of the program: a panic in their destructors could not be reported.
-fn drop_quietly<T>(value: T) {
-    quietly(|| drop(value));
-}
-
-/// Runs code of the program. A panic in it ends here.
-pub(super) fn quietly(code: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
-        end(payload);
-    }
-}
-
-/// Drops what a panic gave.
-fn end(payload: Payload) {
-    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // Whoever panics with a value that panics when dropped gets no third chance.
-        std::mem::forget(another);
+    if !dropped.is_empty() {
+        drops::later(move || drop_quietly(dropped));
     }
 }
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::choice::initialise;
-use super::host_call;
 use super::numbered::Numbered;
+use super::{drops, host_call};
 use crate::error::log::LONGEST;
 use crate::error::{Error, ErrorKind, check};
 
@@ -29,7 +29,7 @@ pub enum LogLevel {
     Other(u32),
 }
 
-type Listener = dyn FnMut(LogLevel, &str) + Send;
+type Listener = Box<dyn FnMut(LogLevel, &str) + Send>;
 
 /// The listeners, by the number that the driver has for each. So a listener that is gone is not found, and one that is
 /// being called while it is taken off lives until it returns.
@@ -80,7 +80,7 @@ impl LogListener {
     ) -> Result<Self, Error> {
         initialise(driver)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        listeners().insert(number, Arc::new(Mutex::new(listener)));
+        listeners().insert(number, Arc::new(Mutex::new(Box::new(listener))));
         let mut raw = null_mut();
         // SAFETY: `line` is given a number and looks it up, so that it may be called with any, on any thread, at any time; it is a
         // function of the program, which stays; `raw` is a local, which outlives the call.
@@ -154,12 +154,14 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
     // A panic must not reach the driver, which is C.
     host_call::inside(|| {
         let Some(listener) = listeners().get(number.addr()).cloned() else { return };
-        host_call::quietly(|| {
+        drops::quietly(|| {
             let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
             (*listener)(level, text.trim_end_matches(['\0', '\n']));
         });
-        // It may have been taken off meanwhile, and end here; not while another panic unwinds.
-        drop(listener);
+        if let Some(last) = Arc::into_inner(listener) {
+            // It was taken off meanwhile; the call that this thread is in has nothing to do with it.
+            drops::later(move || drop(last));
+        }
     });
 }
 

@@ -13,6 +13,7 @@ mod context;
 #[cfg(feature = "diagnostics")]
 mod coredump;
 mod device;
+pub(crate) mod drops;
 mod event;
 mod fault;
 mod function;
@@ -43,6 +44,8 @@ mod profiler;
 mod shape;
 mod stream;
 mod symbols;
+mod sync;
+mod table;
 mod together;
 
 pub use cache_config::CacheConfig;
@@ -86,7 +89,7 @@ pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub(crate) use own_lock::{OwnGuard, OwnLock};
 pub(crate) use packed::PackedArguments;
-pub(crate) use park::{Keep, sweep, try_again, until_done};
+pub(crate) use park::{Keep, sweep, sweep_and_wait, try_again, until_done};
 pub use peer::PeerAttribute;
 #[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;
@@ -95,3 +98,5 @@ pub use stream::info::StreamPriorities;
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use symbols::AnyAllocation;
+#[cfg(feature = "async")]
+pub(crate) use table::{Shared, Table, Vacancy};

@@ -1,18 +1,20 @@
 //! Objects whose release must be deferred after their last owner was dropped.
 //!
-//! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or their release
-//! failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A later
-//! call of this crate drops them ([`sweep`]); if that fails, they are parked again.
+//! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or
+//! their release failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A
+//! later call of this crate has them dropped ([`sweep`]), on the thread for that ([`drops`]): the call has nothing to do with them,
+//! and they may be the program's, or wait for the whole context. If that fails, they are parked again.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::capture::open::{is_capturing, outside_captures};
 use super::capture::stream::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
-use super::host_call;
 use super::stream::thread::ThreadStream;
+use super::{drops, host_call};
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
@@ -21,8 +23,7 @@ pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 /// What waits, and for what.
 struct Parked {
     until: Until,
-    // Held, not read.
-    _what: Vec<Keep>,
+    what: Vec<Keep>,
 }
 
 enum Until {
@@ -35,7 +36,16 @@ enum Until {
 }
 
 impl Until {
-    /// Whether it has come. A fault ends all work; after any other error it is unknown.
+    /// Whether it has come, as far as this thread can say without a wait. A fault ends all work; after any other error it is unknown.
+    fn may_have_come(&self) -> bool {
+        match self {
+            // To ask for another thread's stream is to wait for the context.
+            Self::Idle(work) if work.handle().is_none() => true,
+            _ => self.has_come(),
+        }
+    }
+
+    /// Whether it has come.
     fn has_come(&self) -> bool {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
@@ -49,6 +59,14 @@ impl Until {
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
+
+/// How many times something was given to the other thread, and how many of them are over.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+/// What was given by then has been waited for in vain.
+static GIVEN_UP: AtomicUsize = AtomicUsize::new(0);
+/// How long a call waits for that which waits anyway.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps `what` until all work submitted to a stream so far is done; does not wait, unless the stream is another
 /// thread's.
@@ -80,7 +98,7 @@ pub(crate) fn try_again(rest: impl Any + Send + Sync) {
 
 fn park(until: Until, what: Vec<Keep>) {
     let mut parked = list();
-    parked.push(Parked { until, _what: what });
+    parked.push(Parked { until, what });
     ANY.store(true, Ordering::Release);
 }
 
@@ -105,19 +123,53 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
     }
 }
 
-/// Drops what may be dropped by now, and says whether there was anything; not in a host function, nor where this thread captures.
-/// One load if nothing is parked.
+/// Has what may be dropped by now dropped on another thread; not in a host function, nor where this thread captures. One load if nothing
+/// is parked.
 ///
-/// Driver calls: `cuEventQuery` for each parked event; for what is tried again, those of its end.
-pub(crate) fn sweep() -> bool {
+/// Driver calls: `cuEventQuery` for each parked event.
+pub(crate) fn sweep() {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
-        return false;
+        return;
     }
     let mut asked = Asked(std::mem::take(&mut list()));
-    // Outside the lock, as is the dropping: a question may find a fault, which drops what users own, and that may park.
-    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.has_come()).collect();
+    // Outside the lock: a question may find a fault, which drops what users own, and that may park.
+    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.may_have_come()).collect();
     drop(asked);
-    !due.is_empty()
+    if due.is_empty() {
+        return;
+    }
+    GIVEN.fetch_add(1, Ordering::Relaxed);
+    drops::later(|| {
+        drops::quietly(|| end(due));
+        // Release, and Acquire where it is asked for: who finds that all is over finds what that has freed.
+        ENDED.fetch_add(1, Ordering::Release);
+    });
+}
+
+/// As [`sweep`], and waits for the end of it and of earlier ones, though not for ever: a value's `Drop` may wait for what this thread does
+/// next. Whether there was anything.
+pub(crate) fn sweep_and_wait() -> bool {
+    sweep();
+    let given = GIVEN.load(Ordering::Relaxed);
+    if ENDED.load(Ordering::Acquire) >= given || GIVEN_UP.load(Ordering::Relaxed) >= given {
+        return false;
+    }
+    if !drops::wait(PATIENCE) {
+        GIVEN_UP.fetch_max(given, Ordering::Relaxed);
+    }
+    true
+}
+
+/// Drops these, on the thread for that: a wait does no harm here. What turns out to have to wait is parked again.
+fn end(due: Vec<Parked>) {
+    let mut asked = Asked(due);
+    let is_over = |parked: &mut Parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come();
+    let over: Vec<Parked> = asked.0.extract_if(.., is_over).collect();
+    drop(asked);
+    for Parked { until, what } in over {
+        drops::drop_quietly(what);
+        drops::quietly(|| drop(until));
+    }
 }
 
 /// Entries taken from the list while they are examined; the remaining ones are put back, even after a panic.

@@ -13,7 +13,7 @@ use super::device_copy::DeviceCopy;
 use super::device_slice::SliceParts;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
-use crate::driver::{CudaContext, CudaStream, sweep};
+use crate::driver::{CudaContext, CudaStream, sweep_and_wait};
 use crate::error::{Error, ErrorKind};
 use crate::ordering::Submission;
 
@@ -24,7 +24,8 @@ use crate::ordering::Submission;
 /// The buffer tracks which streams access it, and work on another stream is ordered after those accesses: a kernel that
 /// takes it as `slice(x)` or `slice_mut(x)`, a copy, and the drop of the buffer, which does not block the host. Streams
 /// that accessed it live at least until it is written on another one. An access to part of a buffer counts as an access
-/// to all of it.
+/// to all of it. Work that has to wait for an access waits for all that its stream was given up to then, also for host functions that it
+/// was given after the access.
 ///
 /// Memory comes from the device's memory pool and is returned to it in stream order; devices without one
 /// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) wait for all of their work when they allocate and free
@@ -98,7 +99,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             }
         };
         match allocate() {
-            Err(error) if error.is_out_of_memory() && sweep() => allocate()?,
+            Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
             answer => answer?,
         }
         let origin = if pooled { Origin::Pool(stream.clone(), None) } else { Origin::Plain };

@@ -5,15 +5,14 @@
 //! that ends while the work runs leaves the output to the worker, which gets it back when the work is done
 //! ([`Complete::complete`]); later the claim drops it. Which of the two is decided under the lock of the slot, so that nothing of
 //! a user ends with a share of a slot, on whatever thread that is. A future that is forgotten is a claim that does not end.
-//! Entries go through the [`Table`] to one worker, which is started with the first, and retires when it has been idle. No lock is
-//! held while foreign code runs: wakers, drops, marks.
+//! Entries go to one worker (`src/driver/table.rs`). No lock is held while foreign code runs: wakers, drops, marks.
 
 use std::any::Any;
 use std::ops::Range;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A point in the work of a device.
 pub(super) trait Mark: Send {
@@ -189,89 +188,6 @@ pub(super) struct Entry<M: Mark> {
     pub(super) since: Instant,
     /// When whoever waits is told that it took too long.
     pub(super) deadline: Option<Instant>,
-}
-
-/// The way of things to one worker.
-pub(super) struct Table<T> {
-    shared: Mutex<Shared<T>>,
-    arrived: Condvar,
-}
-
-/// What its users and its worker share.
-pub(super) struct Shared<T> {
-    arrivals: Vec<T>,
-    worker: Worker,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Worker {
-    /// There is none.
-    Absent,
-    /// It looks for arrivals before it sleeps.
-    Awake,
-    Asleep,
-}
-
-/// Nobody looks at the table: whoever is told so runs a worker.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a worker must be started"]
-pub(super) struct Vacancy;
-
-impl<T> Shared<T> {
-    /// Nothing on its way, and no worker.
-    pub(super) const EMPTY: Self = Self { arrivals: Vec::new(), worker: Worker::Absent };
-}
-
-impl<T> Table<T> {
-    /// A table of these, which are empty; loom's types know no constants.
-    pub(super) const fn of(shared: Mutex<Shared<T>>, arrived: Condvar) -> Self {
-        Self { shared, arrived }
-    }
-
-    /// Hands things to the worker; the caller starts one if there is none.
-    pub(super) fn push(&self, things: impl IntoIterator<Item = T>) -> Option<Vacancy> {
-        let mut shared = locked(&self.shared);
-        shared.arrivals.extend(things);
-        match std::mem::replace(&mut shared.worker, Worker::Awake) {
-            Worker::Absent => Some(Vacancy),
-            Worker::Awake => None,
-            Worker::Asleep => {
-                drop(shared);
-                self.arrived.notify_one();
-                None
-            }
-        }
-    }
-
-    /// For a worker with nothing in hand: sleeps until something arrives. `None` if nothing did for so long; the worker is
-    /// then one no more.
-    pub(super) fn next(&self, idle: Duration) -> Option<Vec<T>> {
-        let mut shared = self.sleep(locked(&self.shared), idle);
-        if shared.arrivals.is_empty() {
-            shared.worker = Worker::Absent;
-            return None;
-        }
-        Some(std::mem::take(&mut shared.arrivals))
-    }
-
-    /// For a worker with something in hand: what has arrived, after this time or as soon as something does.
-    pub(super) fn arrivals(&self, pause: Duration) -> Vec<T> {
-        let mut shared = locked(&self.shared);
-        if !pause.is_zero() {
-            shared = self.sleep(shared, pause);
-        }
-        std::mem::take(&mut shared.arrivals)
-    }
-
-    fn sleep<'a>(&self, mut shared: MutexGuard<'a, Shared<T>>, time: Duration) -> MutexGuard<'a, Shared<T>> {
-        if shared.arrivals.is_empty() {
-            shared.worker = Worker::Asleep;
-            // Woken too early, the worker looks too early: that does no harm.
-            shared = self.arrived.wait_timeout(shared, time).unwrap_or_else(PoisonError::into_inner).0;
-            shared.worker = Worker::Awake;
-        }
-        shared
-    }
 }
 
 // Nothing panics while one of these locks is held, and every state behind them is whole.

@@ -144,7 +144,7 @@ impl ExecutionContext {
     }
 
     /// Keeps `what` alive until all work of this chain is done, including work that is submitted later; then it is dropped,
-    /// perhaps on a thread of this crate.
+    /// perhaps on a thread of this crate, which drops such values one after the other: a `Drop` that blocks holds up the others.
     ///
     /// For values that the work uses and that are not ordered otherwise, such as host memory. If the driver can no longer tell when the
     /// work is done, it is never dropped.

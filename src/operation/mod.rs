@@ -19,7 +19,7 @@
 //! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations that combine others |
 //! | `policy`, `registry` | which stream and which device |
 //! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting and waiting |
-//! | `completion`, `mark_queues`, `reactor`, `reaper` | how a future learns that its work is done |
+//! | `completion`, `mark_queues`, `reactor` | how a future learns that its work is done |
 
 mod all;
 mod awaitable;
@@ -40,7 +40,6 @@ mod mark_queues;
 mod memory;
 mod policy;
 mod reactor;
-mod reaper;
 mod registry;
 mod result;
 mod run;

@@ -2,7 +2,7 @@
 //!
 //! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
 //! the process does not wait for it. Work that is done wakes its future. Nothing of a user is dropped on it: what nobody waits for any
-//! more goes to `reaper`. Of a user's code only wakers run here; what panics ends no more than itself.
+//! more goes to a thread of its own (`src/driver/drops.rs`). Of a user's code only wakers run here; what panics ends no more than itself.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,11 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::completion::{Complete, Entry, Left, Mark, Shared, Table, Vacancy};
+use super::completion::{Complete, Entry, Left, Mark};
 use super::context::Kept;
 use super::mark_queues::{MarkQueues, Over};
-use super::reaper::drop_elsewhere;
-use crate::driver::{CudaStream, StreamMark};
+use crate::driver::{CudaStream, Shared, StreamMark, Table, Vacancy, drops};
 use crate::error::Error;
 
 static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
@@ -145,7 +144,7 @@ fn work_until(idle: Duration) {
 struct Watch {
     queues: MarkQueues<InFlight>,
     over: VecDeque<Over<InFlight>>,
-    /// For the reaper.
+    /// To be dropped on the other thread.
     left: Vec<Left>,
     /// The shortest pause.
     rest: Duration,
@@ -170,7 +169,10 @@ impl Watch {
                 None
             });
         }
-        drop_elsewhere(std::mem::take(&mut self.left));
+        if !self.left.is_empty() {
+            let left = std::mem::take(&mut self.left);
+            drops::later(move || drops::drop_quietly(left));
+        }
         true
     }
 

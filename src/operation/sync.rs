@@ -1,3 +1,3 @@
 //! What `completion` synchronises with: the standard library's. Its loom test puts loom's in their place.
 
-pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+pub(super) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! The orders of events that loom tries: how the end of work reaches a future (`src/operation/completion.rs` with loom's locks, and
-//! `mark_queues.rs`, which decides what the worker asks), and that no access to memory loses its order (the core of
+//! The orders of events that loom tries: how the end of work reaches a future (`src/operation/completion.rs` with loom's locks,
+//! `mark_queues.rs`, which decides what the worker asks, and `src/driver/table.rs`, the way to it), and that no access to memory loses its order (the core of
 //! `src/ordering`).
 //!
 //! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
@@ -30,6 +30,9 @@ mod ordering;
 #[allow(dead_code)] // Only the models use it.
 mod submissions;
 mod sync;
+#[path = "../../src/driver/table.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod table;
 #[path = "../../src/ordering/waits.rs"]
 mod waits;
 mod world;

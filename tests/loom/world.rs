@@ -14,9 +14,10 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 
-use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Shared, Slot, Table};
+use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Slot};
 use crate::mark_queues::MarkQueues;
 use crate::sync::{Clock, Condvar, Mutex};
+use crate::table::{Shared, Table};
 
 pub(crate) type Fault = &'static str;
 

@@ -47,7 +47,7 @@ pub fn alone() -> Alone {
     Alone { _ended: sender, _turn: turn }
 }
 
-/// Waits for what tests before this one left behind, and lets it be dropped: a module that is unloaded by the next call that
+/// Waits for what tests before this one left behind, and lets it be dropped: a module that is unloaded after the next call that
 /// looks for such things waits for all streams, also for one that this test keeps waiting.
 fn settle() {
     // Where there is no device the test finds out itself.

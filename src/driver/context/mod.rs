@@ -199,6 +199,9 @@ impl CudaContext {
 
     /// Waits for all work in this context.
     ///
+    /// What was dropped earlier but could not be freed is freed now, on another thread. This waits for that, too, but for at most a second:
+    /// the `Drop` of a value that an operation kept may take a lock that the caller holds.
+    ///
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// ```
@@ -216,7 +219,7 @@ impl CudaContext {
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
         // What could not be given back earlier.
-        super::park::sweep();
+        super::park::sweep_and_wait();
         host_call::raise_of_context(self.identity())
     }
 

@@ -1,0 +1,76 @@
+//! The thread on which values end after their owner has let go of them.
+//!
+//! What is kept for work that runs may be the program's, or own what is: its `Drop` may panic, take a lock, or wait for the whole
+//! device. So it does not end in the call that happens to find that it may, on a thread that may hold that lock, may be unwinding, or
+//! may be what the device waits for. It ends here, one value after the other; a panic goes no further. The thread is started with
+//! the first, and ends when it has been idle.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use super::table::{Shared, Table};
+
+type End = Box<dyn FnOnce() + Send>;
+/// What a panic gave.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+static ENDS: Table<End> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
+
+/// How long the thread stays without anything to end.
+const IDLE: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// Whether this is the thread.
+    static HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does what ends the life of a value soon, on the thread. If there is no thread to be had, the next call tries again.
+pub(crate) fn later(end: impl FnOnce() + Send + 'static) {
+    let Some(vacancy) = ENDS.push([Box::new(end) as End]) else { return };
+    let named = std::thread::Builder::new().name("cuda-launch drops".into());
+    if named.spawn(run).is_err() {
+        ENDS.leave_vacant(vacancy);
+    }
+}
+
+/// Waits until what was given to the thread so far has ended, for at most so long: it may be waiting for this thread. `false` where that
+/// was not enough. The thread itself does not wait.
+pub(super) fn wait(patience: Duration) -> bool {
+    if HERE.get() {
+        return true;
+    }
+    let (ended, waits) = channel::<()>();
+    later(move || drop(ended));
+    waits.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
+}
+
+fn run() {
+    HERE.set(true);
+    while let Some(ends) = ENDS.next(IDLE) {
+        ends.into_iter().for_each(quietly);
+    }
+}
+
+/// Drops values of the program: a panic in their destructors could not be reported, and must not keep the others.
+pub(crate) fn drop_quietly<T>(values: impl IntoIterator<Item = T>) {
+    values.into_iter().for_each(|value| quietly(|| drop(value)));
+}
+
+/// Runs code of the program. A panic in it ends here.
+pub(super) fn quietly(code: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        end(payload);
+    }
+}
+
+/// Drops what a panic gave.
+pub(super) fn end(payload: Payload) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // Whoever panics with a value that panics when dropped gets no third chance.
+        std::mem::forget(another);
+    }
+}

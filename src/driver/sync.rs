@@ -1,0 +1,3 @@
+//! What `table` synchronises with: the standard library's. Its loom test puts loom's in their place.
+
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -41,6 +41,14 @@ struct Stream {
     seen: Cell<usize>,
     /// What other threads do while somebody waits for it, once.
     meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// What a program does when it ends.
+    at_end: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.at_end.take().into_iter().for_each(|at_end| at_end());
+    }
 }
 
 #[derive(Clone)]
@@ -109,8 +117,20 @@ fn lanes(count: usize) -> Vec<Lane> {
 fn lane(number: usize, key: u64, count: usize) -> Lane {
     let (submissions, clock) = (Submissions::default(), RefCell::new(vec![0; count]));
     let (waits, done) = Default::default();
-    let (asked, broken, seen, meanwhile) = Default::default();
-    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken, seen, meanwhile }))
+    let (asked, broken, seen, meanwhile, at_end) = Default::default();
+    Lane(Rc::new(Stream {
+        number,
+        key,
+        submissions,
+        clock,
+        waits,
+        done,
+        asked,
+        broken,
+        seen,
+        meanwhile,
+        at_end,
+    }))
 }
 
 type Memory = Accesses<Lane>;
@@ -464,6 +484,46 @@ fn whoever_writes_during_a_wait_is_waited_for_by_the_next() {
         assert_eq!(submit(b, &memory, write), [2]);
         let waited = submit(d, &memory, true);
         assert!(waited.contains(&1) && (write || waited.contains(&2)), "{waited:?}");
+    }
+}
+
+#[test]
+fn whoever_is_struck_off_ends_when_the_list_is_free() {
+    let ways: [fn(&Memory, &[Lane], Lane); 4] = [
+        |memory, lanes, seen| {
+            seen.wait_on_the_host();
+            drop(seen);
+            submit(&lanes[1], memory, true);
+        },
+        |memory, lanes, waited_for| {
+            drop(waited_for);
+            submit(&lanes[1], memory, true);
+        },
+        |memory, lanes, done| {
+            done.0.done.set(true);
+            drop(done);
+            lanes.iter().for_each(|lane| drop(submit(lane, memory, false)));
+        },
+        |memory, _, forgotten| {
+            drop(forgotten);
+            memory.forget();
+        },
+    ];
+    for way in ways {
+        let (memory, mut lanes) = (Rc::new(Memory::new(owner(1))), lanes(200));
+        let last = lanes.remove(0);
+        let ended = Rc::new(Cell::new(false));
+        *last.0.at_end.borrow_mut() = Some(Box::new({
+            let (memory, ended) = (memory.clone(), ended.clone());
+            // A lock that this thread had would never be free.
+            move || {
+                memory.queues();
+                ended.set(true);
+            }
+        }));
+        submit(&last, &memory, false);
+        way(&memory, &lanes, last);
+        assert!(ended.get());
     }
 }
 

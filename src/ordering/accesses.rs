@@ -126,10 +126,10 @@ impl<Q: Queue> Accesses<Q> {
     /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        self.writer.store(self.owner, Ordering::SeqCst);
         if list.entries.len() >= list.limit && !list.entries.iter().any(|entry| entry.queue.is(queue)) {
-            self.prune(&mut list);
+            list = self.prune(list);
         }
+        self.writer.store(self.owner, Ordering::SeqCst);
         list.note(queue, false);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote && !entry.queue.is(queue) && !entry.is_over();
@@ -153,9 +153,10 @@ impl<Q: Queue> Accesses<Q> {
         // First: who is struck off below is waited for by this queue, which must then be there to be waited for.
         list.note(queue, true);
         if list.entries.len() > 1 {
-            list.entries.retain(|entry| entry.queue.is(queue) || !entry.is_over());
+            list = self.strike(list, |entry| !entry.queue.is(queue) && entry.is_over());
             list.name(waits, |entry| !entry.queue.is(queue), Entry::has_lost_all);
             list = self.come_after(list, queue, waits)?;
+            // They live on in `waits`.
             list.entries.retain(|entry| !waits.cover(entry.note));
         }
         if let [own] = list.entries.as_mut_slice()
@@ -195,6 +196,7 @@ impl<Q: Queue> Accesses<Q> {
 
     /// The host has waited for all of `pending`, which need not be waited for again.
     pub(crate) fn settle(&self, pending: &Waits<Q>) {
+        // They live on in `pending`.
         self.list().entries.retain(|entry| !pending.cover(entry.note));
     }
 
@@ -202,7 +204,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn forget(&self) {
         let mut list = self.list();
         self.take_bits(&mut list);
-        list.entries.clear();
+        drop(self.strike(list, |_| true));
     }
 
     /// The accesses so far, for the next owner of the memory; none are left here.
@@ -221,18 +223,40 @@ impl<Q: Queue> Accesses<Q> {
     }
 
     /// Removes entries that are done.
-    fn prune(&self, list: &mut List<Q>) {
-        list.entries.retain_mut(|entry| {
+    fn prune<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
+        let mut list = self.strike(list, |entry| {
             // Asked before, so that who is busy keeps its bit; and after, when no more can come.
             if !entry.queue.is_done() {
-                return true;
+                return false;
             }
             self.readers.fetch_and(!self.bits(entry.queue.key()) | self.owner, Ordering::SeqCst);
             entry.lose_reading();
             entry.lose_writing();
-            !(entry.has_lost_all() && entry.queue.is_done())
+            entry.has_lost_all() && entry.queue.is_done()
         });
         list.limit = FEW.max(2 * list.entries.len());
+        list
+    }
+
+    /// Removes these entries. They go while the list is not locked: the last handle of a stream may be among them, and with it what a
+    /// program has lent to its context, whose end may do anything.
+    fn strike<'a>(
+        &'a self,
+        mut list: MutexGuard<'a, List<Q>>,
+        mut which: impl FnMut(&mut Entry<Q>) -> bool,
+    ) -> MutexGuard<'a, List<Q>> {
+        let mut at = 0;
+        while let Some(entry) = list.entries.get_mut(at) {
+            if !which(entry) {
+                at += 1;
+                continue;
+            }
+            let gone = list.entries.swap_remove(at);
+            drop(list);
+            drop(gone);
+            list = self.list();
+        }
+        list
     }
 
     /// From now on every access consults the list.

@@ -47,7 +47,7 @@ const LIMITS: &[Limit] = &[
     Limit("synchronize", 150.0, 1.0, 0.0),
     // One launch on the next of four streams, and the wait, such that no capture of other code minds it.
     Limit("sync", 3500.0, 4.0, 6.0),
-    Limit("await", 4000.0, 4.0, 8.0),
+    Limit("await", 4100.0, 4.0, 8.0),
     // Of 24 kernels, read when one of them is asked for.
     Limit("module-ptx", 80_000.0, 4.0, 20.0),
 ];

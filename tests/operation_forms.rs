@@ -286,7 +286,11 @@ fn defaults_are_of_the_task() {
     let nowhere = with_device(63, || zeroed::<u8>(1).sync());
     assert!(nowhere.is_err());
     assert_eq!(zeroed::<u8>(1).on_device(0).sync().unwrap().context().ordinal(), 0);
-    assert!(operation::device_policy(64).unwrap_err().to_string().contains("there is no device 64"));
+    for refused in [operation::device_policy(64).map(drop), operation::set_default_device(64)] {
+        assert!(refused.unwrap_err().to_string().contains("there is no device 64"));
+    }
+    operation::set_default_device(0).unwrap();
+    assert_eq!(default_device(), 0);
 }
 
 /// Peers: a second `init` destroys what is live; state of threads; nested use builds a second set.

@@ -15,7 +15,9 @@ mod spies;
 use alone::{alone, hold};
 use cuda_launch::error::GraphError;
 use cuda_launch::graph::{Branches, InstantiateFlags, MemsetNode};
-use cuda_launch::sys::{CUgraph, CUgraphExec, CUgraphNode, CUresult, Driver, pfn};
+use cuda_launch::sys::{
+    CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Driver, pfn,
+};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
@@ -405,7 +407,7 @@ fn stop_once() {
     }
 }
 
-/// A driver that takes a child with conditional nodes, and does nothing with it.
+/// A driver that takes a child with conditional nodes, also for an executable graph, and does nothing with it.
 fn takes_all_children() -> Arc<Driver> {
     unsafe extern "C" fn add(
         node: *mut CUgraphNode,
@@ -421,8 +423,12 @@ fn takes_all_children() -> Arc<Driver> {
     unsafe extern "C" fn set(_: CUgraphExec, _: CUgraphNode, _: CUgraph) -> CUresult {
         CUresult::SUCCESS
     }
+    unsafe extern "C" fn update(_: CUgraphExec, _: CUgraph, _: *mut CUgraphExecUpdateResultInfo) -> CUresult {
+        CUresult::SUCCESS
+    }
     let base = default_driver().unwrap();
     let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuGraphExecUpdate_v2" => update as pfn::cuGraphExecUpdate_v2 as *const c_void,
         "cuGraphAddChildGraphNode" => add as pfn::cuGraphAddChildGraphNode as *const c_void,
         "cuGraphExecChildGraphNodeSetParams" => {
             set as pfn::cuGraphExecChildGraphNodeSetParams as *const c_void
@@ -441,7 +447,7 @@ fn a_child_that_another_thread_changes_meanwhile_is_kept_as_it_was_copied() {
         return skipped("counts free memory");
     }
     let stream = ctx.new_stream().unwrap();
-    for set in [false, true] {
+    for way in ["add_child", "set_child", "update"] {
         let mut outer = CudaGraph::new(&ctx).unwrap();
         let empty = CudaGraph::new(&ctx).unwrap();
         let node = outer.add_child(&[], &empty).unwrap();
@@ -460,8 +466,10 @@ fn a_child_that_another_thread_changes_meanwhile_is_kept_as_it_was_copied() {
                 other.add_child(&[], &empty).unwrap();
             });
             there.recv().unwrap();
-            let copies = scope.spawn(|| {
-                if set { exec.set_child(node, &child) } else { outer.add_child(&[], &child).map(drop) }
+            let copies = scope.spawn(|| match way {
+                "add_child" => outer.add_child(&[], &child).map(drop),
+                "set_child" => exec.set_child(node, &child),
+                _ => exec.update(&child),
             });
             thread::sleep(Duration::from_millis(50));
             bodies[0].add_memset(&[], MemsetNode::new(&mut buffer, 1).unwrap()).unwrap();
@@ -469,7 +477,7 @@ fn a_child_that_another_thread_changes_meanwhile_is_kept_as_it_was_copied() {
             copies.join().unwrap().unwrap();
         });
         drop((buffer, bodies, child));
-        assert!(free(&ctx) <= before - (4 << 20), "the memory of the new node is kept");
+        assert!(free(&ctx) <= before - (4 << 20), "{way}: the memory of the new node is kept");
         drop((exec, outer));
         assert_eq!(free(&ctx), before);
     }

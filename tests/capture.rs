@@ -195,25 +195,6 @@ fn buffers_used_on_two_forks_are_ordered_in_the_graph() {
     assert_eq!(twice.to_host_vec(&gpu.stream).unwrap(), [4.0; N]);
 }
 
-#[test]
-fn streams_of_a_capture_serve_nobody_after_it() {
-    let gpu = Gpu::new();
-    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
-    let mut kept = Vec::new();
-    CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
-        kept.extend([stream.clone(), stream.fork()?]);
-        Ok(())
-    })
-    .unwrap();
-    for stream in &kept {
-        for error in [gpu.fill(stream, &mut x, 1), stream.synchronize(), stream.fork().map(drop)] {
-            let error = error.unwrap_err();
-            assert!(matches!(error.kind(), ErrorKind::Capture(CaptureError::Ended { .. })), "{error}");
-        }
-    }
-    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [0; N]);
-}
-
 /// reliability.md 2.4, row 42.
 #[test]
 fn events_do_not_lead_in_or_out_of_a_capture() {

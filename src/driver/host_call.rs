@@ -169,6 +169,7 @@ impl CudaStream {
         call: impl FnOnce(&Driver, usize) -> CUresult,
     ) -> Result<(), Error> {
         if self.capture().is_some() {
+            self.capture_is_open(name)?;
             let help = "a graph calls its functions each time it runs: add a host node to it";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: name, help }).into());
         }

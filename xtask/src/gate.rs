@@ -139,6 +139,8 @@ const STEPS: &[Step] = &[
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
     Step::new("features", "the library with no feature, with each one alone, and with all", features::check)
         .on_request(),
+    Step::new("unchecked", "arithmetic with the caller's numbers, without overflow checks", unchecked)
+        .on_request(),
     Step::new(
         "targets",
         "the workspace compiles for Windows and for Linux on aarch64, without a warning",
@@ -276,6 +278,17 @@ fn has_targets() -> bool {
     let list = std::process::Command::new("rustup").args(["target", "list", "--installed"]).output();
     let installed = list.map(|list| String::from_utf8_lossy(&list.stdout).into_owned()).unwrap_or_default();
     TARGETS.iter().all(|target| installed.lines().any(|line| line == *target))
+}
+
+/// As in a release build, where a sum that wraps is no panic: what must be an error is one all the same.
+fn unchecked() -> Result<()> {
+    let target = root()?.join("target/unchecked");
+    let tests = ["numbers", "dlpack", "copies", "views", "misuse", "packet_limits", "virtual_memory"];
+    let mut arguments = vec!["test", "--package", "cuda-launch", "--all-features"];
+    arguments.extend(tests.iter().flat_map(|test| ["--test", test]));
+    let mut command = cargo(&arguments)?;
+    command.env("CARGO_PROFILE_DEV_OVERFLOW_CHECKS", "false").env("CARGO_TARGET_DIR", target);
+    skipped::told(root()?, &mut command)
 }
 
 fn loom() -> Result<()> {

@@ -190,7 +190,8 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> u
     let is_lto = match links().get(&handle) {
         Some(link) => {
             if let Some(text) = link.image.as_ref().filter(|_| !cubin.is_null()) {
-                // SAFETY: the place has the size that `nvJitLinkGetLinkedCubinSize` gave, which was that of the text.
+                // SAFETY: the caller's place has the size that `nvJitLinkGetLinkedCubinSize` gave, which was that of the text; the text is this
+                // library's own, so the place is not in it.
                 unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
                 return SUCCESS;
             }

@@ -139,6 +139,32 @@ fn who_waits_for_a_stream_keeps_nobody_from_the_memory() {
     assert_eq!(waited, raw(&[&a, &b, &c]));
 }
 
+/// This thread has no handle of their streams, and one wait for the context is one for all of them.
+#[test]
+fn readers_of_threads_that_are_gone_are_waited_for_once() {
+    let ctx = context();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let mut weights = buffer(&a);
+    for _ in 0..2 {
+        for readers in 1..=300 {
+            thread::scope(|scope| {
+                scope.spawn(|| buffer(&a).copy_from_device_whole(&ctx.per_thread_stream(), &weights));
+            });
+            if readers % 100 == 0 {
+                ctx.synchronize().unwrap();
+            }
+        }
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| buffer(&a).copy_from_device_whole(&ctx.per_thread_stream(), &weights));
+            }
+        });
+        reset();
+        weights.view_mut().set_zero(&b).unwrap();
+        assert_eq!(marks().iter().filter(|(what, _)| *what == "idle").count(), 1, "{:?}", marks());
+    }
+}
+
 trait CopyWhole {
     fn copy_from_device_whole(&mut self, stream: &CudaStream, source: &DeviceBuffer<u32>);
 }

@@ -73,7 +73,8 @@ impl<Q: Queue> Wait<Q> {
     fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
         // Counted before the wait: what is announced after that is not covered.
         let announced = self.earlier.submissions().announced();
-        if self.covers == Some(announced) {
+        // Seen by the host since it was named: one wait for a context is one for all streams of its threads.
+        if self.covers == Some(announced) || self.earlier.has_seen_end_of(announced) {
             return Ok(());
         }
         let covers = self.earlier.submissions().have_finished(announced).then_some(announced);

@@ -9,6 +9,7 @@ use cuda_launch::{
     AsyncKernelLaunch, CudaEvent, CudaStream, DeviceBuffer, DeviceOperation, cuda_launch_async,
 };
 use std::ffi::CString;
+use std::hint::black_box;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -56,6 +57,11 @@ macro_rules! operation {
 
 pub(crate) const VARIANTS: &[Variant] = &[
     ("alloc-drop", |b| drop(DeviceBuffer::<f32>::uninit(&b.stream, 32).unwrap())),
+    // A launch may have had the address: the memory is freed after the work of all streams, and nobody waits for it.
+    ("alloc-address-drop", |b| {
+        let x = DeviceBuffer::<f32>::uninit(&b.stream, 32).unwrap();
+        let _ = black_box(x.as_device_ptr());
+    }),
     ("event-drop", |b| drop(b.stream.context().new_event().unwrap())),
     ("stream-drop", |b| drop(b.stream.context().new_stream().unwrap())),
     ("stream-10000", |b| {
@@ -89,7 +95,7 @@ fn ok(code: CUresult) {
 /// What a careful person calls instead, with the context current.
 pub(crate) fn floor_of(variant: &str) -> Option<fn(&mut Bench)> {
     Some(match variant {
-        "alloc-drop" => |b| unsafe {
+        "alloc-drop" | "alloc-address-drop" => |b| unsafe {
             let (driver, mut address) = (b.stream.context().driver(), 0);
             ok(driver.cuMemAllocAsync(&mut address, 128, b.stream.raw()));
             ok(driver.cuMemFreeAsync(address, b.stream.raw()));

@@ -57,6 +57,7 @@ fn dimensions_outside_the_limits_are_errors_with_value_and_limit() {
         ),
         (config(one, (u32::MAX, u32::MAX, u32::MAX), 0), "block x is 4294967295"),
         (config(one, (1024, 1024, 64), 0), "67108864 threads"),
+        (config((big, 65535, 65535), (1025, 1, 1), 0), "block x is 1025"),
         (config(one, one, 49153), "49153 bytes of dynamic shared memory"),
         (config(one, one, u32::MAX), "4294967295 bytes of dynamic shared memory"),
     ] {

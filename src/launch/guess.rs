@@ -61,9 +61,8 @@ fn fits(given: impl Iterator<Item = usize>, wanted: &[Parameter]) -> bool {
 
 /// `slice(x)` where the kernel takes a bare pointer.
 fn slices_for_pointers(given: &[ParameterType], wanted: &[Parameter]) -> Option<String> {
-    let slices = given.iter().filter(|g| g.role == Role::Length).count();
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
-    (slices != 0 && fits(bare, wanted)).then(|| {
+    fits(bare, wanted).then(|| {
         "The kernel takes bare pointers: pass `ptr(x)` or `ptr_mut(x)` instead of `slice(x)` or `slice_mut(x)`; to a builder, \
          `.arg(&x)` or `.arg(&mut x)`"
             .into()

@@ -17,6 +17,7 @@ const N: usize = 1000;
 
 #[test]
 fn streams_of_a_capture_serve_nobody_after_it() {
+    type Capture = fn(&CudaContext, &mut Vec<CudaStream>);
     type Use<'a> = (&'static str, Box<dyn FnMut(&CudaStream) -> Result<(), Error> + 'a>);
     let ctx = &CudaContext::new(0).unwrap();
     let outside = &ctx.new_stream().unwrap();
@@ -27,7 +28,7 @@ fn streams_of_a_capture_serve_nobody_after_it() {
         ctx.synchronize().unwrap();
         ctx.memory_info().unwrap().0
     };
-    let captured: [(&str, fn(&CudaContext, &mut Vec<CudaStream>)); 4] = [
+    let captured: [(&str, Capture); 4] = [
         ("it recorded", |ctx, kept| {
             let graph = CudaGraph::capture(ctx, CaptureMode::ThreadLocal, |stream| {
                 kept.extend([stream.clone(), stream.fork()?]);

@@ -1,14 +1,19 @@
 //! Two threads access one piece of memory: whatever comes between an access that is noted and its submission, later work waits
-//! for it. A driver that does nothing holds one thread in the middle of a submission.
+//! for it. A driver that does nothing holds one thread in the middle of a submission; for arrays and graphs it is one in front of
+//! the default driver.
 
-#![allow(unsafe_code)] // The support's driver.
+#![allow(unsafe_code)] // The support's driver, and a driver in front of another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceViewMut};
-use std::sync::mpsc;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::{CopySource, CopyTarget, Extent, RowLayout};
+use cuda_launch::sys::{CUDA_MEMCPY2D, CUevent, CUgraphExec, CUresult, CUstream, Driver, pfn};
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceViewMut};
+use std::ffi::{CStr, c_void};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 use support::{during_next_record, during_next_submission, marks, reset};
 
@@ -189,4 +194,106 @@ fn a_reader_is_not_forgotten_among_many() {
         torn(|| target.copy_from_device_whole(&a, &weights), || streams.iter().for_each(read));
         assert!(waited_for(&mut weights, &b).contains(&a.raw().addr()), "{readers} others");
     }
+}
+
+static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
+thread_local! {
+    /// What the next copy or launch of a graph of this thread does first.
+    static FIRST: std::cell::RefCell<Option<Box<dyn FnOnce()>>> = const { std::cell::RefCell::new(None) };
+}
+/// The streams that others were made to wait for.
+static RECORDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+fn base() -> &'static Driver {
+    BASE.get_or_init(|| cuda_launch::default_driver().unwrap())
+}
+
+fn during_next_call(first: Box<dyn FnOnce()>) {
+    FIRST.set(Some(first));
+}
+
+fn do_first() {
+    FIRST.take().into_iter().for_each(|first| first());
+}
+
+unsafe extern "C" fn copy(rows: *const CUDA_MEMCPY2D, stream: CUstream) -> CUresult {
+    do_first();
+    // SAFETY: `copy` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { base().cuMemcpy2DAsync(rows, stream) }
+}
+
+unsafe extern "C" fn launch(exec: CUgraphExec, stream: CUstream) -> CUresult {
+    do_first();
+    // SAFETY: `launch` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { base().cuGraphLaunch(exec, stream) }
+}
+
+unsafe extern "C" fn record(event: CUevent, stream: CUstream) -> CUresult {
+    RECORDED.lock().unwrap().push(stream.addr());
+    // SAFETY: `record` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { base().cuEventRecord(event, stream) }
+}
+
+/// The default driver, in which a copy of rows and a launch of a graph can be held.
+fn held() -> CudaContext {
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuMemcpy2DAsync_v2" => copy as pfn::cuMemcpy2DAsync_v2 as *const c_void,
+        "cuGraphLaunch" => launch as pfn::cuGraphLaunch as *const c_void,
+        "cuEventRecord" => record as pfn::cuEventRecord as *const c_void,
+        name => base().address(name),
+    };
+    // SAFETY: 1: the base's own functions, and three whose signatures `pfn` checks, which call them; 2: they are code of this
+    // program, or of a library that is never unloaded.
+    CudaContext::with_driver(&Arc::new(unsafe { Driver::from_lookup(lookup) }), 0).unwrap()
+}
+
+fn recorded() -> Vec<usize> {
+    let mut recorded = std::mem::take(&mut *RECORDED.lock().unwrap());
+    recorded.sort_unstable();
+    recorded
+}
+
+#[test]
+fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
+    const ROWS: Extent = Extent::rows(8, 8);
+    let ctx = held();
+    let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let both = {
+        let mut both = raw(&[&a, &b]);
+        both.sort_unstable();
+        both
+    };
+    let buffer = |value| DeviceBuffer::<u32>::filled(&c, 64, value).unwrap();
+    let layout = RowLayout::packed::<u32>(8, 8);
+
+    // Two clones of one array, written by two threads.
+    let array =
+        CudaArray::<u32>::new(&ctx, ArrayShape::D2 { width: 8, height: 8 }, ArrayFlags::empty()).unwrap();
+    let (sources, mut target) = ([buffer(1), buffer(2)], buffer(0));
+    ctx.synchronize().unwrap();
+    let write = |stream: &CudaStream, source: &DeviceBuffer<u32>| {
+        stream
+            .copy_region(&CopySource::device(source, layout), &mut array.clone().as_target(), ROWS)
+            .unwrap();
+    };
+    torn_in(during_next_call, || write(&a, &sources[0]), || write(&b, &sources[1]));
+    recorded();
+    c.copy_region(&array.as_source(), &mut CopyTarget::device(&mut target, layout), ROWS).unwrap();
+    assert_eq!(recorded(), both);
+    let seen = target.to_host_vec(&c).unwrap();
+    assert!(seen == [1; 64] || seen == [2; 64], "{seen:?}");
+
+    // A graph that writes a buffer, and a fill of it.
+    let mut buffer = buffer(0);
+    let graph =
+        CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| buffer.view_mut().fill(stream, 3))
+            .unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    ctx.synchronize().unwrap();
+    torn_in(during_next_call, || exec.launch(&a).unwrap(), || buffer.view_mut().fill(&b, 4).unwrap());
+    recorded();
+    target.view_mut().copy_from_device(&c, &buffer).unwrap();
+    assert_eq!(recorded(), both);
+    let seen = target.to_host_vec(&c).unwrap();
+    assert!(seen == [3; 64] || seen == [4; 64], "{seen:?}");
 }

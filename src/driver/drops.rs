@@ -8,8 +8,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::table::{Shared, Table};
@@ -43,9 +42,15 @@ pub(super) fn wait(patience: Duration) -> bool {
     if HERE.get() {
         return true;
     }
-    let (ended, waits) = channel::<()>();
-    later(move || drop(ended));
-    waits.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
+    let ended = Arc::new((Mutex::new(false), Condvar::new()));
+    let (there, (is_over, changed)) = (ended.clone(), &*ended);
+    later(move || {
+        *there.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        there.1.notify_one();
+    });
+    let guard = is_over.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = changed.wait_timeout_while(guard, patience, |is_over| !*is_over);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 fn run() {

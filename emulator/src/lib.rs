@@ -64,10 +64,11 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
 //! to have succeeded. Functions newer than CUDA 13.0 are missing.
 //!
-//! The device's limits are those of an H200. Graphs have two of their own, beyond which they are `CUDA_ERROR_OUT_OF_MEMORY`: 256 of them in
-//! each other (as child graphs or as bodies of conditional nodes), and 65,536 bodies of a SWITCH. Attributes for features that an H200 has and the emulator does not (pools and
-//! events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
-//! alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by descriptor.
+//! The device's limits are those of an H200. Graphs have two of their own, beyond which they are `CUDA_ERROR_OUT_OF_MEMORY`: 256 of
+//! them in each other (as child graphs or as bodies of conditional nodes), and 65,536 bodies of a SWITCH. Attributes for features
+//! that an H200 has and the emulator does not (pools and events shared between processes, access through tensor maps, sparse arrays,
+//! ..) are 0, so that programs use an alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by
+//! descriptor.
 //!
 //! # What it detects
 //!

@@ -247,6 +247,30 @@ fn memory_of_pools_goes_after_the_copies_of_other_contexts() {
     wait_for_a_free(&spy, "cuMemFreeAsync");
 }
 
+/// Unloading its module waits for its own device alone.
+#[test]
+fn a_variable_goes_after_the_copies_of_other_contexts_also_when_a_capture_puts_it_off() {
+    let _alone = alone();
+    let (spy, near) = spies::spied();
+    let far = near.device().create_context(&ContextOptions::default()).unwrap();
+    let other = far.new_stream().unwrap();
+    let image = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .global .u32 table[16];\n";
+    let module = near.load_module(image).unwrap();
+    let table = module.global::<u32>("table").unwrap();
+    let mut copy = DeviceBuffer::<u32>::zeroed(&other, 16).unwrap();
+    copy.view_mut().copy_from_peer(&other, &table).unwrap();
+    spy.clear();
+    let capture = CudaGraph::capture(&near, CaptureMode::Relaxed, |_| {
+        drop((table, module));
+        Ok(())
+    });
+    capture.unwrap();
+    wait_for_a_free(&spy, "cuModuleUnload");
+    let calls = spy.calls().names();
+    let ends = calls.into_iter().filter(|name| ["cuStreamSynchronize", "cuModuleUnload"].contains(name));
+    assert_eq!(ends.collect::<Vec<_>>(), ["cuStreamSynchronize", "cuModuleUnload"]);
+}
+
 /// The call that frees it waits for the device, which breaks captures.
 #[test]
 fn plain_memory_that_waits_for_another_context_goes_after_a_capture() {

@@ -1,5 +1,5 @@
-//! What cannot be dropped when its owner lets go of it, since work uses it or the driver refuses, is dropped later, by whichever call
-//! comes by. That call has nothing to do with it: whatever the value's `Drop` does, and whatever it waits for, stays away from it.
+//! A value that work still uses, or that the driver refuses to free now, is dropped later than by its owner, when an unrelated call
+//! finds that it may be. Neither what its `Drop` does nor what that waits for affects the call.
 
 #![allow(unsafe_code)] // A launch that the crate knows nothing of.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]

@@ -204,7 +204,7 @@ fn a_shared_operation_runs_once() {
 }
 
 #[test]
-fn a_policy_has_one_stream_to_a_thousand_or_so() {
+fn a_policy_makes_at_least_one_and_at_most_1024_streams() {
     let ctx = context();
     for (count, limit) in [(0, "at least one stream"), (1025, "at most 1024"), (usize::MAX, "at most 1024")] {
         let error = RoundRobin::new(&ctx, count).unwrap_err().to_string();

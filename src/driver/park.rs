@@ -123,8 +123,8 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
     }
 }
 
-/// Has what may be dropped by now dropped on another thread; not in a host function, nor where this thread captures. One load if nothing
-/// is parked.
+/// Passes what may be dropped by now to the thread that drops it; not in a host function, nor where this thread captures. One load if
+/// nothing is parked.
 ///
 /// Driver calls: `cuEventQuery` for each parked event.
 pub(crate) fn sweep() {
@@ -146,8 +146,8 @@ pub(crate) fn sweep() {
     });
 }
 
-/// As [`sweep`], and waits for the end of it and of earlier ones, though not for ever: a value's `Drop` may wait for what this thread does
-/// next. Whether there was anything.
+/// As [`sweep`], and waits until that and what was passed on earlier is dropped, for a limited time: a value's `Drop` may wait for what this
+/// thread does next. Returns whether there was anything to wait for.
 pub(crate) fn sweep_and_wait() -> bool {
     sweep();
     let given = GIVEN.load(Ordering::Relaxed);

@@ -137,7 +137,7 @@ impl Graph {
         if level + depth > MOST_LEVELS { Err(OUT_OF_MEMORY) } else { Ok(level) }
     }
 
-    /// A graph of its own that is the same, in so many others; its nodes know which ones they are clones of.
+    /// A graph of its own that is the same, in so many others. It knows which nodes its own are clones of.
     fn duplicate(&self, level: u32) -> Arc<Graph> {
         let clone = Graph::create(level);
         let contents = self.contents();

@@ -126,17 +126,19 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
 /// Passes what may be dropped by now to the thread that drops it; not in a host function, nor where this thread captures. One load if
 /// nothing is parked.
 ///
+/// Returns whether there was anything to pass.
+///
 /// Driver calls: `cuEventQuery` for each parked event.
-pub(crate) fn sweep() {
+pub(crate) fn sweep() -> bool {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
-        return;
+        return false;
     }
     let mut asked = Asked(std::mem::take(&mut list()));
     // Outside the lock: a question may find a fault, which drops what users own, and that may park.
     let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.may_have_come()).collect();
     drop(asked);
     if due.is_empty() {
-        return;
+        return false;
     }
     GIVEN.fetch_add(1, Ordering::Relaxed);
     drops::later(|| {
@@ -144,15 +146,16 @@ pub(crate) fn sweep() {
         // Release, and Acquire where it is asked for: who finds that all is over finds what that has freed.
         ENDED.fetch_add(1, Ordering::Release);
     });
+    true
 }
 
 /// As [`sweep`], and waits until that and what was passed on earlier is dropped, for a limited time: a value's `Drop` may wait for what this
-/// thread does next. Returns whether there was anything to wait for.
+/// thread does next. Returns whether there was anything to wait for: what this call passed on may be over before it is waited for.
 pub(crate) fn sweep_and_wait() -> bool {
-    sweep();
+    let passed = sweep();
     let given = GIVEN.load(Ordering::Relaxed);
     if ENDED.load(Ordering::Acquire) >= given || GIVEN_UP.load(Ordering::Relaxed) >= given {
-        return false;
+        return passed;
     }
     if !drops::wait(PATIENCE) {
         GIVEN_UP.fetch_max(given, Ordering::Relaxed);

@@ -538,25 +538,6 @@ fn a_long_list_is_seldom_searched() {
 }
 
 #[test]
-fn whoever_waits_for_all_submissions_waits_for_those_under_way() {
-    let (submissions, over) = (Submissions::default(), AtomicBool::new(false));
-    submissions.finish_all();
-    submissions.announce();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            submissions.finish_all();
-            over.store(true, Ordering::SeqCst);
-        });
-        for _ in 0..1000 {
-            std::thread::yield_now();
-        }
-        assert!(!over.load(Ordering::SeqCst));
-        submissions.finish();
-    });
-    submissions.finish_all();
-}
-
-#[test]
 fn submissions_that_overlap_are_known_to_have_finished_when_all_have() {
     let submissions = Submissions::default();
     assert_eq!((submissions.announce(), submissions.finished()), (0, 0));

@@ -7,7 +7,11 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use super::context::work::OwnStream;
 use super::device::CudaDevice;
+#[cfg(feature = "async")]
+use super::event::EventPool;
+use super::process;
 use crate::error::{Error, check};
 
 /// One reason why a context lives.
@@ -54,28 +58,54 @@ impl Hold {
     }
 }
 
-/// All holds on one context, to be released together, on any thread.
+/// What a context made for itself, and destroys before its end.
+pub(super) struct Own {
+    #[cfg(feature = "async")]
+    pub(super) events: EventPool,
+    pub(super) freeing: Option<OwnStream>,
+}
+
+/// What the end of a context has to do, on any thread where the driver may be called.
 pub(super) struct Debt {
-    holds: Vec<Hold>,
-    device: CudaDevice,
-    raw: CUcontext,
+    /// To be released together; none where that was done.
+    pub(super) holds: Vec<Hold>,
+    pub(super) own: Own,
+    pub(super) device: CudaDevice,
+    pub(super) raw: CUcontext,
+    /// The process that made the context; no other one destroys what is in it.
+    pub(super) process: u32,
+    /// Whether a fault ended all that is in it.
+    pub(super) is_faulty: bool,
 }
 
 // SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is Send.
 unsafe impl Send for Debt {}
 
 impl Debt {
-    pub(super) fn new(holds: Vec<Hold>, device: &CudaDevice, raw: CUcontext) -> Self {
-        Self { holds, device: device.clone(), raw }
-    }
-
     /// Gives all back; the first error is told.
-    pub(super) fn pay(self) -> Result<(), Error> {
+    pub(super) fn pay(mut self) -> Result<(), Error> {
+        if !self.holds.is_empty() && self.process == process::id() {
+            self.end_own();
+        }
         let mut first = Ok(());
         for mut hold in self.holds {
             first = first.and(hold.release(&self.device, self.raw));
         }
         first
+    }
+
+    /// Also where the context cannot be made current: nobody could be told.
+    fn end_own(&mut self) {
+        let driver = self.device.driver();
+        if !self.is_faulty {
+            // SAFETY: the context lives until `holds`, which are not empty, are given back.
+            let _ = unsafe { driver.cuCtxSetCurrent(self.raw) };
+        }
+        #[cfg(feature = "async")]
+        self.own.events.empty(driver);
+        if let Some(stream) = self.own.freeing.take() {
+            stream.destroy(driver);
+        }
     }
 }
 

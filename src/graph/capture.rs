@@ -173,7 +173,7 @@ impl Scope {
     /// Tells the driver to end, once.
     pub(super) fn finish(&mut self) -> Result<CUgraph, Error> {
         self.begun = false;
-        self.capture.close(&self.stream);
+        self.capture.close();
         let mut raw = std::ptr::null_mut();
         // None only where this thread has it. Who has it on another one reads what the driver keeps as long as the capture lasts.
         let _turn = self.capture.turn("cuStreamEndCapture");
@@ -281,7 +281,7 @@ impl CudaStream {
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
         if let Some(capture) = &capture {
-            capture.close(self);
+            capture.close();
         }
         let mut raw = std::ptr::null_mut();
         // None only where this thread has it, which was refused above.

@@ -376,14 +376,20 @@ impl GraphExec {
     }
 
     fn asked(&self) -> String {
-        format!("a graph of {} nodes", lock(&self.table).live().count())
+        // Without a wait: this thread may have it, in the middle of a call that a listener of the driver's log hears of.
+        match self.table.try_lock() {
+            Ok(table) => format!("a graph of {} nodes", table.live().count()),
+            Err(_) => "a graph that is being changed".to_string(),
+        }
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() {
+        if self.raw.is_null() {
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuGraphExecDestroy")?;
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         // SAFETY: this value owned the graph, and destroys it once, as `raw` was replaced by null; the driver puts off its end until
         // launches that run are done.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };

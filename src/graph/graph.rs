@@ -495,10 +495,13 @@ impl Family {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let lost = self.is_lost();
-        if !std::mem::take(&mut self.owned) || lost {
+        if !self.owned || self.is_lost() {
+            self.owned = false;
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuGraphDestroy")?;
+        self.owned = false;
         // SAFETY: `owned` was true, and is false from now on: this crate made the graph or was given it, and destroys it once, unless the
         // driver may have. No handle is left: graphs inside it, and what was instantiated from it, hold this value, whose end this is.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphDestroy(self.root) };

@@ -129,7 +129,7 @@ impl Drop for Recording<'_> {
         }
         if self.scope.begun {
             let _ = self.scope.join_forks();
-            self.scope.capture.close(&self.scope.stream);
+            self.scope.capture.close();
         }
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
         self.share();

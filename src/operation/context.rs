@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::policy::SchedulingPolicy;
 use super::registry;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{Capture, CudaContext, CudaStream, Keep};
 use crate::error::{Error, ErrorKind, NotInCapture};
 
 /// Where the streams of a chain come from.
@@ -47,6 +47,8 @@ pub struct ExecutionContext {
     before: Option<CudaStream>,
     /// How many [`Branches`] it has had.
     forked: Cell<u32>,
+    /// Whether the chain began on a stream of a capture that was over: then nothing was recorded.
+    late: bool,
     /// Few chains need any of it.
     rest: OnceCell<Box<Rest>>,
 }
@@ -63,17 +65,20 @@ struct Rest {
 impl ExecutionContext {
     #[inline]
     pub(super) fn new(source: Source) -> Self {
-        let stream = match &source {
-            // Branches must be forks of it.
-            Source::Stream(stream) if stream.capture().is_some() => OnceCell::from(stream.clone()),
-            _ => OnceCell::new(),
+        let captured = match &source {
+            Source::Stream(stream) => stream.capture().map(|capture| (stream.clone(), capture.has_ended())),
+            _ => None,
         };
+        // Branches must be forks of it.
+        let (stream, late) =
+            captured.map_or((OnceCell::new(), false), |(stream, late)| (stream.into(), late));
         Self {
             source,
             fixed: Cell::new(false),
             stream,
             before: None,
             forked: Cell::new(0),
+            late,
             rest: OnceCell::new(),
         }
     }
@@ -207,6 +212,17 @@ impl ExecutionContext {
         self.rest.get().map(|rest| rest.kept.take()).unwrap_or_default()
     }
 
+    /// Leaves with the capture what its work needs. Nobody keeps it where the capture is over: it ends here if nothing of the chain was
+    /// recorded, and stays for ever where that is not known.
+    #[cold]
+    pub(super) fn leave_kept(&self, capture: &Capture) {
+        let kept: Vec<Keep> = self.take_kept().into_iter().map(shareable).collect();
+        match capture.add_objects(kept) {
+            Err(kept) if !self.late => std::mem::forget(kept),
+            _ => {}
+        }
+    }
+
     /// Makes the chain's stream wait for all branches that have not been joined: those whose [`Branches`] was forgotten. Whoever
     /// ends a chain calls it first, and waits for the chain's stream then.
     #[inline]
@@ -282,8 +298,8 @@ impl Branches<'_> {
 
     fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
         let (fixed, forked, before) = (Cell::new(false), Cell::new(0), self.before.cloned());
-        let (stream, rest) = (OnceCell::new(), OnceCell::new());
-        let cx = ExecutionContext { source, fixed, stream, before, forked, rest };
+        let (stream, late, rest) = (OnceCell::new(), self.parent.late, OnceCell::new());
+        let cx = ExecutionContext { source, fixed, stream, before, forked, late, rest };
         let branch = Branch { cx, parent: self.parent, number: self.number };
         work(&branch.cx)
     }
@@ -388,6 +404,6 @@ impl fmt::Debug for ExecutionContext {
 }
 
 /// As what a capture keeps.
-pub(super) fn shareable(kept: Kept) -> crate::driver::Keep {
+fn shareable(kept: Kept) -> Keep {
     Arc::new(Mutex::new(kept))
 }

@@ -70,12 +70,10 @@ impl Drop for Submitted {
 impl Submitted {
     #[cold]
     fn park(&self) {
-        let kept = self.0.take_kept();
-        if let Some(stream) = self.0.used_stream() {
-            match stream.capture() {
-                Some(capture) => capture.add_objects(kept.into_iter().map(super::context::shareable)),
-                None => reactor::park(stream, kept),
-            }
+        match self.0.used_stream().map(|stream| (stream, stream.capture())) {
+            Some((_, Some(capture))) => self.0.leave_kept(capture),
+            Some((stream, None)) => reactor::park(stream, self.0.take_kept()),
+            None => drop(self.0.take_kept()),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! A thread that revokes a stream's permission to proceed first removes the permission and then looks here. One of the two
 //! always sees the other: the submission finds no permission, or the other one finds the submission unfinished.
 
-use super::sync::{AtomicBool, AtomicUsize, Ordering, yield_now};
+use super::sync::{AtomicBool, AtomicUsize, Ordering};
 
 /// The submissions of one stream, in a separate cache line that no other stream writes.
 #[derive(Debug, Default)]
@@ -58,14 +58,6 @@ impl Submissions {
             return true;
         }
         self.all_have(finished)
-    }
-
-    /// Waits for all that were announced so far to finish: for the driver's answer, not for their work.
-    pub(crate) fn finish_all(&self) {
-        let announced = self.announced();
-        while !self.have_finished(announced) {
-            yield_now();
-        }
     }
 
     /// How many of them, counted from the first, have certainly finished; may be too low.

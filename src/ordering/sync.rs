@@ -2,4 +2,3 @@
 
 pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
-pub(super) use std::thread::yield_now;

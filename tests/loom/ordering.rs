@@ -430,30 +430,6 @@ fn what_uses_an_address_that_was_taken_comes_before_the_end_of_the_memory() {
     });
 }
 
-/// A submission is announced before it asks whether the capture is over; the capture ends after those that were announced.
-#[test]
-fn a_capture_ends_after_all_that_it_was_given() {
-    model(3, || {
-        let (lane, given) = (stream(0), Arc::new(AtomicUsize::new(0)));
-        let ending = Arc::new(crate::sync::AtomicBool::new(false));
-        let threads = [0, 1].map(|_| {
-            let (lane, given, ending) = (lane.clone(), given.clone(), ending.clone());
-            thread::spawn(move || {
-                lane.submissions().announce();
-                if !ending.load(Ordering::SeqCst) {
-                    given.fetch_add(1, Ordering::Relaxed);
-                }
-                lane.submissions().finish();
-            })
-        });
-        ending.store(true, Ordering::SeqCst);
-        lane.submissions().finish_all();
-        let recorded = given.load(Ordering::Relaxed);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(given.load(Ordering::Relaxed), recorded, "given when the driver had ended the capture");
-    });
-}
-
 #[test]
 fn who_waits_long_keeps_nobody_from_the_memory() {
     for write in [false, true] {

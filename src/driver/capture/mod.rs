@@ -37,7 +37,8 @@ pub(crate) struct Capture {
     turn: OwnLock<()>,
     /// `None` once the capture has ended.
     memory: Mutex<Option<Vec<Captured>>>,
-    rest: Mutex<Recorded>,
+    /// As `memory`.
+    rest: Mutex<Option<Recorded>>,
 }
 
 /// What else was recorded.
@@ -112,7 +113,8 @@ impl Capture {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let open = Mutex::new(Some(OpenCapture::new(context, mode)));
         let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
-        let (thread, turn, rest) = (thread::current().id(), OwnLock::new(()), Mutex::default());
+        let (thread, turn) = (thread::current().id(), OwnLock::new(()));
+        let rest = Mutex::new(Some(Recorded::default()));
         Self { id, ended, open, thread, turn, memory, rest }
     }
 
@@ -128,8 +130,8 @@ impl Capture {
 
     /// Whether the capture is over: then its streams serve nobody.
     pub(crate) fn has_ended(&self) -> bool {
-        // SeqCst, as the announcement before it: see `close`.
-        self.ended.load(Ordering::SeqCst)
+        // Relaxed: who must not miss the end asks in a turn, and the end is in one.
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// A thread that submits work to its streams holds this until what was recorded is known: another thread may use the same stream.
@@ -137,37 +139,48 @@ impl Capture {
         self.turn.lock(call)
     }
 
-    /// A stream that must be joined at the end.
+    /// A stream that must be joined at the end. Call it in the turn in which it became part of the capture.
     pub(super) fn add_fork(&self, fork: &CudaStream) {
-        self.rest().forks.push(fork.clone());
+        self.note(|rest| rest.forks.push(fork.clone()));
     }
 
     /// The streams that must be joined at the end.
     pub(crate) fn forks(&self) -> Vec<CudaStream> {
-        self.rest().forks.clone()
+        self.rest().as_ref().map(|rest| rest.forks.clone()).unwrap_or_default()
     }
 
     /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
     pub(crate) fn add_kernel(&self, number: u32, module: Option<Keep>) {
-        let mut rest = self.rest();
-        if !rest.kernels.contains(&number) {
-            rest.kernels.push(number);
-        }
-        rest.objects.extend(module);
+        self.note(|rest| {
+            if !rest.kernels.contains(&number) {
+                rest.kernels.push(number);
+            }
+            rest.objects.extend(module);
+        });
     }
 
-    /// Notes what else captured work uses.
-    pub(crate) fn add_objects(&self, objects: impl IntoIterator<Item = Keep>) {
-        self.rest().objects.extend(objects);
+    /// Notes what else captured work uses. Gives it back once the record was taken: nobody keeps it then.
+    pub(crate) fn add_objects<I: IntoIterator<Item = Keep>>(&self, objects: I) -> Result<(), I> {
+        let mut rest = self.rest();
+        let Some(rest) = rest.as_mut() else { return Err(objects) };
+        rest.objects.extend(objects);
+        Ok(())
     }
 
     /// Notes a launch with named arguments.
     pub(crate) fn add_launch(&self, launch: RecordedLaunch) {
-        self.rest().launches.push(launch);
+        self.note(|rest| rest.launches.push(launch));
+    }
+
+    /// Notes something, unless the record was taken: what it keeps may own a stream of the capture, and so the record itself.
+    fn note(&self, note: impl FnOnce(&mut Recorded)) {
+        if let Some(rest) = self.rest().as_mut() {
+            note(rest);
+        }
     }
 
     // Nothing panics while the lock is held, and every state of the lists is whole.
-    fn rest(&self) -> MutexGuard<'_, Recorded> {
+    fn rest(&self) -> MutexGuard<'_, Option<Recorded>> {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -201,21 +214,19 @@ impl Capture {
         if write { captured.within.write(&stream, waits) } else { captured.within.read(&stream, waits) }
     }
 
-    /// From now on its streams, of which `first` is the one that began, are given nothing. Waits for what is just being given
-    /// to them: the driver would run it, and nobody would know. Call it before the driver ends the capture.
-    pub(crate) fn close(&self, first: &CudaStream) {
-        self.ended.store(true, Ordering::SeqCst);
-        // After that: who forks now is refused whatever the fork is given.
-        let forks = self.forks();
-        for stream in forks.iter().chain([first]).filter(|stream| stream.capture().is_some()) {
-            stream.queue().submissions.finish_all();
-        }
+    /// From now on its streams are given nothing. Waits for what is just being given to them: the driver would run it, and nobody
+    /// would know. Call it before the driver ends the capture, on a thread that does not have the turn.
+    pub(crate) fn close(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // Whoever has the turn goes on until its work is recorded; whoever has it later finds the capture over.
+        let _turn = self.turn("cuStreamEndCapture");
     }
 
-    /// Ends the record; returns all that was noted, for the graph.
+    /// Ends the record; returns all that was noted, for the graph. After `close`, unless nothing was begun.
     pub(crate) fn take_record(&self) -> (Vec<Captured>, Recorded) {
-        self.ended.store(true, Ordering::SeqCst);
-        (self.memory().take().unwrap_or_default(), std::mem::take(&mut *self.rest()))
+        self.ended.store(true, Ordering::Relaxed);
+        let (memory, rest) = (self.memory().take(), self.rest().take());
+        (memory.unwrap_or_default(), rest.unwrap_or_default())
     }
 
     /// The driver has ended the capture: what had to wait for that is done now. Not before, since it may break the capture.

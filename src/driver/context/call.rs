@@ -244,8 +244,7 @@ impl ContextInner {
         }
         // The driver would leave it current on a thread of its own.
         host_call::refuse("cuCtxSetCurrent")?;
-        // SAFETY: the context lives as long as this value (`ContextInner::raw`); at its end `debt` calls this before the holds are given
-        // back.
+        // SAFETY: the context lives as long as this value (`ContextInner::raw`).
         match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
             CUresult::SUCCESS => Ok(()),
             code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),

@@ -19,7 +19,7 @@ use super::capture::open::ContextWait;
 use super::choice::default_driver;
 use super::device::CudaDevice;
 use super::fault::FaultState;
-use super::hold::{Debt, Hold};
+use super::hold::{Debt, Hold, Own};
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::process;
@@ -332,7 +332,10 @@ impl CudaContext {
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.debt().pay())
+        let Some(mut last) = Arc::into_inner(self.inner) else { return Ok(()) };
+        // The drop that follows passes it on.
+        host_call::refuse(last.last_call())?;
+        last.debt().pay()
     }
 }
 
@@ -366,18 +369,27 @@ impl ContextInner {
         format!("device {}", self.device.ordinal())
     }
 
-    /// What is held, to be released.
+    /// What is held, and what the context made for itself, to be released. Nothing after `close`, when the context is gone: to make it
+    /// current then ends in a crash of the driver.
     fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
-        // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.
-        if !holds.is_empty() && !host_call::is_running() && self.process == process::id() {
-            // Also where it cannot be bound: nobody could be told.
-            let _ = self.bind();
+        let own = Own {
             #[cfg(feature = "async")]
-            self.events.empty(&self.driver);
-            self.work.end(&self.driver);
+            events: std::mem::take(&mut self.events),
+            freeing: self.work.take_freeing(),
+        };
+        let is_faulty = self.fault.is_known();
+        Debt { holds, own, device: self.device.clone(), raw: self.raw, process: self.process, is_faulty }
+    }
+
+    /// The call that ends it.
+    fn last_call(&mut self) -> &'static str {
+        let holds = self.holds.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if holds.iter().any(|hold| matches!(hold, Hold::Created)) {
+            "cuCtxDestroy"
+        } else {
+            "cuDevicePrimaryCtxRelease"
         }
-        Debt::new(holds, &self.device, self.raw)
     }
 }
 

@@ -28,7 +28,7 @@ pub(in crate::driver) struct Work {
 
 /// A stream that the context destroys at its end.
 #[derive(Debug)]
-struct OwnStream(CUstream);
+pub(in crate::driver) struct OwnStream(CUstream);
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management").
 unsafe impl Send for OwnStream {}
@@ -65,13 +65,18 @@ impl Drop for Work {
 }
 
 impl Work {
-    /// Destroys the stream; its work still runs. The context is current, and about to go.
-    pub(in crate::driver) fn end(&mut self, driver: &Driver) {
-        if let Some(stream) = self.freeing.take() {
-            // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it; every handle of it keeps the context,
-            // of which `&mut self` is the end, and `take` makes this the only time. An answer could not be told to anybody.
-            let _ = unsafe { driver.cuStreamDestroy(stream.0) };
-        }
+    /// The stream for frees, for the end of the context.
+    pub(super) fn take_freeing(&mut self) -> Option<OwnStream> {
+        self.freeing.take()
+    }
+}
+
+impl OwnStream {
+    /// Destroys it; its work still runs. The context is about to go.
+    pub(in crate::driver) fn destroy(self, driver: &Driver) {
+        // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it: every handle of it keeps the context, whose
+        // end has taken it from there. An answer could not be told to anybody.
+        let _ = unsafe { driver.cuStreamDestroy(self.0) };
     }
 }
 

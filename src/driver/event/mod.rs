@@ -436,9 +436,12 @@ impl AnyEvent {
             *self.owned.get_mut() = false;
             return Arc::into_inner(shared).map_or(Ok(()), |mut last| last.destroy());
         }
-        if !std::mem::take(self.owned.get_mut()) {
+        if !*self.owned.get_mut() {
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuEventDestroy")?;
+        *self.owned.get_mut() = false;
         // SAFETY: this value owned the event, of which no share is left, and is no more used; the driver puts the end off until work that
         // uses it is done.
         let destroy = |driver: &Driver| unsafe { driver.cuEventDestroy(self.raw) };

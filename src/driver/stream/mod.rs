@@ -483,9 +483,12 @@ impl StreamInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuStreamDestroy")?;
+        self.owned = false;
         // SAFETY: `owned` was true, and is false from now on: this crate made the stream, or took it over by `from_raw_owned`, and
         // destroys it once. No handle is left, as this is the end of the value that they share; work that was given to it still runs, as
         // the driver has it.

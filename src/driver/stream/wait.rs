@@ -108,7 +108,9 @@ impl CudaStream {
     pub fn fork(&self) -> Result<CudaStream, Error> {
         self.capture_is_open("cuStreamWaitEvent")?;
         let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
-        fork.join(self)?;
+        // Until the fork is noted: the end of the capture joins those that are.
+        let _turn = self.turn("cuStreamWaitEvent")?;
+        fork.after_in_turn(self)?;
         if let Some(capture) = self.capture() {
             capture.add_fork(&fork);
         }

@@ -17,7 +17,6 @@ mod waits;
 use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use submissions::Submissions;
 use waits::Waits;
 

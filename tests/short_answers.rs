@@ -1,5 +1,6 @@
 //! A driver whose calls succeed and give less than this crate asked for. Nothing is read that the driver did not write.
 
+#![allow(unsafe_code)] // Faults that contradict the driver's documentation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_emulator::Instance;
@@ -14,6 +15,8 @@ fn context() -> (Spy, CudaContext) {
     let spy = Spy::over(&Instance::new().unwrap().driver()).unwrap();
     let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
     spy.inject(Fault::any().short()).unwrap();
+    // SAFETY: 1: this crate checks them, which is what the tests show.
+    spy.inject(unsafe { Fault::any().malformed() }).unwrap();
     (spy, context)
 }
 

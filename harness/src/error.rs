@@ -17,8 +17,8 @@ pub enum Error {
         /// How long the call waited for one of them.
         waited: Duration,
     },
-    /// A function whose result cannot be [short](crate::Fault::short).
-    #[error("`{name}` has no short answer: these have one: {}", .known.join(", "))]
+    /// A function that has no [short](crate::Fault::short) result, or no [malformed](crate::Fault::malformed) one.
+    #[error("`{name}` has no such result: these have one: {}", .known.join(", "))]
     NoShortAnswer {
         /// The function.
         name: String,
@@ -41,4 +41,7 @@ pub enum Error {
         /// The requested name.
         name: String,
     },
+    /// A fault that returns `CUDA_SUCCESS` for calls that were not made.
+    #[error("CUDA_SUCCESS is no fault: name an error, or inject nothing")]
+    SuccessIsNoFault,
 }

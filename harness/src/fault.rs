@@ -52,7 +52,8 @@ pub struct Fault {
     delay: Duration,
     sticky: Option<CUresult>,
     is_done: bool,
-    is_short: bool,
+    /// The functions whose results are replaced: none, [`short::SHORT`] or [`short::MALFORMED`].
+    replaced: &'static [&'static str],
 }
 
 type Predicate = dyn Fn(&Call) -> bool + Send + Sync;
@@ -75,7 +76,7 @@ impl Fault {
             delay: Duration::ZERO,
             sticky: None,
             is_done: false,
-            is_short: false,
+            replaced: &[],
         }
     }
 
@@ -112,8 +113,8 @@ impl Fault {
         Fault { when: Some(Arc::new(predicate)), ..self }
     }
 
-    /// The code that the calls return. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
-    /// `CUDA_ERROR_UNKNOWN`.
+    /// The error that the calls return. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
+    /// `CUDA_ERROR_UNKNOWN`. [`Spy::inject`](crate::Spy::inject) refuses `CUDA_SUCCESS`: nothing may claim to have done what it has not.
     pub fn answer(self, code: CUresult) -> Fault {
         Fault { answer: Some(code), ..self }
     }
@@ -133,17 +134,12 @@ impl Fault {
     /// | call | returns |
     /// |---|---|
     /// | `cuDeviceGetCount` | one device fewer |
-    /// | `cuDeviceGetName` | a name that fills the buffer, without a NUL at its end |
-    /// | `cuGetErrorName`, `cuGetErrorString` | a null pointer |
     /// | `cuGetProcAddress_v2` | a null pointer, and `CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND` |
-    /// | `cuLinkComplete` | an image of 0 bytes |
     /// | `cuMemGetInfo` | no free memory |
     /// | `cuOccupancyMaxActiveBlocksPerMultiprocessor`, also `WithFlags` | no block |
     ///
-    /// A name without a NUL, a null text and a null image contradict the driver's documentation: use them only with code that checks
-    /// results. Code that relies on the documentation has undefined behaviour with them.
-    ///
-    /// With [all calls](Fault::any), it applies to those in this table. A call that the driver refuses remains refused.
+    /// With [all calls](Fault::any), it applies to those in this table. A call that the driver refuses remains refused. Results that
+    /// contradict the driver's documentation are [`malformed`](Self::malformed).
     ///
     /// ```
     /// use cuda_harness::{Fault, Spy};
@@ -157,10 +153,42 @@ impl Fault {
     /// # Ok::<(), cuda_harness::Error>(())
     /// ```
     pub fn short(self) -> Fault {
-        Fault { is_short: true, ..self }
+        Fault { replaced: short::SHORT, ..self }
     }
 
-    /// The calls succeed, and every later call returns this code: the kernel that was launched has faulted. As with a driver, that
+    /// The calls succeed, and their results contradict the driver's documentation:
+    ///
+    /// | call | returns |
+    /// |---|---|
+    /// | `cuDeviceGetName` | a name that fills the buffer, without a NUL at its end |
+    /// | `cuGetErrorName`, `cuGetErrorString` | a null pointer |
+    /// | `cuLinkComplete` | a null pointer, and 0 bytes |
+    ///
+    /// With [all calls](Fault::any), it applies to those in this table. A call that the driver refuses remains refused.
+    ///
+    /// ```
+    /// use cuda_harness::{Fault, Spy};
+    ///
+    /// let spy = Spy::over(&cuda_emulator::driver())?;
+    /// // SAFETY: 1: the name below is not read beyond its buffer.
+    /// spy.inject(unsafe { Fault::on("cuDeviceGetName").malformed() })?;
+    /// let (cuda, mut name) = (spy.driver(), [0_u8; 8]);
+    /// unsafe { cuda.cuInit(0) };
+    /// unsafe { cuda.cuDeviceGetName(name.as_mut_ptr().cast(), 8, 0) };
+    /// assert_eq!(name, [b'x'; 8]);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// 1. The code that makes these calls on the spy's driver checks the results itself: it neither looks for the end of a name beyond its
+    ///    buffer nor reads at a null pointer.
+    #[allow(unsafe_code)] // The duty of who calls it; it does nothing unsafe itself.
+    pub unsafe fn malformed(self) -> Fault {
+        Fault { replaced: short::MALFORMED, ..self }
+    }
+
+    /// The calls succeed, and every later call returns this error: the kernel that was launched has faulted. As with a driver, that
     /// includes calls that free, which do their work, and calls that wait; only those that need no context (`cuDeviceGetAttribute`,
     /// `cuCtxGetCurrent`, `cuGetErrorName`, ..) keep working.
     pub fn sticky(self, code: CUresult) -> Fault {
@@ -175,7 +203,7 @@ impl fmt::Debug for Fault {
             .field("calls", &(self.first..=self.last))
             .field("answer", &self.answer)
             .field("sticky", &self.sticky)
-            .field("short", &self.is_short)
+            .field("replaced", &self.replaced)
             .finish_non_exhaustive()
     }
 }
@@ -213,8 +241,8 @@ pub(crate) struct Verdict {
     /// The driver is asked although there is an answer.
     pub(crate) is_done: bool,
     pub(crate) delay: Duration,
-    /// What the driver gave is made less.
-    pub(crate) is_short: bool,
+    /// The driver's result is replaced by a short or malformed one.
+    pub(crate) is_replaced: bool,
     /// What all later calls answer.
     pub(crate) sticky: Option<CUresult>,
     /// Of predicates.
@@ -228,12 +256,15 @@ impl Active {
                 Some(function) => *name = function.name.to_owned(),
                 None => return Err(Error::NoSuchFunction { name: name.clone() }),
             }
-            if fault.is_short && !short::FUNCTIONS.contains(&name.as_str()) {
-                return Err(Error::NoShortAnswer { name: name.clone(), known: short::FUNCTIONS });
+            if !fault.replaced.is_empty() && !fault.replaced.contains(&name.as_str()) {
+                return Err(Error::NoShortAnswer { name: name.clone(), known: fault.replaced });
             }
         }
+        if [fault.answer, fault.sticky].contains(&Some(CUresult::SUCCESS)) {
+            return Err(Error::SuccessIsNoFault);
+        }
         let is_timely = fault.delay.is_zero() && fault.sticky.is_none();
-        if fault.answer.is_none() && is_timely && !fault.is_short {
+        if fault.answer.is_none() && is_timely && fault.replaced.is_empty() {
             fault.answer = Some(CUresult::CUDA_ERROR_UNKNOWN);
         }
         Ok(Active {
@@ -251,7 +282,8 @@ impl Active {
             Target::Launches => call.is_launch,
             Target::Function(name) => call.name == name,
         };
-        let is_met = is_target && (!self.fault.is_short || short::FUNCTIONS.contains(&call.name));
+        let is_met =
+            is_target && (self.fault.replaced.is_empty() || self.fault.replaced.contains(&call.name));
         if !is_met || self.is_lifted.load(Ordering::Acquire) {
             return false;
         }
@@ -293,7 +325,7 @@ pub(crate) fn judge(faults: &[Arc<Active>], call: &Call) -> Verdict {
         let fault = &active.fault;
         verdict.delay = verdict.delay.saturating_add(fault.delay);
         verdict.sticky = verdict.sticky.or(fault.sticky);
-        verdict.is_short |= fault.is_short;
+        verdict.is_replaced |= !fault.replaced.is_empty();
         if verdict.answer.is_none() {
             verdict.answer = fault.answer;
             verdict.is_done = fault.is_done;

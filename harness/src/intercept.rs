@@ -141,9 +141,9 @@ impl Layer for Inner {
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };
-            if verdict.is_short {
+            if verdict.is_replaced {
                 // SAFETY: 1: as above.
-                unsafe { short::shorten(function.name, words) };
+                unsafe { short::replace(function.name, words) };
             }
         }
         // SAFETY: 1, 2: duty 1; the answer is the driver's.
@@ -261,7 +261,7 @@ impl Inner {
         // The fault shows from the next call on.
         state.sticky = state.sticky.or(verdict.sticky);
         let shown = answer.or(real).unwrap_or(CUresult::CUDA_ERROR_UNKNOWN);
-        let is_injected = answer.is_some() || verdict.is_short && real == Some(CUresult::SUCCESS);
+        let is_injected = answer.is_some() || verdict.is_replaced && real == Some(CUresult::SUCCESS);
         if answer.is_some() {
             // The program does not see what the driver may have written.
             arguments.clear();

@@ -100,8 +100,9 @@ pub(crate) fn driver(lease: Lease, has: &[bool]) -> Arc<Driver> {
         let place = place.filter(|place| has.get(*place) == Some(&true));
         place.map_or(null(), |place| address(slot, place))
     };
-    // SAFETY: 1: each name is given the shim of its type, which does what the base does, or answers an error; only `Fault::short`, which a
-    // program asks for, makes it do what no document promises, as its page says. 2: functions of this program, callable for ever; the
-    // slot is this layer's as long as the driver owns the lease, which `with_owner` takes from no clone.
+    // SAFETY: 1: each name is given the shim of its type, which does what the base does or returns an error: `Spy::inject` takes no
+    // `CUDA_SUCCESS` for a call that is not made, and only `Fault::malformed` gives results that no document promises, to code that
+    // checks them by duty 1 of that function. 2: they are functions of this program, callable for ever; the slot is this layer's as
+    // long as the driver owns the lease, which `with_owner` takes from no clone.
     Arc::new(unsafe { Driver::from_lookup(lookup) }.with_owner(Arc::new(lease)))
 }

@@ -1,4 +1,4 @@
-//! Short results: calls that succeed but return less than requested, each as a driver may.
+//! Results that replace the driver's: short ones, as a driver may give, and malformed ones.
 //!
 //! Relies on: the caller keeps the contract of the function, and the call succeeded.
 #![allow(unsafe_code)]
@@ -7,30 +7,30 @@ use cuda_driver_sys::CUdriverProcAddressQueryResult as Found;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 
-/// The functions that have a short answer, by symbol.
-pub(crate) const FUNCTIONS: &[&str] = &[
+/// The functions that have a short result, by symbol.
+pub(crate) const SHORT: &[&str] = &[
     "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuGetErrorName",
-    "cuGetErrorString",
     "cuGetProcAddress_v2",
-    "cuLinkComplete",
     "cuMemGetInfo_v2",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
 ];
+
+/// The functions that have a malformed result, by symbol.
+pub(crate) const MALFORMED: &[&str] =
+    &["cuDeviceGetName", "cuGetErrorName", "cuGetErrorString", "cuLinkComplete"];
 
 /// Where an argument points to.
 fn place<T>(word: u64) -> *mut T {
     with_exposed_provenance_mut(word as usize)
 }
 
-/// Makes the answer short.
+/// Replaces the result of a call by its short or malformed one.
 ///
 /// # Safety
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
-pub(crate) unsafe fn shorten(function: &str, words: &[u64]) {
+pub(crate) unsafe fn replace(function: &str, words: &[u64]) {
     // SAFETY: 1, in each arm: the word is an argument that the function declares as a pointer to a result of the type that is written, so that
     // it is null or the program's place for one, by duty 1. The buffer of a name has as many bytes as the call says, by the same.
     unsafe {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn all_are_functions_of_the_api() {
-        for name in FUNCTIONS {
+        for name in SHORT.iter().chain(MALFORMED) {
             assert_eq!(functions::named(name).map(|function| function.name), Some(*name));
         }
     }

@@ -135,7 +135,8 @@ impl Spy {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchFunction`] if the fault names one that is not in the API.
+    /// [`Error::NoSuchFunction`] if the fault names a function that is not in the API, [`Error::NoShortAnswer`] if that has no short or
+    /// malformed result, and [`Error::SuccessIsNoFault`] if the calls should return `CUDA_SUCCESS` without being made.
     pub fn inject(&self, fault: Fault) -> Result<Injected, Error> {
         let active = Arc::new(Active::new(fault)?);
         self.inner.lock().faults.push(active.clone());

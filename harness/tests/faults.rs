@@ -308,3 +308,20 @@ fn names_that_are_wrong_are_errors() {
     assert_eq!(SpyOptions::new().hide("cuMemAllok").over(&base).err(), wrong("cuMemAllok"));
     assert_eq!(Spy::over(&base).unwrap().inject(Fault::on("cuNothing")).err(), wrong("cuNothing"));
 }
+
+/// A call that was not made cannot have succeeded: whoever believed it would read what nobody wrote.
+#[test]
+fn success_is_no_fault() {
+    let spy = spy();
+    let lies = [
+        Fault::on("cuMemHostAlloc").answer(CUresult::SUCCESS),
+        Fault::any().nth(3).answer(CUresult::SUCCESS).done_all_the_same(),
+        Fault::launches().sticky(CUresult::SUCCESS),
+    ];
+    for lie in lies {
+        let text = format!("{lie:?}");
+        assert_eq!(spy.inject(lie).err(), Some(Error::SuccessIsNoFault), "{text}");
+    }
+    let cuda = Cuda::new(spy.driver());
+    assert_eq!(cuda.program(), Ok(vec![7; 64]));
+}

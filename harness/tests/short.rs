@@ -11,12 +11,20 @@ use std::ffi::{CString, c_void};
 use std::ptr::{dangling, dangling_mut, null, null_mut};
 use support::{Cuda, FILL, ok, spy};
 
-/// A spy one of whose functions gives less, on an emulator with a context.
-fn short(function: &str) -> (Spy, Cuda) {
+/// A spy that has this fault, once, on an emulator with a context.
+fn once(fault: Fault) -> (Spy, Cuda) {
     let spy = spy();
     let cuda = Cuda::new(spy.driver());
-    spy.inject(Fault::on(function).nth(1).short()).unwrap();
+    spy.inject(fault.nth(1)).unwrap();
     (spy, cuda)
+}
+
+fn short(function: &str) -> (Spy, Cuda) {
+    once(Fault::on(function).short())
+}
+
+fn malformed(function: &str) -> (Spy, Cuda) {
+    once(unsafe { Fault::on(function).malformed() })
 }
 
 #[test]
@@ -38,7 +46,7 @@ fn one_device_less() {
 
 #[test]
 fn a_name_without_an_end() {
-    let (_spy, cuda) = short("cuDeviceGetName");
+    let (_spy, cuda) = malformed("cuDeviceGetName");
     let mut name = [1_u8; 8];
     ok(unsafe { cuda.driver.cuDeviceGetName(name.as_mut_ptr().cast(), 7, 0) }).unwrap();
     assert_eq!(name, *b"xxxxxxx\x01");
@@ -49,7 +57,7 @@ fn a_name_without_an_end() {
 #[test]
 fn no_text_of_an_error() {
     for function in ["cuGetErrorString", "cuGetErrorName"] {
-        let (_spy, cuda) = short(function);
+        let (_spy, cuda) = malformed(function);
         let ask = || {
             let (mut text, code) = (dangling(), CUresult::CUDA_ERROR_INVALID_VALUE);
             let answer = match function {
@@ -79,7 +87,7 @@ fn a_function_that_is_not_found() {
 
 #[test]
 fn an_image_of_no_bytes() {
-    let (_spy, cuda) = short("cuLinkComplete");
+    let (_spy, cuda) = malformed("cuLinkComplete");
     let text = CString::new(FILL).unwrap();
     let (mut linker, mut image, mut bytes) = (null_mut(), dangling_mut::<c_void>(), 7);
     unsafe {
@@ -145,4 +153,10 @@ fn others_are_as_ever() {
     let error = spy.inject(Fault::on("cuMemAlloc").short()).err().unwrap();
     assert!(matches!(&error, Error::NoShortAnswer { name, .. } if name == "cuMemAlloc_v2"), "{error}");
     assert!(error.to_string().ends_with("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"), "{error}");
+    // What contradicts the documentation is not called short.
+    for name in ["cuDeviceGetName", "cuGetErrorName", "cuGetErrorString", "cuLinkComplete"] {
+        assert!(matches!(spy.inject(Fault::on(name).short()), Err(Error::NoShortAnswer { .. })), "{name}");
+    }
+    let count = unsafe { Fault::on("cuDeviceGetCount").malformed() };
+    assert!(matches!(spy.inject(count), Err(Error::NoShortAnswer { .. })));
 }

@@ -8,7 +8,7 @@ mod failures;
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_harness::Kind;
+use cuda_harness::{Fault, Kind};
 use cuda_launch::memory::{
     CopyBatch, GrowableBuffer, ManagedAttach, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
     PinnedFlags, PitchedBuffer, PoolOptions, RegionBatch, RegisterFlags,
@@ -235,4 +235,25 @@ fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
         assert_eq!(data, [1; 4096]);
         assert_eq!(spy.ledger().count(Kind::Registration), 0);
     }
+}
+
+/// Where the driver refuses both waits, the end of the work is asked for: borrowed host memory does not change after the borrow.
+#[test]
+fn a_copy_to_borrowed_memory_is_over_also_where_the_driver_refuses_to_wait() {
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
+    let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, N, PinnedFlags::empty()).unwrap();
+    let host = pinned.as_mut_slice().unwrap();
+    stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(200))).unwrap();
+    let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+    let refused = ["cuStreamSynchronize", "cuCtxSynchronize"]
+        .map(|name| spy.inject(Fault::on(name).answer(invalid)).unwrap());
+    let copied = device.copy_to_host(&stream, host);
+    let seen = host.to_vec();
+    assert!(refused.iter().all(|fault| fault.hits() > 0));
+    spy.heal();
+    stream.synchronize().unwrap();
+    assert_eq!(copied.unwrap_err().code(), Some(invalid));
+    assert!(seen == *host && seen == [7; N], "it changed after the borrow");
 }

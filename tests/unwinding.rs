@@ -10,15 +10,17 @@ mod spies;
 
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
 use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions, Linker};
-use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope};
+use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope, value, with_context};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use skip::skipped;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, Once};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -175,6 +177,96 @@ fn a_scope_is_over_when_its_work_is_also_where_it_unwinds() {
     assert!(result.is_err(), "{result:?}");
     assert_eq!(ended.load(Ordering::SeqCst), 2, "its work goes on");
     watch.join().unwrap();
+}
+
+/// [`Late`], after which the next call unwinds; if it `forgets`, in a chain that has forgotten a branch before.
+struct Armed<'a> {
+    forgets: bool,
+    late: Late<'a>,
+    tell: Sender<()>,
+}
+
+impl<'a> Armed<'a> {
+    fn new(forgets: bool, ended: &'a Arc<AtomicUsize>) -> (Self, Receiver<()>) {
+        let (tell, told) = channel();
+        (Armed { forgets, late: Late { panicked: None, ended }, tell }, told)
+    }
+}
+
+impl DeviceOperation for Armed<'_> {
+    type Output = ();
+
+    #[allow(unsafe_code)] // The trait's.
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<(), Error> {
+        cx.stream()?;
+        if self.forgets {
+            let mut branches = cx.branches();
+            branches.branch(|cx| cx.stream().map(drop))?;
+            std::mem::forget(branches);
+        }
+        // After the fork: whoever waits for the branch does not wait for this.
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.late.execute(cx) }?;
+        ARMED.with(|armed| *armed.borrow_mut() = Some(("call", self.tell)));
+        Ok(())
+    }
+}
+
+/// Notes, when it is dropped, how much work has ended.
+struct Owner(Arc<AtomicUsize>, Arc<Mutex<Vec<usize>>>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(self.0.load(Ordering::SeqCst));
+    }
+}
+
+/// The join of forgotten branches unwinds at the end of a chain, and of a branch: what the work borrows or keeps stays until it has ended.
+#[test]
+fn work_is_waited_for_also_where_the_join_of_forgotten_branches_unwinds() {
+    subscribe();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let (op, told) = Armed::new(true, &ended);
+    assert!(catch_unwind(AssertUnwindSafe(|| scope(|s| s.submit(op)))).is_err() && told.recv().is_ok());
+    assert_eq!(ended.load(Ordering::SeqCst), 1, "the scope is over, and its work goes on");
+
+    // In a branch, whose chain is waited for; what the branch keeps goes with the chain's.
+    let (ended, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let (op, told) = Armed::new(true, &ended);
+    let mut op = Some(op);
+    let branch = with_context(|cx| {
+        let mut branches = cx.branches();
+        let result = branches.branch(|cx| {
+            cx.keep(Owner(ended.clone(), dropped.clone()));
+            // SAFETY: 1: `ended` lives until the chain has been waited for.
+            #[allow(unsafe_code)]
+            unsafe {
+                op.take().map(|op| op.execute(cx))
+            }
+        });
+        value(result.transpose())
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| branch.sync())).is_err() && told.recv().is_ok());
+    assert_eq!((ended.load(Ordering::SeqCst), &*dropped.lock().unwrap()), (1, &vec![1]), "a branch goes on");
+}
+
+/// A future whose work goes on after its first poll is watched; where the call for that unwinds, what it keeps stays until the work has
+/// ended.
+#[test]
+fn what_a_future_keeps_stays_also_where_the_record_of_its_event_unwinds() {
+    subscribe();
+    let dropped = Arc::new(Mutex::new(Vec::new()));
+    let ended: &'static Arc<AtomicUsize> = Box::leak(Box::default());
+    let (op, told) = Armed::new(false, ended);
+    let owner = Owner(ended.clone(), dropped.clone());
+    let op = with_context(|cx| {
+        cx.keep(owner);
+        op
+    });
+    let mut future = pin!(op.into_future());
+    let poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(catch_unwind(AssertUnwindSafe(poll)).is_err() && told.recv().is_ok());
+    assert_eq!(*dropped.lock().unwrap(), [1], "it was dropped before the work had ended");
 }
 
 /// Libraries and links have pointers to their options, which unwinding frees: they go before them.

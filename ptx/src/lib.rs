@@ -8,7 +8,7 @@
 //! - [`image`] distinguishes PTX, cubins and fatbins and checks them completely before a driver sees them: drivers are
 //!   not given a length and crash on most truncated or damaged files.
 //!
-//! The crate has no dependencies and no unsafe code; whatever the input, it neither panics nor recurses without bound.
+//! The crate has no unsafe code and, without the feature `zstd`, no dependencies; whatever the input, it neither panics nor recurses without bound.
 //!
 //! # Example
 //!

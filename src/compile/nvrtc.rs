@@ -4,7 +4,7 @@
 
 use cuda_driver_sys::nvrtc::{Functions, Nvrtc as Table, nvrtcResult};
 use cuda_driver_sys::preload;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::ptr::null;
 use std::sync::{Arc, Mutex};
@@ -185,20 +185,21 @@ impl Nvrtc {
         }
         let asked = Asked { origin: &source.name, options: &arguments, texts: &[] };
         // Before the program, so that they go after it: the library may keep pointers to them.
+        let texts = Texts::of(source)?;
         let expressions = c_strings("a name expression", &source.expressions)?;
-        let program = self.program(source, asked)?;
+        let c_arguments = c_strings("an option", &arguments)?;
+        let (count, list) = (count("options", arguments.len())?, pointers(&c_arguments));
+        let program = self.program(&texts, asked)?;
         for text in &expressions {
             // SAFETY: the program is not compiled yet; the text ends in NUL, and outlives it, as it was made before.
             program.call("nvrtcAddNameExpression", |table, raw| unsafe {
                 table.nvrtcAddNameExpression(raw, text.as_ptr())
             })?;
         }
-        let c_arguments = c_strings("an option", &arguments)?;
-        let list = pointers(&c_arguments);
-        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
-        let compile = |table: &Functions, raw| unsafe {
-            table.nvrtcCompileProgram(raw, list.len() as c_int, list.as_ptr())
-        };
+        // SAFETY: `Job::call` passes a live program, which was not compiled before; `list` has `count` pointers, each to a text that ends in
+        // NUL; the list and the texts outlive the program, as they were made before it.
+        let compile =
+            |table: &Functions, raw| unsafe { table.nvrtcCompileProgram(raw, count, list.as_ptr()) };
         let name = "nvrtcCompileProgram";
         trace::compile(name, &source.name, || program.call(name, compile))?;
         let names = source.expressions.iter().zip(&expressions);
@@ -209,19 +210,48 @@ impl Nvrtc {
         Ok(CompiledCode { names, ..code })
     }
 
-    /// A program of the source.
-    fn program<'a>(&'a self, source: &CudaSource, asked: Asked<'a>) -> Result<Job<'a, Functions>, Error> {
-        let text = c_strings("the source", [&source.text])?.remove(0);
-        let name = c_strings("the source's name", [&source.name])?.remove(0);
-        let headers = c_strings("a header", source.headers.iter().map(|(_, text)| text))?;
-        let names = c_strings("a header's name", source.headers.iter().map(|(name, _)| name))?;
-        let (count, headers, names) = (headers.len() as c_int, pointers(&headers), pointers(&names));
-        let (text, name) = (text.as_ptr(), name.as_ptr());
-        // SAFETY: all texts end in NUL; there are as many headers and names as said; NVRTC copies what it keeps.
+    /// A program of these texts.
+    fn program<'a>(&'a self, texts: &'a Texts, asked: Asked<'a>) -> Result<Job<'a, Functions>, Error> {
+        let count = count("headers", texts.headers.len())?;
+        let (headers, names) = (pointers(&texts.headers), pointers(&texts.names));
+        // SAFETY: all texts end in NUL and live as long as the program, which borrows them; both lists have `count` pointers and outlive the
+        // call, which copies them.
         Job::new(&self.opened, asked, "nvrtcCreateProgram", |table, raw| unsafe {
-            table.nvrtcCreateProgram(raw, text, name, count, headers.as_ptr(), names.as_ptr())
+            table.nvrtcCreateProgram(
+                raw,
+                texts.text.as_ptr(),
+                texts.name.as_ptr(),
+                count,
+                headers.as_ptr(),
+                names.as_ptr(),
+            )
         })
     }
+}
+
+/// The texts of a source as C takes them.
+struct Texts {
+    text: CString,
+    name: CString,
+    headers: Vec<CString>,
+    names: Vec<CString>,
+}
+
+impl Texts {
+    fn of(source: &CudaSource) -> Result<Texts, Error> {
+        Ok(Texts {
+            text: c_strings("the source", [&source.text])?.remove(0),
+            name: c_strings("the source's name", [&source.name])?.remove(0),
+            headers: c_strings("a header", source.headers.iter().map(|(_, text)| text))?,
+            names: c_strings("a header's name", source.headers.iter().map(|(name, _)| name))?,
+        })
+    }
+}
+
+/// As NVRTC counts them.
+fn count(what: &str, len: usize) -> Result<c_int, Error> {
+    let too_many = |_| argument_error(format!("{len} {what}"), "NVRTC counts them in a C int: pass fewer");
+    c_int::try_from(len).map_err(too_many)
 }
 
 /// NVRTC asks for this library by its bare name, which the system finds only in its own folders, unless it is loaded already.

@@ -39,18 +39,21 @@ use crate::driver::CudaContext;
 ///     len: usize,
 /// }
 ///
-/// /// Two tensors of `len` elements each.
+/// /// Two tensors of `len` elements each; `None` if they do not fit, or if the memory is not aligned for them.
 /// fn two(memory: DeviceBuffer<u8>, len: usize) -> Option<[Tensor; 2]> {
-///     let (memory, bytes) = (Arc::new(memory), len * size_of::<f32>());
-///     let tensor = |at: usize| Tensor { memory: memory.clone(), address: *memory.parts().address() + at as u64, len };
-///     (memory.len() >= 2 * bytes).then(|| [tensor(0), tensor(bytes)])
+///     let (start, bytes) = (*memory.parts().address(), len.checked_mul(size_of::<f32>())?);
+///     let fits = bytes <= memory.len() / 2 && start.is_multiple_of(align_of::<f32>() as u64);
+///     let memory = Arc::new(memory);
+///     let tensor = |at: usize| Tensor { memory: memory.clone(), address: start + at as u64, len };
+///     fits.then(|| [tensor(0), tensor(bytes)])
 /// }
 ///
 /// // SAFETY: 1: `two` compared the size, and each tensor has its own part; 2: the share of `memory`; 3: neither is ever changed.
 /// unsafe impl DeviceSlice for Tensor {
 ///     type Element = f32;
 ///     fn parts(&self) -> SliceParts<'_, f32> {
-///         // SAFETY: 1: `two` found both parts inside `memory`, which begins at a multiple of 256, and each at a multiple of 4.
+///         // SAFETY: 1: `two` found both parts inside `memory`, and its start aligned; the second part begins a whole number of elements
+///         // after it.
 ///         unsafe { SliceParts::part_of(&self.memory, &self.address, &self.len) }
 ///     }
 /// }

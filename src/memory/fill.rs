@@ -184,8 +184,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
-        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, as was compared, which are freed and used
-        // again after this write, as it is noted; the stream lives as long as its handle (`StreamInner`).
+        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, as was compared, which `call` makes current;
+        // they are freed and used again after this write, as it is noted; the stream lives as long as its handle (`StreamInner`).
         work.call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }
 }
@@ -233,7 +233,7 @@ pub(super) unsafe fn fill_rows(work: Submission<'_>, rows: Rows, word: Word) -> 
     }
     let asked = || format!("{} x {} elements, pitch {} bytes", rows.width, rows.height, rows.pitch);
     let stream = work.stream().raw();
-    // SAFETY: 1: such rows by the caller's duty 1; they are freed and used again after this write, as `work` has noted it, whose stream
-    // lives as long as its handle (`StreamInner`).
+    // SAFETY: 1: such rows by the caller's duty 1, of the stream's context, which `call` makes current; they are freed and used again after
+    // this write, as `work` has noted it, whose stream lives as long as its handle (`StreamInner`).
     work.call(word.rows_name(), asked, |driver| unsafe { word.fill_rows(driver, rows, stream) })
 }

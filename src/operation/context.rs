@@ -365,9 +365,23 @@ struct Branch<'a> {
 
 impl Drop for Branch<'_> {
     fn drop(&mut self) {
-        self.cx.join_forgotten();
-        if let Some(rest) = self.cx.rest.get_mut() {
-            self.parent.rest().kept.borrow_mut().append(rest.kept.get_mut());
+        /// After the join of what the branch forgot, which may unwind.
+        struct Last<'b, 'a>(&'b Branch<'a>);
+        impl Drop for Last<'_, '_> {
+            fn drop(&mut self) {
+                self.0.tell();
+            }
+        }
+        let last = Last(self);
+        last.0.cx.join_forgotten();
+    }
+}
+
+impl Branch<'_> {
+    /// Leaves its stream, and what it keeps, with the chain.
+    fn tell(&self) {
+        if self.cx.keeps_something() {
+            self.parent.rest().kept.borrow_mut().append(&mut self.cx.take_kept());
         }
         let Some(stream) = self.cx.used_stream() else { return };
         let mut open = self.parent.rest().open.borrow_mut();

@@ -76,14 +76,16 @@ pub(super) fn watch(
     deadline: Option<Instant>,
 ) {
     let start = RECORDS.fetch_add(1, Ordering::AcqRel);
+    let mut lent = Lent(stream, kept);
     let mark = match StreamMark::new(stream) {
         Ok(mark) => mark,
         Err(_) => {
             let result = stream.finish();
-            end(kept, &result);
+            end(std::mem::take(&mut lent.1), &result);
             return drop(slot.complete(result));
         }
     };
+    let kept = std::mem::take(&mut lent.1);
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
     // A stream of the thread has a queue of its own each time: the number of its event, which is in use once.
     let queue = stream.lane().unwrap_or_else(|| mark.number());
@@ -91,6 +93,18 @@ pub(super) fn watch(
     let entry = Entry { queue, mark: InFlight { mark, kept }, record, slot, since, deadline };
     if let Some(vacancy) = TABLE.push([entry]) {
         hire(vacancy);
+    }
+}
+
+/// What is kept while calls for it may unwind: the host waits then, and where it cannot, it stays for ever.
+struct Lent<'s>(&'s CudaStream, Vec<Kept>);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let kept = std::mem::take(&mut self.1);
+        if !kept.is_empty() && !self.0.wait_untraced() {
+            std::mem::forget(kept);
+        }
     }
 }
 

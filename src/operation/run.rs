@@ -60,6 +60,7 @@ impl Submitted {
 impl Drop for Submitted {
     #[inline]
     fn drop(&mut self) {
+        // Makes no call that could unwind: `submit` and scopes have joined before, and the branches of a named stream are on that stream.
         self.0.join_forgotten();
         if self.0.keeps_something() {
             self.park();

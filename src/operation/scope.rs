@@ -57,13 +57,22 @@ impl<'scope> Scope<'scope, '_> {
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
         impl Drop for Note<'_> {
             fn drop(&mut self) {
-                self.1.0.join_forgotten();
-                super::context::add(&mut self.0.borrow_mut(), self.1.0.used_stream());
+                /// After the join, in which the chain may get its stream, and which may unwind.
+                struct Last<'n, 's>(&'n Note<'s>);
+                impl Drop for Last<'_, '_> {
+                    fn drop(&mut self) {
+                        let Note(streams, chain) = self.0;
+                        super::context::add(&mut streams.borrow_mut(), chain.0.used_stream());
+                    }
+                }
+                let last = Last(self);
+                last.0.1.0.join_forgotten();
             }
         }
         let note = Note(&self.streams, run::Submitted::new(Source::Default));
-        // SAFETY: 1: what the operation borrows lives at least as long as `'scope`, and `End` waits for the stream, which `note` leaves
-        // with it however this ends, before `scope` returns or unwinds.
+        // SAFETY: 1: what the operation borrows lives at least as long as `'scope`. The end of `note` leaves the chain's stream with `End`,
+        // also where `execute` or the join of forgotten branches unwinds (then `Unjoined` has waited for the branches), and `End` waits for
+        // it before `scope` returns or unwinds.
         unsafe { op.execute(&note.1.0) }
     }
 }

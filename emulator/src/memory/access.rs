@@ -1,7 +1,7 @@
 //! Loads and stores of bytes that other threads may touch at the same time.
 #![allow(unsafe_code)]
 // Relies on: the caller passes pointers into memory that lives for the call, and every other access to that memory
-// while it is shared is made through this module too. A kernel's accesses are relaxed atomics, plain moves on the machines
+// while it is shared is made through this module too, or by the exchanges of `engine::exec::atomics`. A kernel's accesses are relaxed atomics, plain moves on the machines
 // we run on; accesses of different sizes to the same bytes race in a way that Rust's memory model does not define
 // yet, and that these machines do. Copies move bytes that may be padding of the host's structures, which no atomic can
 // hold: they are volatile, the same plain moves, and race in the same way where a program lets a kernel and a copy meet.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::{CUresult, Driver};
+use std::time::Duration;
 
 use super::CudaStream;
 use crate::driver::capture::open::outside_captures;
@@ -45,8 +46,8 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
-    /// work is done, or a fault ended it.
+    /// Waits without a span, for all of the context where the driver refuses less, and where it refuses that, too, by asking again and
+    /// again: for what is borrowed no longer. Whether the work is done, or a fault ended it.
     pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
         // The default streams are those of what is current. After a fault that cannot be had, and all work has ended.
@@ -57,6 +58,13 @@ impl CudaStream {
             is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
                 // SAFETY: `bind` has just made the context current, of which the call is.
                 || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
+                || loop {
+                    // SAFETY: as for the first call.
+                    match unsafe { driver.cuStreamQuery(self.raw()) } {
+                        CUresult::CUDA_ERROR_NOT_READY => std::thread::sleep(Duration::from_micros(100)),
+                        code => break is_over(code),
+                    }
+                }
         })
     }
 

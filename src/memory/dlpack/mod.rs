@@ -78,7 +78,8 @@ pub struct DlTensor {
     raw: Raw,
 }
 
-/// Either structure, owned.
+/// Either structure, owned: live and as the standard says, by duty 1 of `from_raw` and `from_raw_legacy`, or as `made` and
+/// `into_raw_legacy` made it. The end of the `DlTensor` that has it frees it; until then nobody writes it, its lengths or its strides.
 #[derive(Debug)]
 enum Raw {
     Versioned(NonNull<DLManagedTensorVersioned>),
@@ -309,21 +310,22 @@ impl DlTensor {
     /// The lengths of the dimensions, in elements.
     pub fn shape(&self) -> &[i64] {
         let tensor = self.tensor();
-        // SAFETY: 1: by the standard there are `ndim` lengths, which live as long as the tensor, that `self` owns.
+        // SAFETY: 1: by the standard there are `ndim` lengths, which live as long as the tensor and which nobody writes (`Raw`); the result
+        // borrows `self`, which owns it.
         unsafe { dimensions(tensor.shape, tensor.ndim) }
     }
 
     /// The strides of each dimension, in elements; empty for dense row-major layout.
     pub fn strides(&self) -> &[i64] {
         let tensor = self.tensor();
-        // SAFETY: 1: by the standard there are `ndim` strides, which live as long as the tensor, that `self` owns; null stands for none.
+        // SAFETY: 1: as for the lengths; null stands for no strides.
         unsafe { dimensions(tensor.strides, tensor.ndim) }
     }
 
     /// Whether the elements are read-only.
     pub fn is_read_only(&self) -> bool {
         match self.raw {
-            // SAFETY: the structure is this value's, and freed by its end alone.
+            // SAFETY: the structure is live, and nobody writes or frees it as long as this value has it (`Raw`).
             Raw::Versioned(raw) => unsafe { raw.as_ref() }.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0,
             Raw::Legacy(_) => false,
         }
@@ -332,9 +334,9 @@ impl DlTensor {
     /// The description of the tensor.
     pub fn tensor(&self) -> &DLTensor {
         match self.raw {
-            // SAFETY: the structure is this value's, freed by its end alone, and nobody writes it meanwhile.
+            // SAFETY: as in `is_read_only`; the result borrows this value.
             Raw::Versioned(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
-            // SAFETY: the structure is this value's, freed by its end alone, and nobody writes it meanwhile.
+            // SAFETY: as in `is_read_only`; the result borrows this value.
             Raw::Legacy(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
         }
     }

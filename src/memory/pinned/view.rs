@@ -190,8 +190,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(source.allocation)?;
         work.writes(self.allocation())?;
-        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
-        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
+        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
+        // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
+        // memory that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
         })
@@ -238,8 +239,9 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(self.allocation())?;
         work.writes(destination.allocation)?;
-        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
-        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
+        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
+        // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
+        // memory that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
         })

@@ -18,7 +18,7 @@ pub(crate) trait Atomic: Word + PartialEq + Source + Dest + 'static {
     ///
     /// # Safety
     /// 1. `pointer` is valid and aligned for a `Self`.
-    /// 2. What others do with the number meanwhile is atomic.
+    /// 2. Others use its bytes meanwhile through `memory::access` or atomics.
     unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
 }
 
@@ -27,7 +27,8 @@ macro_rules! atomic {
         impl Atomic for $number {
             #[inline(always)]
             unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
-                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1; atomic for others too: duty 2.
+                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1. Others use the bytes meanwhile
+                // through `memory::access` or atomics, by whatever size: duty 2; what that rests on is said at the head of `memory::access`.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
             }
         }
@@ -90,7 +91,7 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 ///
 /// # Safety
 /// 1. `pointer` is valid and aligned for a `T`.
-/// 2. What others do with the number meanwhile is atomic.
+/// 2. Others use its bytes meanwhile through `memory::access` or atomics.
 #[inline(always)]
 unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
     // SAFETY: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.

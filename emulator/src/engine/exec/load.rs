@@ -85,8 +85,9 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     let size = L::Memory::BYTES;
     let bytes = elements * size;
     lanes.polls += u32::from(access.polls());
-    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations; `halves` found each half
-    // to be a run; of the x86 CPUs only those with AVX2 come here with `VECTOR` (duty 1 of `Exec`).
+    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations (duty 2 of `Exec`), rows of 32
+    // lanes, of which each half takes sixteen; `halves` found each half to be a run; of the x86 CPUs only those with AVX2 and FMA come here
+    // with `VECTOR` (duty 1 of `Exec`).
     let done = unsafe {
         if VECTOR
             && !(access.may_be_local() && is_local(lanes, inst, slot))

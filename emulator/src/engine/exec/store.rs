@@ -56,8 +56,9 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
     if access.ordered() {
         fence(SeqCst);
     }
-    // SAFETY: the decoder made the last operand the address, and those before it the elements; `halves` found each half to be a
-    // run; of the x86 CPUs only those with AVX2 come here with `VECTOR` (duty 1 of `Exec`).
+    // SAFETY: the decoder made the last operand the address, and those before it the elements (duty 2 of `Exec`), rows of 32 lanes, of which
+    // each half takes sixteen; `halves` found each half to be a run; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR`
+    // (duty 1 of `Exec`).
     let done = unsafe {
         if VECTOR
             && !(access.may_be_local() && is_local(lanes, inst, slot))

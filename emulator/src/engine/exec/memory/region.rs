@@ -1,8 +1,8 @@
 //! Pieces of memory.
 #![allow(unsafe_code)]
 // Relies on: regions describe memory that lives as long as the launch (device allocations are held by the snapshot,
-// shared memory and parameters by the block group and the launch), that everything accesses through `memory::access`, and
-// whose two addresses differ by a multiple of 16, so that where the device sees an aligned number there is one on the host.
+// shared memory and parameters by the block group and the launch), that everything accesses through `memory::access` or by
+// the exchanges of `exec::atomics`, and whose two addresses differ by a multiple of 16, so that where the device sees an aligned number there is one on the host.
 
 /// A piece of memory: `len` bytes that the device sees at `base` and the host at `host`.
 #[derive(Clone, Copy, Debug)]
@@ -17,10 +17,10 @@ pub(crate) struct Region {
     pub(crate) private: bool,
 }
 
-// SAFETY: `host` alone keeps this from being `Send`: its bytes are there for the whole launch and accessed through `memory::access` alone,
-// which is for bytes that many threads use (the head of this file); the rest is numbers.
+// SAFETY: `host` alone keeps this from being `Send`: its bytes are there for the whole launch, and used only through `memory::access` and
+// the exchanges of `exec::atomics`, which are for bytes that many threads use (the head of this file); the rest is numbers.
 unsafe impl Send for Region {}
-// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as above.
+// SAFETY: as for `Send`: a shared reference only gives copies of the address, whose bytes are used as said there.
 unsafe impl Sync for Region {}
 
 impl Region {

@@ -100,7 +100,7 @@ impl Doing<'_> {
                 }
                 Effect::EndsContext(at) => {
                     self.end(objects, Kind::Context, at, 1, &mut undo, &mut problems);
-                    let of_it = |o: &Object| o.context == self.word(at);
+                    let of_it = |o: &Object| o.context == self.word(at) && o.name.kind().ends_with_context();
                     self.end_all(objects, of_it, &mut undo);
                 }
                 Effect::EndsRange(kind, at, length) => {

@@ -147,9 +147,9 @@ impl EveryFailure {
         self
     }
 
-    /// How the spy is created: as a driver that lacks functions, or with backtraces.
+    /// How the spy is created: as a driver that lacks functions, or with backtraces. It keeps all calls, whatever the options say.
     pub fn spy(mut self, options: SpyOptions) -> EveryFailure {
-        self.spy = options;
+        self.spy = options.keep(usize::MAX);
         self
     }
 
@@ -285,6 +285,9 @@ where
                 }
             }
         }
+        if report.sites == 0 {
+            report.findings.push(Finding { site: None, what: What::NothingTested });
+        }
         Ok(report)
     }
 
@@ -308,6 +311,9 @@ where
         let met = calls.iter().find(|call| call.is_injected());
         let Some(met) = met.filter(|_| injected.hits() > 0) else {
             // This run made fewer calls.
+            report.missed += 1;
+            let findings = run.findings.into_iter().map(|what| Finding { site: None, what });
+            report.findings.extend(findings);
             return Ok(!run.is_lost);
         };
         let site = Site { function: met.name(), number, code, is_lasting };

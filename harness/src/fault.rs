@@ -17,8 +17,10 @@ use std::time::Duration;
 /// [n-th](Fault::nth) or all [from the n-th](Fault::from_nth) on; and optionally those that [meet a condition](Fault::when). It has no effect before
 /// [`Spy::inject`](crate::Spy::inject).
 ///
-/// A call that fails is not passed on to the driver, with one exception: calls that release something (`cuMemFree`, `cuStreamDestroy`,
+/// A call that fails is not passed on to the driver, with exceptions: calls that release something (`cuMemFree`, `cuStreamDestroy`,
 /// `cuModuleUnload`, `cuStreamEndCapture`, ..) do their work, and return the error, as on a driver whose earlier work failed.
+/// A sticky code (`CUresult::is_sticky`) tells the caller that the work is over, so `cu*Synchronize`, `cuStreamQuery` and `cuEventQuery` return
+/// one only after they have waited for it.
 ///
 /// ```
 /// use cuda_driver_sys::CUresult;

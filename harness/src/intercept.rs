@@ -133,11 +133,17 @@ impl Layer for Inner {
             thread::sleep(verdict.delay);
         }
         let start = Instant::now();
-        // What waits, waits also after a fault: what the work used is in use until then.
-        let is_done = function.gives_back
-            || verdict.is_done
-            || (begun.sticky.is_some() && function.name.contains("Synchronize"));
-        let real = if answer.is_none() || is_done { Some(base(&self.base)) } else { None };
+        // A sticky code tells the caller that the work is over, so a call that waits does: what the work uses is in use until then.
+        let says_over = answer.is_some_and(CUresult::is_sticky);
+        let is_query =
+            function.name.starts_with("cuStreamQuery") || function.name.starts_with("cuEventQuery");
+        let waits = is_query || function.name.contains("Synchronize");
+        let is_done = function.gives_back || verdict.is_done || (says_over && waits);
+        let mut real = if answer.is_none() || is_done { Some(base(&self.base)) } else { None };
+        while says_over && is_query && real == Some(CUresult::CUDA_ERROR_NOT_READY) {
+            thread::yield_now();
+            real = Some(base(&self.base));
+        }
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };

@@ -121,6 +121,31 @@ impl Kind {
         }
     }
 
+    /// Whether it ends with the context that was current when it was created. The others belong to the device or to the process.
+    pub(crate) fn ends_with_context(self) -> bool {
+        !matches!(
+            self,
+            Kind::PrimaryContext
+                | Kind::Context
+                | Kind::GreenContext
+                | Kind::Library
+                | Kind::Kernel
+                | Kind::Pool
+                | Kind::PhysicalMemory
+                | Kind::Reservation
+                | Kind::Mapping
+                | Kind::Graph
+                | Kind::ExecutableGraph
+                | Kind::GraphNode
+                | Kind::Condition
+                | Kind::UserObject
+                | Kind::LogCallback
+                | Kind::Notification
+                | Kind::CoredumpCallback
+                | Kind::ResourceDescription
+        )
+    }
+
     /// Whether the program has to release it. Others are released with the object that they belong to.
     pub fn is_owned(self) -> bool {
         !matches!(

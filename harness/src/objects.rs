@@ -237,18 +237,22 @@ impl Objects {
                 .into_iter()
                 .for_each(|capture| self.end(capture, call));
         }
-        for owned in self.owned.remove(&place).unwrap_or_default() {
+        // The list is kept: `revive` needs it.
+        for owned in self.owned.get(&place).cloned().unwrap_or_default() {
             self.end(owned, call);
         }
     }
 
-    /// The call that was to end it did not.
+    /// The call that was to end it did not, nor what would have ended with it.
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
         if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
             self.live.insert(place);
             if object.counted {
                 self.counted = self.counted.saturating_add(object.bytes);
+            }
+            for owned in self.owned.get(&place).cloned().unwrap_or_default() {
+                self.revive(owned, call);
             }
         }
     }

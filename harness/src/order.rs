@@ -89,7 +89,12 @@ impl Order {
     /// Whether what is given to this stream now comes after it.
     fn reaches(&self, stream: &str) -> bool {
         let joined = |one: &str, other: &str| is_default(one) && !self.is_apart(other);
-        self.streams.iter().any(|known| known == stream || joined(known, stream) || joined(stream, known))
+        self.streams.iter().any(|known| {
+            known == stream
+                || (is_default(known) && is_default(stream))
+                || joined(known, stream)
+                || joined(stream, known)
+        })
     }
 
     /// Unless its creation says otherwise.
@@ -98,6 +103,10 @@ impl Order {
     }
 
     fn call(&mut self, call: &Call) {
+        // What failed gave nothing to a stream, recorded nothing and waited for nothing.
+        if call.answer() != Some(CUresult::SUCCESS) {
+            return;
+        }
         let stream = stream_of(call);
         match call.name() {
             "cuStreamCreate" | "cuStreamCreateWithPriority" => {
@@ -148,7 +157,9 @@ fn stream_of(call: &Call) -> Option<String> {
 /// Whether the call returns only when the stream's work is done.
 fn is_waited_for(call: &Call) -> bool {
     let is_done = call.answer() == Some(CUresult::SUCCESS);
-    let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async");
+    // Between places of the device the host does not wait.
+    let on_device = call.name().contains("DtoD") || call.name().contains("Peer");
+    let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async") && !on_device;
     is_done && (copies || matches!(call.name(), "cuStreamSynchronize" | "cuStreamQuery"))
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 pub struct Report {
     pub(crate) calls: usize,
     pub(crate) sites: usize,
+    pub(crate) missed: usize,
     pub(crate) functions: BTreeSet<&'static str>,
     pub(crate) swallowed: BTreeMap<&'static str, usize>,
     pub(crate) findings: Vec<Finding>,
@@ -24,6 +25,11 @@ impl Report {
     /// How many failures were injected: calls, codes, and once or from then on.
     pub fn sites(&self) -> usize {
         self.sites
+    }
+
+    /// How many failures were not injected because the run made fewer calls than the program does if nothing fails.
+    pub fn missed(&self) -> usize {
+        self.missed
     }
 
     /// The functions that failed.
@@ -64,6 +70,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sites, functions) = (self.sites, self.functions.len());
         writeln!(f, "{} calls; {sites} failures injected into {functions} functions", self.calls)?;
+        if self.missed != 0 {
+            writeln!(f, "{} more were not injected: those runs made fewer calls", self.missed)?;
+        }
         self.findings.iter().try_for_each(|finding| writeln!(f, "{finding}"))
     }
 }
@@ -148,6 +157,8 @@ pub enum What {
     CallsAfterFault(Vec<&'static str>),
     /// It ends with this error although nothing fails.
     FailsAnyway(String),
+    /// No call failed: it makes none through its driver, or there are no codes.
+    NothingTested,
     /// What the check of [`run_checked`](crate::EveryFailure::run_checked) rejected.
     Objection(String),
 }
@@ -161,6 +172,7 @@ impl fmt::Display for What {
             What::Leaves(ledger) => write!(f, "it leaks or misuses objects:\n{ledger}"),
             What::CallsAfterFault(names) => write!(f, "it calls {names:?} after the fault"),
             What::FailsAnyway(error) => write!(f, "it ends with an error: {error}"),
+            What::NothingTested => f.write_str("no failure was injected, so nothing was tested"),
             What::Objection(text) => f.write_str(text),
         }
     }

@@ -123,6 +123,12 @@ impl Spy {
         (result, self.calls().filter(|call| call.number() > before))
     }
 
+    /// How many calls there were, kept or not: for `assert_at_most!`.
+    #[doc(hidden)]
+    pub fn made(&self) -> usize {
+        self.inner.lock().count
+    }
+
     /// The objects that were not released, and the mistakes of calls.
     pub fn ledger(&self) -> Ledger {
         let state = self.inner.lock();

@@ -327,5 +327,20 @@ fn each_run_may_have_a_driver_of_its_own() {
         (one_code().run_fresh(driver, program).unwrap(), one_code().run(&driver(), program).unwrap());
     // 5 calls, once or from then on.
     assert_eq!((fresh.calls(), fresh.sites()), (5, 10), "{fresh}");
-    assert_eq!((shared.calls(), shared.sites()), (5, 7), "{shared}");
+    assert_eq!((shared.calls(), shared.sites(), shared.missed()), (5, 7, 3), "{shared}");
+}
+
+/// It makes no call through its driver.
+#[test]
+fn a_search_that_tests_nothing_is_not_clean() {
+    let report = search(&one_code(), |_| Ok(()));
+    assert_eq!((report.calls(), report.sites()), (0, 0));
+    assert!(matches!(report.findings()[0].what(), What::NothingTested), "{report}");
+}
+
+#[test]
+fn a_search_keeps_the_calls_that_it_needs() {
+    let how = one_code().spy(cuda_harness::SpyOptions::new().keep(0));
+    let report = how.run(&cuda_emulator::driver(), good).unwrap();
+    assert_eq!((report.calls(), report.sites(), report.missed()), (10, 20, 0));
 }

@@ -216,3 +216,41 @@ fn a_chain_of_forty_streams_is_ordered() {
     assert!(fills.is_ordered(first, fills.fill(43)));
     assert!(!fills.is_ordered(first, fills.fill(0)));
 }
+
+#[test]
+fn calls_that_are_not_kept_are_counted() {
+    let spy = cuda_harness::SpyOptions::new().keep(0).over(&cuda_emulator::driver()).unwrap();
+    let version = || spy.driver().version().is_ok();
+    let text = message(|| assert_no_calls!(spy, assert!(version())));
+    assert!(text.starts_with("1 driver calls"), "{text}");
+    let text = message(|| assert_at_most!(spy, 1, assert!(version() && version())));
+    assert!(text.starts_with("2 driver calls"), "{text}");
+}
+
+#[test]
+fn what_failed_orders_nothing() {
+    let fills = Fills::new();
+    let a = fills.fill(0);
+    fills.record(0);
+    let fault = fills.spy.inject(cuda_harness::Fault::on("cuStreamWaitEvent")).unwrap();
+    assert!(ok(unsafe { fills.cuda.driver.cuStreamWaitEvent(fills.streams[1], fills.event, 0) }).is_err());
+    fault.lift();
+    assert!(!fills.is_ordered(a, fills.fill(1)));
+    let fault = fills.spy.inject(cuda_harness::Fault::on("cuCtxSynchronize")).unwrap();
+    assert!(ok(unsafe { fills.cuda.driver.cuCtxSynchronize() }).is_err());
+    fault.lift();
+    assert!(!fills.is_ordered(a, fills.fill(1)));
+}
+
+/// Neither does the host wait for a copy within the device, nor are there two default streams.
+#[test]
+fn a_copy_within_the_device_is_not_waited_for() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    ok(unsafe { driver.cuMemcpyDtoD(fills.memory, fills.memory + 32, 32) }).unwrap();
+    let copy = fills.spy.calls().last().unwrap().number();
+    assert!(!fills.is_ordered(copy, fills.fill(0)));
+    let legacy = std::ptr::without_provenance_mut(1);
+    ok(unsafe { driver.cuMemsetD8Async(fills.memory, 1, 64, legacy) }).unwrap();
+    assert!(fills.is_ordered(copy, fills.spy.calls().last().unwrap().number()));
+}

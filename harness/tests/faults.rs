@@ -325,3 +325,31 @@ fn success_is_no_fault() {
     let cuda = Cuda::new(spy.driver());
     assert_eq!(cuda.program(), Ok(vec![7; 64]));
 }
+
+/// A sticky code says that the work is over: it has to be.
+#[test]
+fn a_wait_that_answers_a_fault_has_waited() {
+    unsafe extern "C" fn late(done: *mut std::ffi::c_void) {
+        thread::sleep(std::time::Duration::from_millis(200));
+        unsafe { &*done.cast::<AtomicUsize>() }.store(1, Ordering::Release);
+    }
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let stream = cuda.stream();
+    for name in ["cuStreamSynchronize", "cuCtxSynchronize", "cuStreamQuery"] {
+        let done = AtomicUsize::new(0);
+        let at = (&raw const done).cast_mut().cast();
+        ok(unsafe { cuda.driver.cuLaunchHostFunc(stream, Some(late), at) }).unwrap();
+        let fault = spy.inject(Fault::on(name).answer(ILLEGAL)).unwrap();
+        let answer = match name {
+            "cuStreamSynchronize" => unsafe { cuda.driver.cuStreamSynchronize(stream) },
+            "cuCtxSynchronize" => unsafe { cuda.driver.cuCtxSynchronize() },
+            _ => unsafe { cuda.driver.cuStreamQuery(stream) },
+        };
+        let was_done = done.load(Ordering::Acquire);
+        fault.lift();
+        ok(unsafe { cuda.driver.cuStreamSynchronize(stream) }).unwrap();
+        assert_eq!((answer, was_done), (ILLEGAL, 1), "{name}");
+    }
+    ok(unsafe { cuda.driver.cuStreamDestroy(stream) }).unwrap();
+}

@@ -405,3 +405,42 @@ fn what_a_driver_lists_is_there_again() {
     }
     assert!(spy.ledger().live().is_empty());
 }
+
+/// The share was taken while the context was current, and is of the device.
+#[test]
+fn a_context_takes_only_its_own_with_it() {
+    let spy = spy();
+    let (driver, mut own, mut primary) = (spy.driver(), null_mut(), null_mut());
+    unsafe {
+        ok(driver.cuInit(0)).unwrap();
+        ok(driver.cuCtxCreate(&mut own, null_mut(), 0, 0)).unwrap();
+        ok(driver.cuDevicePrimaryCtxRetain(&mut primary, 0)).unwrap();
+        ok(driver.cuCtxDestroy(own)).unwrap();
+        assert_eq!(kinds(&spy.ledger()), [Kind::PrimaryContext]);
+        ok(driver.cuDevicePrimaryCtxRelease(0)).unwrap();
+    }
+    spy.ledger().assert_clean();
+}
+
+#[test]
+fn functions_outlive_an_unload_that_is_refused() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (stream, module, memory) = (cuda.stream(), cuda.load(FILL), cuda.alloc(256).unwrap());
+    let (fill, mut graph) = (cuda.function(module, "fill"), null_mut());
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    unsafe {
+        ok(cuda.driver.cuStreamBeginCapture(stream, mode)).unwrap();
+        assert!(ok(cuda.driver.cuModuleUnload(module)).is_err());
+        if ok(cuda.driver.cuStreamEndCapture(stream, &mut graph)).is_ok() {
+            ok(cuda.driver.cuGraphDestroy(graph)).unwrap();
+        }
+    }
+    cuda.fill(fill, null_mut(), memory, 64, 1).unwrap();
+    assert_eq!(mistakes(&spy.ledger()), []);
+    unsafe {
+        ok(cuda.driver.cuMemFree(memory)).unwrap();
+        ok(cuda.driver.cuModuleUnload(module)).unwrap();
+        ok(cuda.driver.cuStreamDestroy(stream)).unwrap();
+    }
+}

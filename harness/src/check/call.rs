@@ -81,13 +81,23 @@ impl Layer for Inner {
             begun.call.doing().refused(&mut self.lock().objects, begun.undo);
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
+        let is_capture = |undo: &Undo| match undo {
+            Undo::Ended(place) => {
+                let state = self.lock();
+                state.objects.at(*place).is_some_and(|object| object.name.kind() == Kind::Capture)
+            }
+            Undo::Shares(..) => false,
+        };
+        let is_end = function.name.starts_with("cuStreamEndCapture");
+        let ends_capture = is_end && begun.undo.iter().any(is_capture);
         let answer = base(&self.base);
         let findings = match answer {
             // SAFETY: 1: duty 1, and it succeeded.
             CUresult::SUCCESS => unsafe { self.done(begun) },
             _ => self.failed(begun, answer),
         };
-        if function.name == "cuStreamEndCapture" {
+        // An end that fails ends a capture too, where there is one on that stream.
+        if ends_capture || (is_end && answer == CUresult::SUCCESS) {
             let mut state = self.lock();
             state.captures = state.captures.saturating_sub(1);
         }

@@ -265,7 +265,7 @@ impl State {
                     self.order.made(stream, is_apart);
                 }
             }
-            "cuStreamBeginCapture_v2" | "cuStreamBeginCaptureToGraph" => self.captures += 1,
+            name if name.starts_with("cuStreamBeginCapture") => self.captures += 1,
             "cuGraphAddEventRecordNode"
             | "cuGraphExecEventRecordNodeSetEvent"
             | "cuGraphEventRecordNodeSetEvent" => {

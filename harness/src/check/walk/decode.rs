@@ -20,7 +20,7 @@ pub(super) struct Op {
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// Loads bytes of the arguments.
-    Parameter { to: Register, offset: usize, bytes: usize },
+    Parameter { to: Register, offset: usize, bytes: usize, is_signed: bool },
     /// Computes a number of some bits.
     Compute { to: Register, how: Compute, of: Int, from: [Value; 3] },
     /// Accesses global memory.
@@ -238,11 +238,17 @@ impl<'t> Decoder<'t> {
         let (Some(start), Some(bytes @ (1 | 2 | 4 | 8))) = (place, bytes) else {
             return vec![What::Forget(self.registers(to))];
         };
+        let is_signed = parts.last().and_then(|part| int(part)).is_some_and(|int| int.is_signed);
         let places = std::slice::from_ref(to);
         let list = if let Operand::Vector(list) = to { list.as_slice() } else { places };
         let loads = list.iter().enumerate().filter_map(|(number, to)| {
             let Operand::Name(name) = to else { return None };
-            Some(What::Parameter { to: self.register(name)?, offset: start + number * bytes, bytes })
+            Some(What::Parameter {
+                to: self.register(name)?,
+                offset: start + number * bytes,
+                bytes,
+                is_signed,
+            })
         });
         loads.collect()
     }

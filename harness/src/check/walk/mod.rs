@@ -202,6 +202,28 @@ DONE:
     }
 
     #[test]
+    fn a_signed_argument_is_extended_to_its_register() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 i)
+{
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd0, [p];
+    ld.param.s32 %rd1, [i];
+    shl.b64 %rd1, %rd1, 2;
+    add.s64 %rd0, %rd0, %rd1;
+    st.global.u32 [%rd0], 1;
+    ret;
+}
+";
+        let block = packet(&[0x1000, u64::from((-4_i32) as u32)]);
+        let found = touches(text, "k", &block, Thread::First);
+        assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 - 16]);
+    }
+
+    #[test]
     fn loops_end() {
         let text = "
 .version 7.8

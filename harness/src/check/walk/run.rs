@@ -73,8 +73,8 @@ impl Thread<'_> {
 
     fn step(&mut self, what: &What) -> Option<Touch> {
         match what {
-            What::Parameter { to, offset, bytes } => {
-                let known = self.argument(*offset, *bytes);
+            What::Parameter { to, offset, bytes, is_signed } => {
+                let known = self.argument(*offset, *bytes, *is_signed);
                 self.set(*to, known);
             }
             What::Compute { to, how, of, from } => {
@@ -96,12 +96,14 @@ impl Thread<'_> {
         None
     }
 
-    fn argument(&self, offset: usize, bytes: usize) -> Option<Known> {
+    fn argument(&self, offset: usize, bytes: usize, is_signed: bool) -> Option<Known> {
         let mut word = [0; 8];
         let from = self.block.get(offset..offset.checked_add(bytes)?)?;
         word.get_mut(..bytes)?.copy_from_slice(from);
+        // A register may be wider than what is loaded.
+        let of = Int { bits: 8 * u32::try_from(bytes).ok()?, is_signed };
         Some(Known {
-            bits: u64::from_le_bytes(word),
+            bits: extend(u64::from_le_bytes(word), of) as u64,
             parameter: u32::try_from(offset).ok().filter(|_| bytes == 8),
         })
     }

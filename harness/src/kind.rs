@@ -121,7 +121,8 @@ impl Kind {
         }
     }
 
-    /// Whether it ends with the context that was current when it was created. The others belong to the device or to the process.
+    /// Whether it ends with the context that was current when it was created. The others belong to the device or to the process. Graphs
+    /// count as ended: what their nodes use is gone.
     pub(crate) fn ends_with_context(self) -> bool {
         !matches!(
             self,
@@ -134,11 +135,6 @@ impl Kind {
                 | Kind::PhysicalMemory
                 | Kind::Reservation
                 | Kind::Mapping
-                | Kind::Graph
-                | Kind::ExecutableGraph
-                | Kind::GraphNode
-                | Kind::Condition
-                | Kind::UserObject
                 | Kind::LogCallback
                 | Kind::Notification
                 | Kind::CoredumpCallback

@@ -241,6 +241,20 @@ fn a_name_may_stand_for_several_arguments() {
 }
 
 #[test]
+fn a_value_is_set_where_its_name_is_among_others_of_its_type() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4, 4, 4]);
+    let mut builder = rig.stream.launch_builder(&f);
+    let mut launch = builder.named("a", &1u32).named("b", &2u32).named("c", &3u32).prepare(ONE).unwrap();
+    for (name, value, expected) in [("a", 10u32, [10, 2, 3]), ("c", 30, [10, 2, 30]), ("b", 20, [10, 20, 30])]
+    {
+        launch.set(name, value).unwrap();
+        unsafe { launch.launch_on(&rig.stream) }.unwrap();
+        assert_eq!(packet(), numbers(expected), "{name}");
+    }
+}
+
+#[test]
 fn memory_of_one_name_may_stand_for_several_arguments() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[8, 8, 8]);

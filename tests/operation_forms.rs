@@ -19,10 +19,11 @@ use cuda_launch::operation::{
     task_on_device, value, with_context, with_device, zeroed, zip,
 };
 use cuda_launch::{
-    AsyncKernelLaunch, CudaFunction, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
+    AsyncKernelLaunch, CaptureMode, CudaFunction, CudaGraph, DeviceBuffer, Error, ErrorKind, LaunchConfig,
+    PinnedBuffer,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use support::{Fill, context, fill_kernel, poll_once, read};
 
@@ -145,6 +146,52 @@ fn an_operation_is_captured_once_and_replayed() {
     drop(future);
     let (_, b, c) = graph.into_output();
     assert_eq!((read(&b), read(&c)), (vec![19; 2000], vec![19; 1000]));
+}
+
+#[test]
+fn what_a_captured_chain_keeps_stays_as_long_as_its_graph() {
+    let _alone = alone();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let keeps = |ended: &Arc<AtomicUsize>| {
+        let noted = Noted(ended.clone());
+        with_context(move |cx| {
+            cx.keep(noted);
+            value(())
+        })
+    };
+    let graph =
+        CudaGraph::capture(&context(), CaptureMode::ThreadLocal, |s| unsafe { keeps(&ended).async_on(s) })
+            .unwrap();
+    assert_eq!(ended.load(Ordering::SeqCst), 0, "the graph has it");
+    drop(graph);
+    assert_eq!(ended.load(Ordering::SeqCst), 1);
+}
+
+/// Whether its work was recorded is not known: a graph of it may be launched at any time.
+#[test]
+fn what_a_chain_keeps_stays_where_the_capture_ends_before_it() {
+    let _alone = alone();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let noted = Noted(ended.clone());
+    let ((begun, begins), (over, ends)) = (mpsc::channel(), mpsc::channel());
+    let op = with_context(move |cx| {
+        cx.keep(noted);
+        begun.send(()).unwrap();
+        ends.recv().unwrap();
+        value(())
+    });
+    let mut chain = None;
+    let graph = CudaGraph::capture(&context(), CaptureMode::ThreadLocal, |stream| {
+        let stream = stream.clone();
+        chain = Some(std::thread::spawn(move || unsafe { op.async_on(&stream) }));
+        begins.recv().unwrap();
+        Ok(())
+    })
+    .unwrap();
+    over.send(()).unwrap();
+    chain.unwrap().join().unwrap().unwrap();
+    drop(graph);
+    assert_eq!(ended.load(Ordering::SeqCst), 0);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
-use support::{LOG, expect_parameters, marks, progress, reset};
+use support::{LOG, counted, expect_parameters, marks, progress, reset};
 
 const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -213,6 +213,36 @@ fn what_a_chain_keeps_stays_where_the_host_cannot_wait() {
     assert!(op.sync_on(&ctx.new_stream().unwrap()).is_err());
     assert_eq!(ended.load(Ordering::SeqCst), 0);
     drop(rig);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "what stays is a leak to Miri")]
+fn what_a_chain_keeps_stays_where_it_unwinds_and_nobody_can_wait() {
+    let hidden = &["cuStreamSynchronize", "cuCtxSynchronize", "cuStreamQuery"];
+    let ctx = CudaContext::with_driver(&support::driver(hidden), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let ended = Arc::default();
+    let noted = Noted(Arc::clone(&ended));
+    let op = with_context(move |cx| {
+        cx.keep(noted);
+        assert!(cx.stream().is_err(), "on purpose");
+        value(())
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| op.sync_on(&stream))).is_err());
+    assert_eq!(ended.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn memory_is_set_to_zero_where_that_was_asked_for() {
+    let rig = Rig::new();
+    let calls = |op: &dyn Fn() -> DeviceBuffer<u32>| {
+        reset();
+        let _buffer = op();
+        counted().0
+    };
+    let dirty = calls(&|| allocate::<u32>(7).sync_on(&rig.stream).unwrap());
+    let clean = calls(&|| zeroed::<u32>(7).sync_on(&rig.stream).unwrap());
+    assert_eq!(clean, dirty + 1, "`cuMemsetD8Async`");
 }
 
 #[test]

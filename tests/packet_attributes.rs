@@ -10,7 +10,7 @@ mod support;
 mod rig;
 
 use cuda_launch::launch::{PortableClusterMode, SynchronizationPolicy};
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{Attribute, CudaContext, CudaFunction, CudaStream, Error, LaunchConfig, cuda_launch};
 use rig::{ONE, PTX, Rig};
 use support::{LOG, counted, expect_parameters, reset};
@@ -81,6 +81,7 @@ fn a_cluster_that_does_not_fit_is_refused_after_one_that_did() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[4]);
     let wide = LaunchConfig::new((16, 1, 1), ONE.block_dim);
+    let cube = LaunchConfig::new((16, 16, 16), ONE.block_dim);
     let cluster = Attribute::cluster_dimension;
     let portable = |mode| Attribute::portable_cluster_size_mode(mode);
     let good = || {
@@ -96,6 +97,8 @@ fn a_cluster_that_does_not_fit_is_refused_after_one_that_did() {
         (wide, (16, 1, 1)),
         (wide, (1 << 31, 2, 1)),
         (wide, (1 << 16, 1 << 16, 1)),
+        (cube, (4, 4, 1)),
+        (cube, (2, 2, 4)),
         (LaunchConfig::new((7, 1, 1), ONE.block_dim), (2, 1, 1)),
     ] {
         let error = launch(&f, &rig.stream, config, &[cluster(shape)]).unwrap_err();
@@ -147,6 +150,22 @@ fn what_other_launches_of_the_kernel_had_makes_no_other_attribute_right() {
         let error = launch(&f_old, &old, ONE, &[carveout]).unwrap_err();
         assert!(error.to_string().contains("requires CUDA 12.5"), "{error}");
         assert!(launch(&f_new, &old, ONE, &[carveout]).unwrap_err().is_context_mismatch());
+    }
+}
+
+/// Ids that have no bit of their own, the first of them among these.
+#[test]
+fn an_attribute_that_this_crate_does_not_know_arrives_each_time() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    for id in [63, 64, 65, u32::MAX] {
+        let mut raw = Attribute::ignore().raw();
+        raw.id = CUlaunchAttributeID(id);
+        let unknown = unsafe { Attribute::from_raw(raw) };
+        for _ in 0..3 {
+            launch(&f, &rig.stream, ONE, &[unknown]).unwrap();
+            assert_eq!((counted().1, ids()), (1, vec![id]));
+        }
     }
 }
 

@@ -180,6 +180,8 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
         (window.hitProp, window.missProp),
         (CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING, CUaccessProperty::CU_ACCESS_PROPERTY_STREAMING)
     );
+    let updatable = all.iter().find(|a| a.name() == "DEVICE_UPDATABLE_KERNEL_NODE").unwrap();
+    assert_eq!(unsafe { updatable.raw().value.deviceUpdatableKernelNode.deviceUpdatable }, 1);
     let grid = LaunchConfig::new((8, 1, 1), ONE.block_dim);
     unsafe {
         cuda_launch! { function: f, stream: stream, config: grid, args: [], attributes: all }

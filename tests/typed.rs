@@ -566,3 +566,18 @@ fn modules_are_shared_by_threads() {
         }
     });
 }
+
+/// What a program that does not compile says, found out while one runs.
+#[test]
+fn a_type_of_another_size_is_told_with_its_size() {
+    use cuda_launch::__private::typed::expect;
+    let message = |check: fn()| {
+        let payload = std::panic::catch_unwind(check).unwrap_err();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap().to_owned()
+    };
+    let one = message(|| expect::<u8>("a parameter", "u8", 4, 0, "; use another"));
+    assert_eq!(one, "a parameter; `u8` has 1 byte; use another");
+    let two = message(|| expect::<u16>("a parameter", "u16", 4, 0, "; use another"));
+    assert_eq!(two, "a parameter; `u16` has 2 bytes; use another");
+}

@@ -17,7 +17,7 @@ use cuda_launch::operation::DeviceOperation;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CaptureMode, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error,
-    cuda_launch,
+    LaunchConfig, cuda_launch,
 };
 use form::FORMS;
 use rig::{ONE, Rig};
@@ -114,6 +114,30 @@ fn launches_without_memory_or_parameters_are_warm() {
 }
 
 #[test]
+fn shared_memory_within_the_limit_leaves_a_launch_warm() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    for stream in &streams(&rig) {
+        assert_warm("shared memory", || unsafe {
+            cuda_launch! { function: f, stream: stream, config: ONE.with_shared(1000), args: [1u32] }
+        });
+    }
+}
+
+#[test]
+fn prepared_launches_are_warm_with_attributes_and_without() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    for stream in &streams(&rig) {
+        let mut plain = stream.launch_builder(&f).arg(&1u32).prepare(ONE).unwrap();
+        assert_warm("a prepared launch", || unsafe { plain.launch_on(stream) }.map(drop));
+        let mut builder = stream.launch_builder(&f);
+        let mut first = builder.arg(&1u32).attribute(Attribute::priority(1)).prepare(ONE).unwrap();
+        assert_warm("a prepared launch with a priority", || unsafe { first.launch_on(stream) }.map(drop));
+    }
+}
+
+#[test]
 fn kernels_by_name_are_warm() {
     let rig = Rig::new();
     let module = &rig.module;
@@ -149,6 +173,13 @@ fn attributes_that_give_nothing_back_leave_a_launch_warm() {
         assert_warm("a cluster", || unsafe {
             cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32], cluster_dim: (1, 1, 1) }
         });
+        // Of portable clusters, as many blocks as may be.
+        for shape in [(8, 1, 1), (1, 8, 1), (1, 1, 8), (2, 2, 2)] {
+            assert_warm("a cluster of 8", || unsafe {
+                cuda_launch! { function: f, stream: stream, config: LaunchConfig::new((8, 8, 8), (32, 1, 1)), args: [1u32],
+                cluster_dim: shape }
+            });
+        }
         // The crate has to note that the event is recorded.
         assert_cold("an event", || launch(&f, stream, &[Attribute::programmatic_event(&event, false)]));
     }

@@ -368,15 +368,18 @@ fn rows_are_an_argument_in_every_way() -> Result<(), Error> {
         Ok(())
     })?;
     rig.check("a prepared launch", |image, out| {
-        let mut unused = rig.make([0; 6])?;
+        let (other, mut unused) = (rig.make([7; 6])?, rig.make([0; 6])?);
         let mut builder = stream.launch_builder(f);
         let mut launch = builder
-            .named("in", pitched(&image))
+            .named("in", pitched(&other))
             .named("out", pitched_mut(&mut unused))
             .value(&3u32)
             .prepare(ROWS)?;
+        launch.set_pitched("in", &image)?;
         launch.set_pitched_mut("out", out)?;
-        unsafe { launch.launch_on(stream) }.map(drop)
+        unsafe { launch.launch_on(stream) }?;
+        assert_eq!(unused.to_host_vec(stream)?, [0; 6]);
+        Ok(())
     })
 }
 

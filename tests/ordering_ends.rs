@@ -76,7 +76,7 @@ fn a_wait_for_ones_own_per_thread_stream_is_none_for_that_of_another_thread() {
     let (a, here) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
     let (x, mut y) = (taken(&a), buffer(&a));
     y.view_mut().set_zero(&here).unwrap();
-    thread::scope(|scope| scope.spawn(|| here.synchronize().unwrap()).join().unwrap());
+    elsewhere(|| here.synchronize().unwrap());
     assert_eq!(end_of(x)[0], ("idle", 0), "this thread's is still busy");
     assert_eq!(end_of(taken(&a)), [("free", a.raw().addr())]);
 }
@@ -98,6 +98,70 @@ fn readers_on_the_streams_of_many_threads_wait_for_nothing() {
             let marks = thread::scope(|scope| scope.spawn(|| read(&here())).join().unwrap());
             assert_eq!(marks, [], "reader {reader}: nobody waits for the context");
         }
+    }
+}
+
+/// On a thread of its own, which ends.
+fn elsewhere<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+#[test]
+fn threads_that_have_waited_for_their_own_streams_are_waited_for_no_more() {
+    let ctx = context();
+    let (writer, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
+    let mut weights = buffer(&writer);
+    let read = |stream: &CudaStream| buffer(stream).view_mut().copy_from_device(stream, &weights).unwrap();
+    for own in [false, true] {
+        for _ in 0..40 {
+            elsewhere(|| {
+                let stream = if own { ctx.per_thread_stream() } else { shared.clone() };
+                read(&stream);
+                stream.synchronize().unwrap();
+            });
+        }
+    }
+    reset();
+    weights.view_mut().set_zero(&writer).unwrap();
+    assert_eq!(marks(), []);
+}
+
+/// What a thread does with its own stream before it ends.
+type Steps = fn(&CudaStream, &mut dyn FnMut());
+
+#[test]
+fn threads_that_have_not_waited_for_all_are_waited_for() {
+    let steps: [(&str, Steps); 4] = [
+        ("never", |_, read| read()),
+        ("before it gave it more", |stream, read| {
+            read();
+            stream.synchronize().unwrap();
+            read();
+        }),
+        ("in the middle of a submission", |stream, read| {
+            let waiting = stream.clone();
+            during_next_submission(move || waiting.synchronize().unwrap());
+            read();
+        }),
+        ("for that of another thread", |stream, read| {
+            read();
+            elsewhere(|| stream.synchronize().unwrap());
+        }),
+    ];
+    for (name, steps) in steps {
+        let ctx = context();
+        let (writer, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
+        let mut weights = buffer(&writer);
+        elsewhere(|| {
+            let mut target = buffer(&writer);
+            let mut read = || target.view_mut().copy_from_device(&shared, &weights).unwrap();
+            steps(&shared, &mut read);
+            // So that nothing of its own ends before the writer comes.
+            std::mem::forget(target);
+        });
+        reset();
+        weights.view_mut().set_zero(&writer).unwrap();
+        assert_eq!(marks(), [("idle", 0)], "waited {name}");
     }
 }
 

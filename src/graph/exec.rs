@@ -207,8 +207,9 @@ impl GraphExec {
         let mut work = Submission::on(stream);
         self.memory().try_for_each(|memory| memory.note(&mut work))?;
         // Before the call, which may unwind when it is done.
-        if !self.last.iter().any(|last| last.means(stream)) {
-            self.last.push(ThreadStream::here(stream));
+        match self.last.iter().find(|last| last.means(stream)) {
+            Some(last) => last.announce(),
+            None => self.last.push(ThreadStream::here(stream)),
         }
         work.call(
             "cuGraphLaunch",

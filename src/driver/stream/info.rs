@@ -32,8 +32,9 @@ impl CudaContext {
     /// The default stream of the thread that uses the handle: a different one on each thread.
     ///
     /// It synchronises with the legacy stream. A handle that moves to another thread refers to that thread's stream
-    /// there; buffers distinguish the two, and wait for the context where they cannot wait for the stream. It is passed
-    /// as `CU_STREAM_PER_THREAD`. No driver call.
+    /// there; buffers distinguish the two, and wait for the context where they cannot wait for the stream. So a thread
+    /// should synchronise its stream before it ends: others then need not wait, and the stream is forgotten. It is
+    /// passed as `CU_STREAM_PER_THREAD`. No driver call.
     ///
     /// A [`GreenContext`](crate::device::GreenContext) has no such stream: driver 580 refuses every call that is given it
     /// with `CUDA_ERROR_INVALID_HANDLE` (400).

@@ -6,6 +6,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use std::time::Duration;
 
 use super::CudaStream;
+use super::thread::OwnWait;
 use crate::driver::capture::open::outside_captures;
 use crate::driver::host_call;
 use crate::error::Error;
@@ -36,13 +37,14 @@ impl CudaStream {
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let taken = self.taken();
+        let (taken, own) = (self.taken(), OwnWait::begin(self));
         let wait = |driver: &Driver| {
             // SAFETY: the stream lives as long as this handle (`StreamInner`).
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.call("cuStreamSynchronize", || self.label(), wait)?;
         self.settle(taken);
+        own.end();
         Ok(())
     }
 

@@ -188,9 +188,9 @@ fn batches_and_fills() {
     assert!(each_call_fails("batches", batches).functions().len() >= 8);
 }
 
-/// A stream that cannot be waited for, in a context that must not be waited for until a capture of another thread is over.
+/// A stream that the driver refuses to wait for, in a context that must not be waited for until a capture of another thread is over.
 #[test]
-fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
+fn borrowed_memory_is_waited_for_also_where_the_driver_refuses_beside_a_capture() {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     let _alone = failures::alone();
@@ -231,15 +231,22 @@ fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
             result
         });
         assert_eq!(result.is_err(), panics);
-        assert!(result.is_err() || result.unwrap().is_ok(), "the context was waited for");
+        assert!(result.is_err() || result.unwrap().unwrap_err().code() == Some(CUresult::CUDA_ERROR_UNKNOWN));
         assert_eq!(data, [1; 4096]);
         assert_eq!(spy.ledger().count(Kind::Registration), 0);
     }
 }
 
-/// Where the driver refuses both waits, the end of the work is asked for: borrowed host memory does not change after the borrow.
+/// Where the driver refuses to wait, the end of the work is asked for, and where it refuses that, all of the context is waited for:
+/// borrowed host memory does not change after the borrow.
 #[test]
 fn a_copy_to_borrowed_memory_is_over_also_where_the_driver_refuses_to_wait() {
+    for refused in [["cuStreamSynchronize", "cuCtxSynchronize"], ["cuStreamSynchronize", "cuStreamQuery"]] {
+        copy_to_borrowed_memory(refused);
+    }
+}
+
+fn copy_to_borrowed_memory(refused: [&str; 2]) {
     let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
@@ -247,11 +254,10 @@ fn a_copy_to_borrowed_memory_is_over_also_where_the_driver_refuses_to_wait() {
     let host = pinned.as_mut_slice().unwrap();
     stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(200))).unwrap();
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
-    let refused = ["cuStreamSynchronize", "cuCtxSynchronize"]
-        .map(|name| spy.inject(Fault::on(name).answer(invalid)).unwrap());
+    let faults = refused.map(|name| spy.inject(Fault::on(name).answer(invalid)).unwrap());
     let copied = device.copy_to_host(&stream, host);
     let seen = host.to_vec();
-    assert!(refused.iter().all(|fault| fault.hits() > 0));
+    assert!(faults[0].hits() > 0);
     spy.heal();
     stream.synchronize().unwrap();
     assert_eq!(copied.unwrap_err().code(), Some(invalid));

@@ -49,7 +49,7 @@ mod table;
 mod together;
 
 pub use cache_config::CacheConfig;
-pub(crate) use capture::open::{ContextWait, PostponedWait, despite_captures, forbid_here};
+pub(crate) use capture::open::{ContextWait, despite_captures, forbid_here};
 pub use capture::stream::CaptureStatus;
 pub(crate) use capture::{Capture, MemoryWord, NamedArgument, RecordedLaunch, Resource};
 pub use choice::default_driver;

@@ -5,8 +5,7 @@
 use cuda_driver_sys::Driver;
 
 use crate::driver::{
-    ContextWait, CudaContext, CudaModule, CudaStream, Keep, PostponedWait, Resource, StreamAccesses,
-    try_again,
+    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, try_again,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -150,23 +149,10 @@ impl Allocation {
 
     /// The end of memory that somebody has lent, who takes it back whatever the driver says: nothing is put off.
     ///
-    /// Waits for the streams that use it, and where one of them cannot be waited for, for the context, as often as a capture of
-    /// another thread forbids that. Last, it is taken off the driver.
+    /// Waits for the streams that use it, and takes it off the driver.
     pub(super) fn end_loan(&mut self) -> Result<(), Error> {
-        let mut postponed = None;
-        let waited = loop {
-            // What is lent is given out as views alone, never as an address: no other work can use it.
-            match self.accesses.end(&self.context, false) {
-                // This thread's own capture would not end.
-                Err(error)
-                    if error.is_not_in_capture() && self.context.may_give_back("cuMemFree").is_ok() =>
-                {
-                    postponed.get_or_insert_with(|| PostponedWait::of(&self.context));
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                }
-                waited => break waited,
-            }
-        };
+        // What is lent is given out as views alone, never as an address: no other work can use it.
+        let waited = self.accesses.end_of_loan();
         self.origin = Origin::Borrowed;
         waited.and(self.context.faulted())
     }

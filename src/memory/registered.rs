@@ -6,6 +6,7 @@ use bitflags::bitflags;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::thread;
 
 use super::allocation::{Allocation, Origin};
 use super::device_copy::DeviceCopy;
@@ -120,12 +121,13 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
 impl CudaContext {
     /// Pins borrowed memory while `scope` runs, then waits for the streams that use it.
     ///
-    /// The scope gets a view, for copies that do not wait; a stream that captures rejects it. If a stream cannot be
-    /// waited for, because it belongs to another thread or the driver refuses, this waits for the whole context; and if
-    /// another thread is capturing a stream of that context, first for the end of the capture.
+    /// The scope gets a view, for copies that do not wait, except those that another thread submits to its own
+    /// [per-thread stream](CudaContext::per_thread_stream), for which this thread could not wait. A stream that captures
+    /// rejects the view.
     ///
-    /// Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, or `cuCtxSynchronize`, and
-    /// `cuMemHostUnregister`; for an empty slice, only those made by the scope.
+    /// Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, and `cuMemHostUnregister`;
+    /// for an empty slice, only those made by the scope. If the driver refuses to wait for a stream, also
+    /// `cuCtxSynchronize`, or `cuStreamQuery` until the stream is done.
     ///
     /// ```
     /// use cuda_launch::memory::RegisterFlags;
@@ -145,11 +147,10 @@ impl CudaContext {
     /// # Errors
     /// Errors of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
     /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver. This thread is
-    /// capturing ([`Error::is_not_in_capture`]): the end of the scope could not wait until the capture is over.
+    /// capturing ([`Error::is_not_in_capture`]) when this is called.
     ///
-    /// The memory is released to the caller in any case. If waiting failed for a reason other than a fault,
-    /// `cuMemHostUnregister` has revoked the device's access; if a driver refuses even that, the context is no longer
-    /// used.
+    /// The memory is released to the caller in any case. If the driver refuses even `cuStreamQuery`,
+    /// `cuMemHostUnregister` has revoked the device's access.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(
         &self,
@@ -170,17 +171,16 @@ impl CudaContext {
         };
         let mut loan = Loan(Allocation::new(0, self, origin));
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
-        let result = scope(PinnedViewMut::new(start, len, &loan.0, false));
+        let result = scope(PinnedViewMut::new(start, len, &loan.0, Some(thread::current().id())));
         loan.end().and(result)
     }
 }
 
 /// Borrowed memory while it is registered: the end waits, also where the scope unwinds.
 ///
-/// The borrow cannot outlast this value, so there is nothing to park and no owner to forget: who waits has to succeed. Each
-/// stream can be waited for, or else the context. That fails without a fault in two ways. A capture forbids it: one of another thread
-/// ends, and is waited for; one of this thread, begun by hand, would not. Or the driver refuses. Then to unregister the memory
-/// is what remains: pages that a driver has let go of are not reached by its device. Nobody can be asked after that.
+/// The borrow cannot outlast this value, so there is nothing to park and no owner to forget: whoever waits has to succeed, and does
+/// so for each stream, also beside captures (`StreamAccesses::end_of_loan`). Where the driver refuses every way to wait, to unregister
+/// the memory is what remains: pages that a driver has let go of are not reached by its device.
 struct Loan(Arc<Allocation>);
 
 impl Loan {

@@ -35,6 +35,17 @@ impl StreamAccesses {
         context.end_of_work()
     }
 
+    /// Waits on the host until nothing uses memory that was lent, whose owner takes it back in any case: as
+    /// [`submit_and_wait`] does, for each stream. Copies on other threads' own streams were waited for there.
+    ///
+    /// Driver call: `cuStreamSynchronize` for each stream that used it.
+    pub(crate) fn end_of_loan(&self) -> Result<(), Error> {
+        let queues = self.queues();
+        // All guards first: they wait also if a wait unwinds.
+        let unfinished: Vec<_> = queues.iter().filter_map(ThreadStream::handle).map(Unfinished).collect();
+        unfinished.into_iter().map(|stream| stream.wait(CudaStream::drain)).fold(Ok(()), Result::and)
+    }
+
     /// Whether streams of other contexts use the memory.
     pub(crate) fn has_strangers(&self, context: &CudaContext) -> bool {
         self.queues().iter().any(|queue| !queue.context().is_same(context))
@@ -104,17 +115,22 @@ pub(crate) fn submit_and_wait(
     submit: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
     let unfinished = Unfinished(stream);
-    let submitted = submit();
-    let waited = stream.synchronize();
-    // A fault has ended the work; after any other error it may go on, and the guard waits.
-    if waited.as_ref().err().is_none_or(Error::is_sticky) {
-        std::mem::forget(unfinished);
-    }
-    submitted.and(waited)
+    submit().and(unfinished.wait(CudaStream::synchronize))
 }
 
 /// Work that uses borrowed host memory: waits when it is dropped.
 struct Unfinished<'s>(&'s CudaStream);
+
+impl<'s> Unfinished<'s> {
+    fn wait(self, wait: impl FnOnce(&'s CudaStream) -> Result<(), Error>) -> Result<(), Error> {
+        let waited = wait(self.0);
+        // A fault has ended the work; after any other error it may go on, and `Drop` waits.
+        if waited.as_ref().err().is_none_or(Error::is_sticky) {
+            std::mem::forget(self);
+        }
+        waited
+    }
+}
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {

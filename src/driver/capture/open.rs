@@ -17,7 +17,7 @@ use crate::driver::context::CudaContext;
 use crate::driver::{host_call, park};
 use crate::error::{Error, ErrorKind, NotInCapture};
 
-static ALL: Mutex<All> = Mutex::new(All { open: Vec::new(), waits: Vec::new(), postponed: Vec::new() });
+static ALL: Mutex<All> = Mutex::new(All { open: Vec::new(), waits: Vec::new() });
 /// How many captures are open: most calls find none and need no lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// A wait for a context is over.
@@ -30,8 +30,6 @@ struct All {
     open: Vec<Open>,
     /// The identities of the contexts that are being waited for, one for each wait.
     waits: Vec<usize>,
-    /// Those of the waits that come as soon as no capture forbids them.
-    postponed: Vec<usize>,
 }
 
 /// An open capture.
@@ -45,12 +43,9 @@ struct Open {
 }
 
 impl Open {
-    /// Refuses waits for the context from now on, and lets those that have begun go first, at most so long. Before that, for as long at
-    /// most, those that other captures have postponed.
+    /// Refuses waits for the context from now on, and lets those that have begun go first, at most so long.
     fn add(self, patience: Duration) {
-        let postponed = |all: &mut All| all.postponed.contains(&self.context);
-        let waited = WAITED.wait_timeout_while(all(), patience, postponed);
-        let mut all = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut all = all();
         all.open.push(self);
         COUNT.store(all.open.len(), Ordering::Release);
         // Whether they are over or have only got far enough makes no difference.
@@ -165,34 +160,6 @@ impl Drop for ContextWait {
     }
 }
 
-/// A wait for all of a context that captures have postponed: those that begin from now on let it go first. Over when this is dropped.
-pub(crate) struct PostponedWait {
-    context: usize,
-}
-
-impl PostponedWait {
-    /// For a wait that is tried again and again.
-    pub(crate) fn of(context: &CudaContext) -> Self {
-        Self::announce(context.identity())
-    }
-
-    fn announce(context: usize) -> Self {
-        all().postponed.push(context);
-        Self { context }
-    }
-}
-
-impl Drop for PostponedWait {
-    fn drop(&mut self) {
-        let mut all = all();
-        if let Some(index) = all.postponed.iter().position(|context| *context == self.context) {
-            all.postponed.swap_remove(index);
-        }
-        drop(all);
-        WAITED.notify_all();
-    }
-}
-
 /// Runs `call` so that no capture of this crate is broken by it, or refuses it.
 #[inline]
 pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
@@ -295,27 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_begins_after_the_wait_that_others_have_postponed() {
-        const POSTPONED: usize = OTHER + 4;
-        let postponed = PostponedWait::announce(POSTPONED);
-        thread::scope(|scope| {
-            let capture = scope.spawn(|| {
-                let open = open(POSTPONED);
-                open.add(Duration::from_secs(60));
-                open.remove();
-            });
-            thread::sleep(Duration::from_millis(20));
-            let wait = ContextWait::of(POSTPONED, "cuCtxSynchronize");
-            assert!(wait.is_ok() && !capture.is_finished(), "no capture is open yet");
-            drop(postponed);
-            drop(wait);
-            assert!(capture.join().is_ok());
-        });
-    }
-
-    #[test]
     fn a_capture_does_not_wait_for_ever() {
-        let _postponed = PostponedWait::announce(OTHER + 2);
         let _wait = ContextWait::of(OTHER + 2, "cuCtxSynchronize");
         let open = open(OTHER + 2);
         open.add(Duration::from_millis(1));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::CudaStream;
 use super::thread::OwnWait;
-use crate::driver::capture::open::outside_captures;
+use crate::driver::capture::open::{ContextWait, outside_captures};
 use crate::driver::host_call;
 use crate::error::Error;
 
@@ -48,8 +48,8 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Waits without a span, for all of the context where the driver refuses less, and where it refuses that, too, by asking again and
-    /// again: for what is borrowed no longer. Whether the work is done, or a fault ended it.
+    /// Waits without a span, by asking again and again where the driver refuses to wait, and for all of the context where it refuses
+    /// that, too: for what is borrowed no longer. Whether the work is done, or a fault ended it.
     pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
         // The default streams are those of what is current. After a fault that cannot be had, and all work has ended.
@@ -58,8 +58,6 @@ impl CudaStream {
         outside_captures(self.context(), || {
             // SAFETY: the stream lives as long as this handle (`StreamInner`).
             is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
-                // SAFETY: `bind` has just made the context current, of which the call is.
-                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
                 || loop {
                     // SAFETY: as for the first call.
                     match unsafe { driver.cuStreamQuery(self.raw()) } {
@@ -67,6 +65,10 @@ impl CudaStream {
                         code => break is_over(code),
                     }
                 }
+                || ContextWait::begin(self.context(), "cuCtxSynchronize").is_ok_and(|_wait| {
+                    // SAFETY: `bind` has just made the context current, of which the call is.
+                    self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() })
+                })
         })
     }
 

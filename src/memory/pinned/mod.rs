@@ -262,7 +262,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view(&self) -> PinnedView<'_, T> {
-        PinnedView::new(self.start, self.len, &self.allocation, true)
+        PinnedView::new(self.start, self.len, &self.allocation, None)
     }
 
     /// All elements, for copies that write them.
@@ -279,7 +279,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
-        PinnedViewMut::new(self.start, self.len, &self.allocation, true)
+        PinnedViewMut::new(self.start, self.len, &self.allocation, None)
     }
 
     /// The elements of `range`, for copies; `None` if it is not inside the buffer.

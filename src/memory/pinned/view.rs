@@ -6,6 +6,9 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
+use cuda_driver_sys::{CUresult, Driver};
 
 use super::PinnedBuffer;
 use crate::driver::CudaStream;
@@ -14,7 +17,10 @@ use crate::memory::allocation::Allocation;
 use crate::memory::copy::{asked, same_length};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::view::{DeviceView, DeviceViewMut, resolve};
-use crate::ordering::Submission;
+use crate::ordering::{Submission, submit_and_wait};
+
+/// To which thread memory is lent, which waits for the copies; none if it lives as long as the allocation: a graph may keep it.
+pub(in crate::memory) type Loan = Option<ThreadId>;
 
 /// Elements of pinned memory, for copies that read them.
 ///
@@ -34,8 +40,7 @@ pub struct PinnedView<'a, T: DeviceCopy> {
     start: NonNull<T>,
     len: usize,
     allocation: &'a Arc<Allocation>,
-    /// Whether the memory lives as long as the allocation: a graph may keep it.
-    lasting: bool,
+    loan: Loan,
     of: PhantomData<&'a [T]>,
 }
 
@@ -45,8 +50,7 @@ pub struct PinnedViewMut<'a, T: DeviceCopy> {
     start: NonNull<T>,
     len: usize,
     allocation: &'a Arc<Allocation>,
-    /// Whether the memory lives as long as the allocation: a graph may keep it.
-    lasting: bool,
+    loan: Loan,
     of: PhantomData<&'a mut [T]>,
 }
 
@@ -63,9 +67,9 @@ macro_rules! view_methods {
                 start: NonNull<T>,
                 len: usize,
                 allocation: &'a Arc<Allocation>,
-                lasting: bool,
+                loan: Loan,
             ) -> Self {
-                Self { start, len, allocation, lasting, of: PhantomData }
+                Self { start, len, allocation, loan, of: PhantomData }
             }
 
             /// The elements of `range`; `None` if it is not inside the view.
@@ -83,7 +87,7 @@ macro_rules! view_methods {
                 let range = resolve(range, self.len)?;
                 // SAFETY: `resolve` found the range inside the `len` elements at `start`.
                 let start = unsafe { self.start.add(range.start) };
-                Some(Self::new(start, range.len(), self.allocation, self.lasting))
+                Some(Self::new(start, range.len(), self.allocation, self.loan))
             }
 
             /// The number of elements.
@@ -128,12 +132,12 @@ view_methods!(PinnedViewMut);
 impl<'a, T: DeviceCopy> PinnedViewMut<'a, T> {
     /// The same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
-        PinnedViewMut::new(self.start, self.len, self.allocation, self.lasting)
+        PinnedViewMut::new(self.start, self.len, self.allocation, self.loan)
     }
 
     /// The same elements, for copies that read them.
     pub fn as_view(&self) -> PinnedView<'_, T> {
-        PinnedView::new(self.start, self.len, self.allocation, self.lasting)
+        PinnedView::new(self.start, self.len, self.allocation, self.loan)
     }
 }
 
@@ -146,6 +150,24 @@ impl<'a, T: DeviceCopy> From<&'a PinnedBuffer<T>> for PinnedView<'a, T> {
 impl<'a, T: DeviceCopy> From<&'a mut PinnedBuffer<T>> for PinnedViewMut<'a, T> {
     fn from(buffer: &'a mut PinnedBuffer<T>) -> Self {
         buffer.view_mut()
+    }
+}
+
+/// Submits a copy. If the memory is lent to another thread, and the copy is on this thread's own stream, waits: the other thread has no
+/// handle of that stream.
+fn submit(
+    work: Submission<'_>,
+    loan: Loan,
+    name: &'static str,
+    asked: impl FnOnce() -> String,
+    call: impl FnOnce(&Driver) -> CUresult,
+) -> Result<(), Error> {
+    let stream = work.stream();
+    match loan {
+        Some(lender) if stream.is_per_thread() && lender != thread::current().id() => {
+            submit_and_wait(stream, || work.call(name, asked, call))
+        }
+        _ => work.call(name, asked, call),
     }
 }
 
@@ -184,7 +206,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        if !source.lasting {
+        if source.loan.is_some() {
             stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         }
         let mut work = Submission::on(stream);
@@ -192,8 +214,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
         // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
-        // memory that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
-        work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+        // memory that is lent is waited for by `with_registered` or by `submit`, and no graph takes it. Any bits are a `T`.
+        submit(work, source.loan, "cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
         })
     }
@@ -233,7 +255,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        if !destination.lasting {
+        if destination.loan.is_some() {
             stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
         }
         let mut work = Submission::on(stream);
@@ -241,8 +263,8 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         work.writes(destination.allocation)?;
         // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
         // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
-        // memory that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
-        work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
+        // memory that is lent is waited for by `with_registered` or by `submit`, and no graph takes it. Any bits are a `T`.
+        submit(work, destination.loan, "cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
         })
     }

@@ -109,8 +109,9 @@ impl Linker {
         let made = context.call(
             "cuLinkCreate",
             || format!("{options:?}"),
-            // SAFETY: `call` made the context current; options and values are as many as said, and what they point to lives as long as the
-            // link: in `slots`, which `destroy` lets go behind it; the output outlives the call.
+            // SAFETY: `call` made the context current; options and values are as many as said, and what they point to
+            // lives as long as the link: in `slots`, which `destroy` lets go behind it, or by duty 2 of
+            // `JitOptions::raw`; the output outlives the call.
             |driver| unsafe { driver.cuLinkCreate(count, ids, values, raw) },
         );
         if made.is_err() {

@@ -280,8 +280,8 @@ impl Linker {
         let bytes = if data.is_null() {
             Vec::new()
         } else {
-            // SAFETY: not null, and so the driver's image with that many bytes, which lives until the link is destroyed: `close` does so
-            // below, after the copy.
+            // SAFETY: not null, and so the driver's image with that many bytes, which lives, and is not written, until
+            // the link is destroyed: `close` does so below, after the copy.
             unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec()
         };
         let inputs = std::mem::take(&mut self.inputs);

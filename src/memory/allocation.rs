@@ -119,9 +119,9 @@ impl Allocation {
             Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
-                // SAFETY: this value owned the allocation, and frees it once, as above; every noted use comes before
-                // this on the stream, and where there may be others `last_use` has waited for the context. The stream
-                // lives as long as `stream` (`StreamInner`).
+                // SAFETY: this value owned the allocation, and frees it once, as above. `last_use` found a stream that
+                // comes after every use that was noted, or, where the address was taken, after all work of this crate;
+                // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)
             }

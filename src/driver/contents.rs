@@ -99,25 +99,29 @@ impl CudaModule {
             self.context().call(
                 "cuModuleEnumerateFunctions",
                 || format!("{count} functions of {}", self.origin()),
-                // SAFETY: the module is loaded as long as this handle is there (`ModuleInner`); `functions` has `count` places, which the
-                // driver is told, and outlives the call.
+                // SAFETY: the module is loaded as long as this handle is there (`ModuleInner`), in the context that
+                // `call` made current; `functions` has `count` places, which the driver is told, and outlives the call.
                 |driver| unsafe {
                     driver.cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, self.raw())
                 },
             )?;
         }
-        functions.into_iter().filter(|raw| !raw.is_null()).map(|raw| self.entry(raw)).collect()
+        // SAFETY: 1: the driver has just listed them as functions of this module.
+        functions.into_iter().filter(|raw| !raw.is_null()).map(|raw| unsafe { self.entry(raw) }).collect()
     }
 
-    fn entry(&self, raw: cuda_driver_sys::CUfunction) -> Result<KernelEntry, Error> {
-        // SAFETY: 1: the driver has just listed it as a function of this module, which this handle keeps loaded.
+    /// # Safety
+    /// 1. `raw` is a function of this module.
+    unsafe fn entry(&self, raw: cuda_driver_sys::CUfunction) -> Result<KernelEntry, Error> {
+        // SAFETY: 1: it is a function of this module, by the caller's duty 1, and so of its context; this handle keeps
+        // it loaded.
         let name = unsafe { driver_name(self.context(), raw)? };
         let mut state = CUfunctionLoadingState(0);
         self.context().call(
             "cuFuncIsLoaded",
             || name.clone(),
-            // SAFETY: the function is one of the module, listed by the driver, which this handle keeps loaded; `state` is a local, which
-            // outlives the call.
+            // SAFETY: the function is one of this module, by the caller's duty 1, which this handle keeps loaded, in
+            // the context that `call` made current; `state` is a local, which outlives the call.
             |driver| unsafe { driver.cuFuncIsLoaded(&mut state, raw) },
         )?;
         Ok(KernelEntry {

@@ -352,10 +352,10 @@ impl Green {
         }
         self.leave();
         let driver = self.primary.driver();
-        // SAFETY: this value owned it until the line above, and nothing made from it is left: its `CudaContext`, which each such thing
-        // keeps, holds this value, whose end this is. It is not current here, as `leave` saw to it. Where it still is on another thread,
-        // this crate makes no call in it: each of its calls makes its own context current first or names a stream, an event or memory of
-        // its own context.
+        // SAFETY: this value owned it until `raw` was taken, and nothing made from it is left: each such thing keeps
+        // its `CudaContext`, which holds this value. `leave` took it off this thread; where it still is current, after
+        // a refusal or on another thread, no call of this crate is made in it: each makes its own context current
+        // first, or names a stream, an event or memory of it.
         check(unsafe { driver.cuGreenCtxDestroy(raw) }, "cuGreenCtxDestroy", String::new)
     }
 }

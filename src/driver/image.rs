@@ -129,9 +129,10 @@ impl<'a> Image<'a> {
             CALL,
             || origin.to_string(),
             |driver| {
-                // SAFETY: text is a `CString`, which ends in NUL; the headers of other images were checked by `Image::new` to lie, with
-                // all they point to, inside `bytes`. Options and values are as many as said, and `slots`, to which all that they point to
-                // belongs, outlives the call, as the image and the output do.
+                // SAFETY: `call` made the context current. Text is a `CString`, which ends in NUL; `Image::new` checked
+                // that the headers of other images lie, with all they point to, inside `bytes`. Options and values are
+                // as many as said; what they point to is of `slots`, or stays by duty 2 of `JitOptions::raw`. `slots`,
+                // the image and the output outlive the call.
                 code = unsafe { driver.cuModuleLoadDataEx(&mut module, self.as_ptr(), count, ids, values) };
                 // Told below, with the logs; a fault of earlier work is told here.
                 if code.is_sticky() { code } else { CUresult::SUCCESS }

@@ -109,8 +109,9 @@ impl Linker {
         let made = context.call(
             "cuLinkCreate",
             || format!("{options:?}"),
-            // SAFETY: `call` made the context current; options and values are as many as said, and what they point to lives as long as the
-            // link: in `slots`, which `destroy` lets go behind it; the output outlives the call.
+            // SAFETY: `call` made the context current; options and values are as many as said, and what they point to
+            // lives as long as the link: in `slots`, which `destroy` lets go behind it, or by duty 2 of
+            // `JitOptions::raw`; the output outlives the call.
             |driver| unsafe { driver.cuLinkCreate(count, ids, values, raw) },
         );
         if made.is_err() {
@@ -279,8 +280,8 @@ impl Linker {
         let bytes = if data.is_null() {
             Vec::new()
         } else {
-            // SAFETY: not null, and so the driver's image with that many bytes, which lives until the link is destroyed: `close` does so
-            // below, after the copy.
+            // SAFETY: not null, and so the driver's image with that many bytes, which lives, and is not written, until
+            // the link is destroyed: `close` does so below, after the copy.
             unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec()
         };
         let inputs = std::mem::take(&mut self.inputs);

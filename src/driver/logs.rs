@@ -82,8 +82,9 @@ impl LogListener {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         listeners().insert(number, Arc::new(Mutex::new(Box::new(listener))));
         let mut raw = null_mut();
-        // SAFETY: `line` is given a number and looks it up, so that it may be called with any, on any thread, at any time; it is a
-        // function of the program, which stays; `raw` is a local, which outlives the call.
+        // SAFETY: `line` looks its number up and takes whatever message the driver has, so that it may be called with
+        // any, on any thread, at any time; it is a function of the program, which stays; `raw` is a local, which
+        // outlives the call.
         let code =
             unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
         // From here on the number is taken off by `Drop`, also after an error: then there is no handle.
@@ -141,8 +142,8 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
     let bytes = if message.is_null() {
         &[]
     } else {
-        // SAFETY: not null, and so a message of `length` bytes, which the driver keeps for as long as it calls this function, and `bytes`
-        // does not leave.
+        // SAFETY: not null, and so a message of `length` bytes, which the driver keeps and does not write for as long
+        // as it calls this function, and `bytes` does not leave.
         unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) }
     };
     let text = String::from_utf8_lossy(bytes);

@@ -111,15 +111,16 @@ impl Allocation {
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
-                // SAFETY: this value owned the allocation; the call waits for all work of the device, and `last_use` has waited for
-                // that of others.
+                // SAFETY: this value owned the allocation, and frees it once, as its `origin` is `Empty` by now; the
+                // call waits for all work of the device, and `last_use` has waited for that of others.
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
-                // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
-                // `last_use` has waited for the context. The stream lives as long as `stream` (`StreamInner`).
+                // SAFETY: this value owned the allocation, and frees it once, as above. `last_use` found a stream that
+                // comes after every use that was noted, or, where the address was taken, after all work of this crate;
+                // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)
             }

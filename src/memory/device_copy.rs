@@ -101,7 +101,7 @@ macro_rules! plain {
         }
 
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1: a number is not one.
+        // SAFETY: 1: a number, which does not count.
         unsafe impl NoAddress for $ty {}
     )*};
 }
@@ -112,11 +112,11 @@ plain! { Float: f32, f64 }
 #[cfg(feature = "half")]
 plain! { Float: half::f16, half::bf16 }
 
-// SAFETY: 1: the number inside is none.
+// SAFETY: 1: it contains a `T` alone, which contains none by the bound.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: NoAddress> NoAddress for Wrapping<T> {}
 
-// SAFETY: 1: none of the elements is one.
+// SAFETY: 1: it contains elements alone, which contain none by the bound.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: NoAddress, const N: usize> NoAddress for [T; N] {}
 

@@ -70,7 +70,9 @@ use crate::driver::CudaContext;
 /// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
 /// let [x, mut y] = two(DeviceBuffer::zeroed(&stream, 8000)?, 1000).ok_or("too small").unwrap();
 /// cuda_launch::DeviceViewMut::of(&mut y).fill(&stream, 3.0)?;
-/// // SAFETY: 1 to 6: saxpy reads and writes 1000 floats.
+/// // SAFETY: 1: saxpy takes a number of elements, a factor and two addresses; 2, 5, 6: it uses 1000 floats of each,
+/// // which they have, writes floats, and ends; 3, 4: `ptr` and `ptr_mut` order its uses and the end of the memory,
+/// // which is of the stream's context.
 /// unsafe {
 ///     cuda_launch! { function: saxpy, stream: stream, config: LaunchConfig::for_num_elems(1000),
 ///                    args: [1000u32, 2.0f32, ptr(x), ptr_mut(y)] }

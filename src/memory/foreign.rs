@@ -57,9 +57,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// let stream = ctx.new_stream()?;
     /// let mut address = 0;
     /// ctx.bind()?;
-    /// // SAFETY: the context is current.
+    /// // SAFETY: `bind` made the context current; `address`, a local, outlives the call.
     /// unsafe { ctx.driver().cuMemAlloc(&mut address, 12) };
-    /// // SAFETY: 1 to 4: three u32 that were just allocated in this context, by `cuMemAlloc`, and that nothing uses.
+    /// // SAFETY: 1: three u32 that were just allocated in this context; 2: they are not borrowed; 3: `cuMemAlloc` gave
+    /// // them, and nobody else frees them; 4: nobody else has their address.
     /// let mut buffer = unsafe { DeviceBuffer::<u32>::from_raw_parts(&ctx, address, 3, RawOwnership::Plain) };
     /// buffer.view_mut().set_zero(&stream)?;
     /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 3]);

@@ -168,8 +168,9 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
         self.allocation.accesses().wait_for_writers()?;
-        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing writes as
-        // long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs `&mut self`.
+        // SAFETY: `len` elements at an address that `uninit` found to be aligned, or, where they have no bytes, at a
+        // dangling one; any bits are a `T`, and nothing writes them as long as the result lives: noted writes are done,
+        // no graph has the memory, and new work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
     }
 
@@ -193,8 +194,9 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.allocation.accesses().wait()?;
-        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing uses as
-        // long as the result lives: noted work is done, no graph has the memory, and new work needs a borrow of this value.
+        // SAFETY: `len` elements at an address that `uninit` found to be aligned, or, where they have no bytes, at a
+        // dangling one; any bits are a `T`, and nothing uses them as long as the result lives: noted work is done, no
+        // graph has the memory, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
     }
 
@@ -258,8 +260,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         }
         let (raw, location) = advice.to_raw();
         let asked = || format!("{advice:?} for {bytes} bytes");
-        // SAFETY: `bytes_of` found the range inside this buffer, whose `allocation` keeps the managed memory as long as it is borrowed
-        // here.
+        // SAFETY: 1: `bytes_of` found the range inside this buffer, whose `allocation` keeps the managed memory as long
+        // as it is borrowed here, in the context that `call` made current; `to_raw` wrote the number of the place.
         self.context().call("cuMemAdvise", asked, |driver| unsafe {
             older::advise(driver, address, bytes, raw, location.to_raw())
         })
@@ -286,8 +288,9 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let mut work = Submission::on(stream);
         work.reads(&self.allocation)?;
         let asked = || format!("{bytes} bytes to {to:?}");
-        // SAFETY: `bytes_of` found the range inside this buffer, whose managed memory is freed after this use of it, as `work` has noted
-        // it; the stream lives as long as its handle (`StreamInner`), and is of the same context.
+        // SAFETY: 1: `bytes_of` found the range inside this buffer, whose managed memory is freed after this use of it,
+        // as `work` has noted it; `to_raw` wrote the number of the place; the stream lives as long as its handle
+        // (`StreamInner`), and is of the same context.
         work.call("cuMemPrefetchAsync", asked, |driver| unsafe {
             older::prefetch(driver, address, bytes, to.to_raw(), stream.raw())
         })

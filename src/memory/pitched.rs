@@ -68,7 +68,9 @@ use crate::ordering::Submission;
 /// module.rows(&stream, config, &image, &mut out, 3)?;
 /// assert_eq!(out.to_host_vec(&stream)?, [10, 20, 30, 40, 50, 60]);
 ///
-/// // SAFETY: 1 to 6: `rows` reads and writes 3 numbers of each of the 2 rows that both images have, and ends.
+/// // SAFETY: 1: `rows` takes two images and a width; 2, 5, 6: it uses 3 numbers of each of the 2 rows that both have,
+/// // writes numbers, and ends; 3, 4: `pitched` and `pitched_mut` order its uses and the end of the images, which are
+/// // of the stream's context.
 /// unsafe {
 ///     cuda_launch! { kernel: rows, module: module.as_module(), stream: stream, config: config,
 ///                    args: [pitched(out), pitched_mut(image), 3u32] }
@@ -255,8 +257,9 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
             work.writes(&self.allocation)?;
         }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
-        // SAFETY: 1: the rows are this value's own, of the stream's context, as was compared, with `width` elements of the word's size in
-        // each; the driver aligns rows to more than a word.
+        // SAFETY: 1: the rows are this value's own, of the stream's context, as was compared, with `width` elements of
+        // the word's size in each; the driver aligns rows to more than a word. `work` has just noted that it writes
+        // them, if there are any.
         unsafe { fill_rows(work, rows, Word::of(value)) }
     }
 

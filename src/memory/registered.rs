@@ -65,8 +65,9 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Allocation` that it belongs to, after all work
-        // that uses the memory, or, of a loan, after all that could be waited for.
+        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Allocation` that it belongs
+        // to, after all work that uses the memory, or before any; of a loan after all that could be waited for (`Loan`:
+        // a device does not reach pages that its driver has let go of).
         let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
             driver.cuMemHostUnregister(self.start)
         });

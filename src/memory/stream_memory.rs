@@ -250,7 +250,8 @@ impl CudaStream {
     /// flag.view_mut().set_zero(&stream)?;
     /// let flag = flag.as_mut_device_ptr();
     /// stream.synchronize()?;
-    /// // SAFETY: the buffer lives until both streams are done, and nobody else uses it.
+    /// // SAFETY: 1: of both: the buffer is memory of the device, and lives until both streams are done; 2: nobody else
+    /// // uses it.
     /// unsafe {
     ///     stream.wait_value(flag, Until::Equal, 7, WaitValueFlags::empty())?;
     ///     other.write_value(flag, 7, WriteValueFlags::empty())?;

@@ -61,7 +61,8 @@ impl CudaStream {
         self.context().call(
             "cuStreamIsCapturing",
             || self.label(),
-            // SAFETY: the stream lives as long as this handle (`StreamInner`); `status` is a local, which outlives the call.
+            // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+            // that `call` made current; `status` is a local, which outlives the call.
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())

@@ -67,8 +67,8 @@ impl CudaDevice {
         };
         let flags = join(options.schedule, options.flags);
         let mut raw = null_mut();
-        // SAFETY: the driver named the device (`CudaDevice::raw`); the parameters, the one affinity that they count and point to, and
-        // `raw` are locals, which outlive the call.
+        // SAFETY: 1: the driver named the device (`CudaDevice::raw`); the parameters, the one affinity that they count
+        // and point to, and `raw` are locals, which outlive the call; they point to nothing else.
         let code =
             unsafe { older::create_context(self.driver(), &mut raw, &mut parameters, flags, self.raw()) };
         check(code, "cuCtxCreate", || format!("device {}, {options:?}", self.ordinal()))?;
@@ -94,7 +94,8 @@ impl CudaContext {
     /// let mut raw = std::ptr::null_mut();
     /// unsafe { driver.cuInit(0) };
     /// unsafe { driver.cuCtxCreate(&mut raw, std::ptr::null_mut(), 0, 0) }; // some other library
-    /// // SAFETY: 1: the context was just made, by this driver; 2: it is destroyed below, after the only handle.
+    /// // SAFETY: 1: the context was just made, by this driver; 2: it is destroyed below, after the only handle, from
+    /// // which nothing was created.
     /// let ctx = unsafe { CudaContext::from_raw(&driver, raw, None)? };
     /// assert_eq!((ctx.raw(), ctx.ordinal()), (raw, 0));
     /// drop(ctx);

@@ -74,8 +74,9 @@ impl Work {
 impl OwnStream {
     /// Destroys it; its work still runs. The context is about to go.
     pub(in crate::driver) fn destroy(self, driver: &Driver) {
-        // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it: every handle of it keeps the context, whose
-        // end has taken it from there. An answer could not be told to anybody.
+        // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it: every handle of it keeps
+        // the context, whose end has taken it from there, and comes here before it gives the context back
+        // (`Debt::pay`). An answer could not be told to anybody.
         let _ = unsafe { driver.cuStreamDestroy(self.0) };
     }
 }
@@ -154,8 +155,9 @@ impl CudaContext {
             }
         }
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
-        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end (`Work::end`), and every handle keeps the
-        // context; 3: no other code is given its number, so that none captures it.
+        // SAFETY: 1: the stream was made in this context, and has been set by now; 2: the context destroys it at its
+        // end (`OwnStream::destroy`), and every handle, and memory that work on it uses, keeps the context; 3: no other
+        // code is given its number, so that none captures it.
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }

@@ -42,8 +42,9 @@ impl EventPool {
     /// Destroys all events; the context is about to go.
     pub(in crate::driver) fn empty(&mut self, driver: &Driver) {
         for idle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // SAFETY: `give` took the event's ownership by `into_raw`, and `drain` takes it out for good: it is destroyed once, and
-            // nobody has it. An answer could not be told to anybody.
+            // SAFETY: `give` took the event's ownership by `into_raw`, and `drain` takes it out for good: it is
+            // destroyed once, and nobody has it; its context is given back after that (`Debt::pay`). An answer could
+            // not be told to anybody.
             let _ = unsafe { driver.cuEventDestroy(idle.0) };
         }
     }
@@ -67,8 +68,9 @@ impl StreamMark {
     pub(crate) fn new(stream: &CudaStream) -> Result<Self, Error> {
         let context = stream.context();
         let event = match context.events().take() {
-            // SAFETY: 1: `give` is only given events that this function made by `CudaEvent::new` for this context, whose pool it is; 2:
-            // `take` has taken it out of the pool, which owned it.
+            // SAFETY: 1: `give` is only given events that this function made by `CudaEvent::new`, without timing and
+            // for this process alone, for this context, whose pool it is, and which destroys them at its end; 2: `take`
+            // has taken it out of the pool, which owned it.
             Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
             None => CudaEvent::new(context, EventFlags::empty())?,
         };

@@ -309,7 +309,8 @@ unsafe fn function_attribute(
     name: &str,
 ) -> Result<i32, Error> {
     let mut value = 0;
-    // SAFETY: the function is loaded, by the caller's duty 1; `value` is a local, which outlives the call.
+    // SAFETY: the function is loaded, by the caller's duty 1, in the context that the callers have bound; `value` is a
+    // local, which outlives the call.
     let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
     context.check(code, "cuFuncGetAttribute", || {
         format!("{:?} of {name}", FunctionAttribute::from(attribute))
@@ -386,8 +387,8 @@ unsafe fn driver_sizes(
     let mut sizes = Vec::new();
     while count.is_none_or(|count| sizes.len() < count) {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is loaded, by the caller's duty 1; the driver checks the index; both outputs are locals, which outlive the
-        // call.
+        // SAFETY: the function is loaded, by the caller's duty 1, in the context that `describe` has bound; the driver
+        // checks the index; both outputs are locals, which outlive the call.
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
             CUresult::CUDA_ERROR_INVALID_VALUE => break,

@@ -98,13 +98,16 @@ impl CudaLibrary {
                 unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
             check(code, "cuLibraryEnumerateKernels", asked)?;
         }
-        kernels.into_iter().filter(|raw| !raw.is_null()).map(|raw| self.named(raw)).collect()
+        // SAFETY: 1: the driver has just listed them as kernels of this library.
+        kernels.into_iter().filter(|raw| !raw.is_null()).map(|raw| unsafe { self.named(raw) }).collect()
     }
 
-    fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
+    /// # Safety
+    /// 1. `raw` is a kernel of this library.
+    unsafe fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
         let mut name = std::ptr::null();
-        // SAFETY: the driver has just listed it as a kernel of this library (`kernels`, which alone calls this), which is loaded as long
-        // as this handle is there; `name` is a local, which outlives the call.
+        // SAFETY: the kernel is one of this library, by the caller's duty 1, which is loaded as long as this handle is
+        // there (`Loaded::raw`); `name` is a local, which outlives the call.
         let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
         check(code, "cuKernelGetName", || self.origin().to_string())?;
         // SAFETY: 1: the driver has just written it, for a kernel of the library, which is loaded as long as this handle is there; or it

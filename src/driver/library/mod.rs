@@ -176,9 +176,10 @@ impl CudaLibrary {
         let (span, asked) = trace::call(CALL, None, || origin.to_string());
         let code = span.inside(|| {
             let (raw, ids, values) = (&mut loaded.raw, ids.as_mut_ptr(), values.as_mut_ptr());
-            // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the bytes. Options
-            // and values are as many as said. What they point to, and a preserved image, is let go by `Loaded` once the library is
-            // unloaded; `ids`, `values`, `raw` and an image that is not preserved outlive the call.
+            // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside
+            // the bytes. Options and values are as many as said. What they point to, and a preserved image, `Loaded`
+            // lets go once the library is unloaded, or it stays by duty 2 of `JitOptions::raw`; all else outlives the
+            // call.
             unsafe { driver.cuLibraryLoadData(raw, data, jit_ids, jit_values, jit_count, ids, values, count) }
         });
         if code != CUresult::SUCCESS {

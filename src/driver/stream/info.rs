@@ -94,7 +94,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetFlags")]
     pub fn flags(&self) -> Result<StreamFlags, Error> {
         let mut flags = 0;
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `flags` is a local, which outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+        // that `call` made current; `flags` is a local, which outlives the call.
         self.context().call("cuStreamGetFlags", String::new, |driver| unsafe {
             driver.cuStreamGetFlags(self.raw(), &mut flags)
         })?;
@@ -118,7 +119,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32, Error> {
         let mut priority = 0;
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `priority` is a local, which outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+        // that `call` made current; `priority` is a local, which outlives the call.
         self.context().call("cuStreamGetPriority", String::new, |driver| unsafe {
             driver.cuStreamGetPriority(self.raw(), &mut priority)
         })?;
@@ -142,7 +144,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `id` is a local, which outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+        // that `call` made current; `id` is a local, which outlives the call.
         self.context().call("cuStreamGetId", String::new, |driver| unsafe {
             driver.cuStreamGetId(self.raw(), &mut id)
         })?;
@@ -159,7 +162,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Result<CUdevice, Error> {
         let mut device = 0;
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `device` is a local, which outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+        // that `call` made current; `device` is a local, which outlives the call.
         self.context().call("cuStreamGetDevice", String::new, |driver| unsafe {
             driver.cuStreamGetDevice(self.raw(), &mut device)
         })?;
@@ -183,7 +187,8 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetCtx")]
     pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), and a default one is that of the context
+        // that `call` made current; `raw` is a local, which outlives the call.
         self.context().call("cuStreamGetCtx", String::new, |driver| unsafe {
             driver.cuStreamGetCtx(self.raw(), &mut raw)
         })?;

@@ -39,8 +39,8 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     /// reported here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         let mut host = Vec::with_capacity(self.len());
-        // SAFETY: 1: the capacity is `len` elements. They are written when `read_to` has returned without an error, which waits for the
-        // copy; and every bit pattern is a `T`.
+        // SAFETY: 1: the capacity is `len` elements. They are written, or have no bytes, when `read_to` has returned
+        // without an error, which waits for the copy; and every bit pattern is a `T`.
         unsafe {
             read_to(self, stream, host.as_mut_ptr())?;
             host.set_len(self.len());
@@ -144,7 +144,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(source.allocation)?;
         work.writes(self.allocation())?;
-        // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, which has
+        // SAFETY: both sides are device memory of this context and have `bytes` bytes, as was compared, and do not
+        // overlap, as this view is an exclusive borrow; they are freed, and used by others, after the copy, which has
         // noted its accesses.
         work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())

@@ -103,8 +103,10 @@ impl<'a> RegionBatch<'a> {
         let mut operations: Vec<_> = self.copies.iter().map(Region::raw).collect();
         let count = operations.len();
         let submit = || {
-            // SAFETY: a list of `count`, of regions that `push` found inside their memory. The device memory named is freed after the
-            // copies, which have noted their accesses; host memory is borrowed by `self` until `submit_and_wait` below has waited.
+            // SAFETY: 1: a list of `count`, of regions that `push` found inside their memory, which `order` found to be
+            // of the stream's context, or is the host's. Device memory is freed, and used by others, after the copies,
+            // which have noted their accesses; host memory is borrowed by `self` until `submit_and_wait` below has
+            // waited.
             work.call(
                 "cuMemcpy3DBatchAsync",
                 || format!("{count} copies"),

@@ -65,7 +65,8 @@ elements! { half::f16 = 2; half::bf16 = 4; }
 /// let buffer = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let tensor = buffer.into_dlpack(&stream, &[2, 3])?;
 /// let raw = tensor.into_raw(); // for another library, in a capsule called "dltensor_versioned"
-/// // SAFETY: 1 to 4: it was just made, on this stream, of this context.
+/// // SAFETY: 1, 2: `into_raw` has just given up a tensor that `into_dlpack` made, and nobody else has it or its
+/// // memory; 3: what wrote it was given to `stream`, where it is used below; 4: `ctx` is the context of its buffer.
 /// let tensor = unsafe { DlTensor::from_raw(raw) };
 /// assert_eq!(tensor.shape(), [2, 3]);
 /// let buffer: DeviceBuffer<f32> = tensor.into_buffer(&ctx)?;
@@ -86,8 +87,9 @@ enum Raw {
     Legacy(NonNull<DLManagedTensor>),
 }
 
-// SAFETY: its deleter may be called by any thread: those of this file drop a `Kept` or a `DlTensor`, which are `Send`, and of others
-// duty 1 of `from_raw` says so.
+// SAFETY: its deleter may be called by any thread: those of this file drop a `Kept` or a `DlTensor`, which are `Send`,
+// and of others duty 1 of `from_raw` and `from_raw_legacy` says so. The rest is numbers and pointers that the tensor
+// owns.
 unsafe impl Send for DlTensor {}
 // SAFETY: through a shared reference the description is only read, which nobody writes while this value owns it.
 unsafe impl Sync for DlTensor {}
@@ -310,8 +312,8 @@ impl DlTensor {
     /// The lengths of the dimensions, in elements.
     pub fn shape(&self) -> &[i64] {
         let tensor = self.tensor();
-        // SAFETY: 1: by the standard there are `ndim` lengths, which live as long as the tensor and which nobody writes (`Raw`); the result
-        // borrows `self`, which owns it.
+        // SAFETY: 1: by the standard there are `ndim` lengths, aligned, which live as long as the tensor and which
+        // nobody writes (`Raw`); the result borrows `self`, which owns it.
         unsafe { dimensions(tensor.shape, tensor.ndim) }
     }
 
@@ -362,10 +364,11 @@ impl DlTensor {
 /// `count` numbers; none where `start` is null.
 ///
 /// # Safety
-/// 1. At `start`, unless it is null, stand so many numbers, which nobody writes as long as `'a` lasts.
+/// 1. At `start`, unless it is null, stand so many numbers, aligned, which nobody writes as long as `'a` lasts.
 unsafe fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
     match usize::try_from(count) {
-        // SAFETY: `start` is not null, so that `count` numbers stand there, which nobody writes, by the caller's duty 1.
+        // SAFETY: `start` is not null, so that `count` numbers stand there, aligned, which nobody writes, by the
+        // caller's duty 1.
         Ok(count) if count > 0 && !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
         _ => &[],
     }
@@ -377,8 +380,9 @@ fn mismatch(what: &'static str, wanted: String, found: String) -> Error {
 
 impl Drop for DlTensor {
     fn drop(&mut self) {
-        // SAFETY: the structure is live and this value its only owner, as duty 1 of `from_raw` says or `made` made it; `into_raw` and its
-        // like forget the value, so that the deleter is called once.
+        // SAFETY: the structure is live and this value its only owner, as duty 1 of `from_raw` and `from_raw_legacy`
+        // says or `made` made it; `into_raw` and its like forget or move the value, so that the deleter is called once.
+        // It may be called on any thread, as for `Send`.
         unsafe {
             match self.raw {
                 Raw::Versioned(raw) => {

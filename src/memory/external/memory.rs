@@ -46,7 +46,7 @@ unsafe impl Sync for ExternalMemoryHandle {}
 /// let memory = unsafe {
 ///     ExternalMemory::import(&ctx, ExternalMemoryHandle::FileDescriptor(descriptor), 1 << 20, true)?
 /// };
-/// // SAFETY: 1: Vulkan does not use it now.
+/// // SAFETY: 1: nobody else, Vulkan included, uses these elements as long as `buffer` is there.
 /// let buffer = unsafe { memory.map::<u32>(0, 1000)? };
 /// # }
 /// # Ok::<(), cuda_launch::Error>(())

@@ -99,8 +99,8 @@ unsafe impl Sync for HostAllocation {}
 
 impl Drop for HostAllocation {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and is dropped by the `Allocation` that it belongs to, after all work that uses it, or by `zeroed`,
-        // before any.
+        // SAFETY: this value owned it, and frees it once: it is dropped by the `Allocation` that it belongs to, after
+        // all work that uses it, or where `zeroed` fails, before any.
         let _ = self
             .context
             .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
@@ -139,8 +139,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         let owner = HostAllocation { start, context: context.clone() };
         aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
-        // SAFETY: 1: `owner` keeps `len` elements, aligned as was just seen, whose bytes are zero, which is a `T`; 2: they
-        // were just made.
+        // SAFETY: 1: `owner` keeps `len` elements that the driver pinned in this context, aligned as was just seen,
+        // whose bytes are zero, which is a `T`; 2: they were just made, and nobody else knows of them.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 
@@ -242,8 +242,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         free_of_graphs(&self.allocation)?;
         self.allocation.accesses().wait()?;
-        // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are a `T`, and which
-        // nothing uses as long as the result lives: all noted work is done, no graph has the memory, and
+        // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are
+        // a `T`, and which nothing uses as long as the result lives: noted work is done, no graph has the memory, and
         // new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }

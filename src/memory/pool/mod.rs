@@ -324,8 +324,9 @@ impl PoolInner {
         let idle = self.context.drain();
         self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
-        // SAFETY: this crate made the pool, destroys it once, and no handle and no buffer that was allocated from it by name is left. For
-        // what came from it while it was the current one the driver keeps it until that is freed.
+        // SAFETY: this crate made or opened the pool, destroys it once, and no handle and no buffer that was allocated
+        // from it by name is left. For what came from it while it was the current one the driver keeps it until that is
+        // freed.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }

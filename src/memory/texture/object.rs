@@ -101,7 +101,8 @@ impl TextureObject {
         let owner = array.share();
         owner.escape();
         let used = Used::array(owner.resource(), array.context(), Some(array.raw().addr()));
-        // SAFETY: 1: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed; 2: `owner` has a share of it.
+        // SAFETY: 1: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed, is of its context,
+        // and is what `of_array` says; `raw` is numbers, which the driver checks; 2: `owner` has a share of it.
         unsafe { Self::make(&of_array(array.raw()), &descriptor.raw(), None, used, Some(Box::new(owner))) }
     }
 
@@ -126,7 +127,9 @@ impl TextureObject {
             flags: 0,
         };
         let used = Used::array(owner, mipmap.context(), None);
-        // SAFETY: 1: the mipmapped array lives as long as its handle (`MipmapInner::raw`), which is borrowed; 2: `used` has a share of it.
+        // SAFETY: 1: the mipmapped array lives as long as its handle (`MipmapInner::raw`), which is borrowed, is of its
+        // context, and is what the description says; `raw` is numbers, which the driver checks; 2: `used` has a share
+        // of it.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
@@ -173,8 +176,9 @@ impl TextureObject {
             |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
         let used = Used::memory(parts.allocation.clone(), context, addresses);
         let used = used.seen_by_host(!known.is_some_and(of_device));
-        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, and has what the description says; 2: `used` has a
-        // share of its allocation.
+        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, is of its context, and has so
+        // many elements of this format there; `raw` is numbers, which the driver checks; 2: `used` has a share of its
+        // allocation.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
@@ -219,8 +223,9 @@ impl TextureObject {
         };
         let addresses = addresses(rows.cu_deviceptr(), rows.pitch() * rows.height());
         let used = Used::memory(rows.share(), rows.context(), addresses);
-        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, and has what the description says; 2: `used` has a
-        // share of its allocation.
+        // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, is of its context, and has such
+        // rows of this format there; `raw` is numbers, which the driver checks; 2: `used` has a share of its
+        // allocation.
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
@@ -246,12 +251,13 @@ impl TextureObject {
         owner: impl Any + Send + Sync,
     ) -> Result<Self, Error> {
         let used = Used::unknown(context);
-        // SAFETY: 1, 2: the caller's duties 1 and 2.
+        // SAFETY: 1, 2: the caller's duties 1 and 2; `used` names `context`.
         unsafe { Self::make(resource, descriptor, view, used, Some(Box::new(owner))) }
     }
 
     /// # Safety
-    /// 1. The resource is live and of the context that `used` names.
+    /// 1. The resource is live, of the context that `used` names, and as its description says; what the descriptions of
+    ///    texture and view say, all bytes initialised, the driver takes or refuses.
     /// 2. It stays so as long as `used` and `owner` live.
     unsafe fn make(
         resource: &CUDA_RESOURCE_DESC,
@@ -262,8 +268,9 @@ impl TextureObject {
     ) -> Result<Self, Error> {
         let (mut raw, view) = (0, view.map_or(std::ptr::null(), std::ptr::from_ref));
         let asked = || format!("{:?}, {descriptor:?}", resource.resType);
-        // SAFETY: what the resource names is live and as it says, by the caller's duty 1; the structures are borrowed, or null for no view,
-        // and `raw` is a local: all outlive the call, which copies them.
+        // SAFETY: the resource is live and as its description says, and the other descriptions may be given to the
+        // driver, by the caller's duty 1; the structures are borrowed, or null for no view, and `raw` is a local: all
+        // outlive the call, which copies them.
         used.context().call("cuTexObjectCreate", asked, |driver| unsafe {
             driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
         })?;

@@ -183,8 +183,9 @@ macro_rules! view_methods {
             }
         }
 
-        // SAFETY: 1: made from a whole buffer, or a part that `resolve` or `split_at` found inside; 2: the lifetime borrows what keeps the
-        // memory; 3: neither is ever changed.
+        // SAFETY: 1: made of the elements of a buffer or of another `DeviceSlice`, all or a part that `resolve`,
+        // `split_at` or `cast_len` found inside; 2: the lifetime borrows what keeps the memory; 3: neither is ever
+        // changed.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {

@@ -125,8 +125,8 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
     }
 }
 
-// SAFETY: 1: `grow_to` maps memory for `len` elements before it counts them; 2: `allocation` keeps the mappings; 3: the address never
-// changes, and the length under `&mut` alone.
+// SAFETY: 1: `grow_to` maps memory for `len` elements, from the address on, before it counts them; 2: `allocation`
+// keeps the mappings; 3: the address never changes, and the length under `&mut` alone.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
     type Element = T;

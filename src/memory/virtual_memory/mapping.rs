@@ -128,8 +128,8 @@ impl Mapping {
         self.context().may_give_back("cuMemUnmap")?;
         self.context().end_of_work()?;
         let bytes = std::mem::take(&mut self.bytes);
-        // SAFETY: this value owned the mapping, and unmaps it once; the work of the context that could use it is done, and that of others
-        // before the buffer that had it was.
+        // SAFETY: this value owned the mapping, and unmaps it once; the work of the context that could use it is done,
+        // and that of others was when the buffer that had the mapping let go of it (`Allocation::release`).
         self.context()
             .give_back("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, bytes) })
     }

@@ -261,7 +261,8 @@ impl PhysicalAllocation {
 impl Drop for PhysicalInner {
     fn drop(&mut self) {
         // Nobody can be told here. Mappings keep the memory.
-        // SAFETY: this value owned the handle, and releases it once; claims, mappings and bindings hold a handle of this crate.
+        // SAFETY: this value owned the handle, and releases it once; no claim, mapping or binding is left, as each
+        // holds a handle of this crate.
         let _ = self
             .context
             .give_back("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });

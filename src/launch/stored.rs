@@ -69,8 +69,9 @@ impl<'a> StoredArguments<'a> {
         self.values.push((self.list.count() as u32, self.words.len() as u32), ());
         for start in (0..size).step_by(size_of::<Word>()) {
             let mut word = Word::uninit();
-            // SAFETY: `start` is below `size`, so that `bytes`, at most what is left of the value and at most a word, can be read there and
-            // fit into the word; padding is copied as it is, as bytes that may not be written.
+            // SAFETY: `start` is below `size`, so that `bytes`, at most what is left of the value and at most a word,
+            // can be read there and fit into the word, a local of its own; single bytes are aligned anywhere, and
+            // padding is copied as it is, as bytes that may not be written.
             unsafe {
                 let from = (&raw const value).cast::<MaybeUninit<u8>>().add(start);
                 let bytes = (size - start).min(size_of::<Word>());

@@ -155,35 +155,45 @@ macro_rules! __cuda_module_borrow {
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_push {
     ($launch:ident slice $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSlice<Element = ..>` names this element.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSliceMut<Element = ..>` names this element.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes a `PitchedBuffer` of this element out of the argument (`HeldObject`).
         unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes a `PitchedBuffer` of this element out of the argument (`HeldObjectMut`).
         unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSlice<Element = ..>` names this element.
         unsafe { $launch.push_ptr_later::<$($element)*>() };
     };
     ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSliceMut<Element = ..>` names this element.
         unsafe { $launch.push_ptr_later::<$($element)*>() };
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes an object of this type, and so of its handle, out of the argument
+        // (`HeldObject`).
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes an object of this type, and so of its handle, out of the argument
+        // (`HeldObjectMut`).
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {

@@ -211,7 +211,8 @@ impl<'a, A: Api> Job<'a, A> {
             return String::new();
         }
         let one = |text: &Text<A>| {
-            // SAFETY: 1: `LOGS` has it, which needs nothing but the handle by duty 2 of `Api`.
+            // SAFETY: 1: `LOGS` has it, which may be called for every job by duty 2 of `Api`; there is one, as the
+            // handle is not null.
             let log = unsafe { self.read(text) }.map_or(String::new(), |bytes| from_log(&bytes));
             (!log.is_empty()).then_some(log)
         };
@@ -268,7 +269,8 @@ impl<'a, A: Api> Job<'a, A> {
 impl<A: Api> Drop for Job<'_, A> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this value owned the job, and ends with it; duty 1 of `Api`. Nobody can be told of an error here.
+            // SAFETY: this value owns the job, of which nobody else has the handle, and ends with it; it needs nothing
+            // else by duty 1 of `Api`. Nobody can be told of an error here.
             let _ = unsafe { (A::DESTROY)(self.compiler.table(), &mut self.raw) };
         }
     }

@@ -33,8 +33,8 @@ impl GraphExec {
     pub unsafe fn set_kernel(&mut self, node: GraphNode, mut kernel: KernelNode<'_>) -> Result<(), Error> {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let (params, share) = (kernel.params(), kernel.share());
-        // SAFETY: `share` keeps the function's module, and `kernel` the packet, which was compared with the parameters and outlives the
-        // call; what the kernel does is the caller's duty 1; the rest is as `set` says.
+        // SAFETY: 1: `share` keeps the function's module, and `kernel` the packet, which was compared with the
+        // parameters and outlives the call; what the kernel does is the caller's duty 1; the rest is as `set` says.
         self.set(
             "cuGraphExecKernelNodeSetParams",
             node,

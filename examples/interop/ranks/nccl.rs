@@ -146,7 +146,8 @@ impl<'a> Comm<'a> {
     /// Sums `count` floats at `address` over all ranks, in place. Returns once it is submitted to the stream.
     ///
     /// # Safety
-    /// 1. There are so many floats, on the device of the communicator, and nothing else uses them until the stream has done this.
+    /// 1. There are so many floats on the device of the communicator, `stream` is a live stream of it, and nothing else
+    ///    uses them until the stream has done this.
     /// 2. All ranks make the same calls in the same order.
     pub(crate) unsafe fn all_reduce(
         &self,

@@ -39,7 +39,7 @@ impl Bench {
     fn ours(&self, lane: &mut Lane) {
         let Lane { stream, y } = lane;
         // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats: both buffers have N; 3, 4:
-        // the launch keeps and orders them, and the bare launches are waited for; 5: it writes floats; 6: it ends.
+        // the launch orders them, and the bare launches are waited for; 5: it writes floats; 6: it ends.
         unsafe {
             cuda_launch! { function: self.f, stream: stream, config: CONFIG,
             args: [N as u32, 0.5f32, ptr(self.weights), ptr_mut(y)] }

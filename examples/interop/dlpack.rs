@@ -106,7 +106,7 @@ pub unsafe extern "C" fn array_read(array: *const Array, out: *mut f32) -> c_int
     let array = unsafe { &(*array).0 };
     status(|| {
         let host = array.to_host_vec(&device()?.stream)?;
-        // SAFETY: `out` has room for so many floats, by the caller's duty 1; `host` is a list of its own, apart from it.
+        // SAFETY: `out` has room for so many floats, by the caller's duty 1; `host` is a list of its own.
         unsafe { out.copy_from_nonoverlapping(host.as_ptr(), host.len()) };
         Ok(())
     })

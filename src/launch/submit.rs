@@ -278,7 +278,8 @@ unsafe fn examined(
     let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());
     memory.report(&mut report);
-    // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
+    // SAFETY: 1: the packet of the launch that was just recorded, of these types, which `make_ready` has compared with
+    // the kernel's as far as those are known; the rest is the caller's duty 1.
     unsafe { record(capture, request, &raw, params, types.sizes(), report) }
 }
 

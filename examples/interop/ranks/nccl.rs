@@ -137,7 +137,8 @@ impl<'a> Comm<'a> {
     pub(crate) fn join(nccl: &'a Nccl, place: &Place, id: Id, watch: &'a Watch) -> Result<Self, RankError> {
         let (mut comm, mut config) = (Self { nccl, watch, raw: null_mut() }, NON_BLOCKING);
         let (world, rank, id) = (place.world as c_int, place.rank as c_int, UniqueId(id));
-        // SAFETY: output and configuration outlive the call; the rest are numbers.
+        // SAFETY: output and configuration are locals that outlive the call, and stay where they are until `settle` has
+        // waited for what it began, or the end of `comm` aborts that; the rest are numbers.
         let code = unsafe { (nccl.ncclCommInitRankConfig)(&mut comm.raw, world, id, rank, &mut config) };
         comm.settle("ncclCommInitRankConfig", code)?;
         Ok(comm)

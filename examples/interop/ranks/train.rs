@@ -73,7 +73,7 @@ impl<'a> Training<'a> {
             let count = gradient.len() as u32;
             let config = LaunchConfig::for_num_elems(count);
             // SAFETY: 1, 2: the kernel takes their number, a factor and two pointers to so many floats; 3, 4: they are
-            // buffers, which the launch keeps and orders; 5, 6: it writes floats, and ends.
+            // buffers, which the launch orders, and their end with them; 5, 6: it writes floats, and ends.
             unsafe {
                 cuda_launch! {
                     function: scale, stream: self.compute, config: config,

@@ -247,7 +247,8 @@ impl<'a, A: Api> Job<'a, A> {
             answer => Err((name, answer)),
         };
         let (table, mut size) = (self.compiler.table(), 0);
-        // SAFETY: this value has the job, which the caller's duty 1 allows; the output outlives the call.
+        // SAFETY: this value has the job, for which the function may be called by the caller's duty 1; the output is a
+        // local, which outlives the call.
         done(text.names.0, unsafe { (text.size)(table, self.raw, &mut size) })?;
         // One more: nvJitLink writes a NUL for an empty log all the same.
         let mut bytes = Vec::new();
@@ -258,8 +259,8 @@ impl<'a, A: Api> Job<'a, A> {
             ));
         }
         bytes.resize(size + 1, 0_u8);
-        // SAFETY: this value has the job, as the caller's duty 1 allows; the buffer has as many bytes as the library has just said it
-        // writes, and one more.
+        // SAFETY: this value has the job, for which the function may be called by the caller's duty 1; the buffer has
+        // as many bytes as the library has just said that it writes, and one more, and outlives the call.
         done(text.names.1, unsafe { (text.read)(table, self.raw, bytes.as_mut_ptr().cast()) })?;
         bytes.truncate(size);
         Ok(bytes)

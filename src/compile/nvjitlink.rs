@@ -185,7 +185,8 @@ fn output(kind: CodeKind) -> &'static Text<Functions> {
         _ => &Text {
             names: ("nvJitLinkGetLinkedCubinSize", "nvJitLinkGetLinkedCubin"),
             size: Functions::nvJitLinkGetLinkedCubinSize,
-            // SAFETY: the same duties: only the type of the buffer's elements differs.
+            // SAFETY: a `Text` asks of its caller what this function asks: only the type of the buffer's elements
+            // differs, of one byte.
             read: |table, job, buffer| unsafe { table.nvJitLinkGetLinkedCubin(job, buffer.cast()) },
         },
     }
@@ -205,7 +206,8 @@ unsafe impl Api for Functions {
 
     const LIBRARY: Library = LIBRARY;
     const REPORT_VERSION: unsafe fn(&Self, *mut c_int, *mut c_int) -> Result<Self::Code, Missing> =
-        // SAFETY: the same duties: it writes numbers without signs, which are as large.
+        // SAFETY: the caller gives two places, as this function asks; it writes numbers without signs, which are as
+        // large.
         |table, major, minor| unsafe { table.nvJitLinkVersion(major.cast(), minor.cast()) };
     const DESTROY: unsafe fn(&Self, *mut *mut Self::Job) -> Result<Self::Code, Missing> =
         Self::nvJitLinkDestroy;

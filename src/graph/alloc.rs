@@ -92,8 +92,8 @@ impl CudaGraph {
         }
         let mut params = self.alloc_params(bytes);
         let what = What::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
-        // SAFETY: the properties are whole, of plain memory of this graph's device, and a local that outlives the call; the rest is as
-        // `add` says.
+        // SAFETY: the properties name plain memory of this graph's device, as many bytes as are asked for, and nothing
+        // else (`default`); they are a local that outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemAllocNode(node, graph, after, count, &mut params)
         })?;

@@ -185,7 +185,7 @@ unsafe fn open(name: &Path) -> Result<Library, Reason> {
     let address = library.symbol(c"cuDriverGetVersion");
     // SAFETY: the address is not null, and the function of this type, by the caller's duty 2.
     let version = unsafe { std::mem::transmute::<*const c_void, pfn::cuDriverGetVersion>(address) };
-    // SAFETY: the function may be called before cuInit; the pointer is good for one c_int.
+    // SAFETY: the function may be called before cuInit; the pointer is good for one c_int during the call.
     match unsafe { version(&mut 0) } {
         CUresult::CUDA_ERROR_STUB_LIBRARY => Err(Reason::Stub),
         _ => Ok(library),
@@ -212,7 +212,7 @@ unsafe fn load(name: &Path) -> Result<os::Library, libloading::Error> {
         None => os::LOAD_LIBRARY_SEARCH_SYSTEM32,
         Some(_) => os::LOAD_WITH_ALTERED_SEARCH_PATH,
     };
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1. The flags only say where libraries are looked for.
     unsafe { os::Library::load_with_flags(name, flags) }
 }
 

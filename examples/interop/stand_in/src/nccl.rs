@@ -82,7 +82,7 @@ pub unsafe extern "C" fn ncclCommInitAll(
     let Some(driver) = DRIVER.as_ref() else { return CUDA };
     for (index, device) in devices.iter().enumerate() {
         let mut context = null_mut();
-        // SAFETY: the output is a local that outlives the call.
+        // SAFETY: the output is a local that outlives the call; a number that is no device's the driver refuses.
         if unsafe { driver.cuDevicePrimaryCtxRetain(&mut context, *device) } != CUresult::SUCCESS {
             return CUDA;
         }
@@ -164,8 +164,9 @@ fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     for part in parts {
         let stream: CUstream = enter(part)?;
         let mut own = vec![0.0f32; part.count];
-        // SAFETY: by NCCL's rules the memory has so many floats, and the stream is of this device, whose context `enter` made
-        // current; `own` has so many, too, and as memory that is not pinned it is written before the copy returns.
+        // SAFETY: by NCCL's rules the memory has so many floats, and the stream lives and is of this device, whose
+        // context `enter` made current; `own` has so many, too, and is there until the stream was waited for, and, not
+        // being pinned, is written before the copy returns, should that wait fail.
         unsafe {
             cuda(driver.cuMemcpyDtoHAsync(own.as_mut_ptr().cast(), part.from, 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;

@@ -38,7 +38,8 @@ struct Bench {
 impl Bench {
     fn ours(&self, lane: &mut Lane) {
         let Lane { stream, y } = lane;
-        // SAFETY: 1 to 6: saxpy takes a count, a factor and two pointers to that many floats, and ends: both buffers have N.
+        // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats: both buffers have N; 3, 4:
+        // the launch orders them, and the bare launches are waited for; 5: it writes floats; 6: it ends.
         unsafe {
             cuda_launch! { function: self.f, stream: stream, config: CONFIG,
             args: [N as u32, 0.5f32, ptr(self.weights), ptr_mut(y)] }
@@ -61,8 +62,10 @@ impl Bench {
             ..Default::default()
         };
         let driver = self.f.context().driver();
-        // SAFETY: the four parameters are saxpy's, and both buffers have N floats and are there until the context is waited for, at the
-        // end of each measurement; function and stream live as long as their handles; packet and configuration are locals.
+        // SAFETY: the four parameters are saxpy's, and both buffers have N floats and are there until the context is
+        // waited for, at the end of each measurement; `y` is this stream's alone, `x` is only read; function and stream
+        // live as long as their handles, and whoever measures has made their context current; packet and configuration
+        // are locals.
         let code = unsafe {
             driver.cuLaunchKernelEx(&config, self.f.raw(), params.as_mut_ptr(), std::ptr::null_mut())
         };

@@ -18,7 +18,8 @@ fn main() -> Result<(), Error> {
     let mut b = stream.alloc_zeros::<f32>(3)?;
     let other = stream.fork()?; // waits for what `stream` has been given so far
 
-    // SAFETY: 1, 2: both buffers have 3 floats; 3 to 6: the builder borrows and orders them, and the kernel ends.
+    // SAFETY: 1, 2: sin_kernel takes two pointers and the number of floats behind each, of which both buffers have 3;
+    // 3, 4: the builder borrows and orders them; 5: it writes floats; 6: it ends.
     let events = unsafe {
         other
             .launch_builder(&f)
@@ -65,7 +66,7 @@ fn main() -> Result<(), Error> {
         .arg(&3i32)
         .prepare(LaunchConfig::for_num_elems(3))?;
     launch.set_ptr("in", &right)?;
-    // SAFETY: 1, 2: 3 floats of `right`, which has 20; 3 to 7: as above, on one thread.
+    // SAFETY: 1: as above, with the first 3 floats of `right`, which has 20; 2: no other thread uses the memory.
     unsafe { launch.launch_on(&stream) }?;
     println!("sin of that: {:?}", stream.clone_dtoh(&b)?);
 

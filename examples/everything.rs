@@ -43,6 +43,7 @@ fn main() -> Result<(), Error> {
     // Every launch attribute the driver has; cluster_dim and cooperative have fields of their own.
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
     // SAFETY: 1, 2: ranks takes one slice and writes one element a block, of eight; 3 to 6: as above, but of integers.
+    // It may start before the kernel before it is done, which is `mix`, and was waited for.
     unsafe {
         cuda_launch! {
             kernel: ranks, module: module, stream: stream,
@@ -86,7 +87,7 @@ fn main() -> Result<(), Error> {
     println!("apply: the device ran what the closure does");
 
     // What everyone else calls undefined behaviour is an error here, before the driver is called.
-    // SAFETY: 1 to 6: nothing is launched: an f64 is refused where the kernel takes an f32.
+    // SAFETY: 1 to 6: nothing is launched: an f64 is refused where the kernel takes an f32, which `mix.ptx` declares.
     let wrong = unsafe {
         cuda_launch! { kernel: mix, module: module, stream: stream, config: LaunchConfig::for_num_elems(n),
         args: [p, ptr(x), ptr_mut(y), n, 3.0f64] }

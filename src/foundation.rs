@@ -18,7 +18,8 @@
 //! let fill = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
 //! let mut out = DeviceBuffer::<u32>::uninit(&stream, 100)?;
 //! let config = LaunchConfig::for_num_elems(100);
-//! // SAFETY: 1: fill takes a pointer to 100 numbers, their count and a value, and ends; 2: the handle keeps the module.
+//! // SAFETY: 1: fill takes a pointer to 100 numbers, their count and a value, writes any `u32`, and ends; `out` is
+//! // ordered; 2: the handle keeps the module.
 //! unsafe { submit(fill.kernel(), &stream, config, &[], &[], kernel_args![ptr_mut(out), 100u32, 7u32]) }?;
 //! assert_eq!(out.to_host_vec(&stream)?, [7; 100]);
 //!

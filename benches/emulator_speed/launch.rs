@@ -13,7 +13,7 @@ pub(crate) fn empty() -> f64 {
     let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));
     let once = || {
         let start = Instant::now();
-        // SAFETY: the kernel has no parameters and touches no memory.
+        // SAFETY: 1: the kernel has no parameters; 2 to 5: it touches no memory; 6: it ends.
         unsafe {
             cuda_launch! { kernel: empty, module: module, stream: stream, config: config, args: [] }
         }

@@ -66,20 +66,20 @@ pub extern "C" fn array_range(len: usize) -> *mut Array {
 /// Elements of the array.
 ///
 /// # Safety
-/// 1. `array` is live.
+/// 1. `array` is live, and no other thread changes it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_len(array: *const Array) -> usize {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it is live, and nothing changes it meanwhile: the caller's duty 1.
     unsafe { &*array }.0.len()
 }
 
 /// `y += factor * x`, by a kernel; -1 for an error.
 ///
 /// # Safety
-/// 1. Both are live and not the same.
+/// 1. Both are live and not the same, and no other thread uses `y`, or changes `x`, meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_axpy(y: *mut Array, factor: f32, x: *const Array) -> c_int {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: both are live, two arrays, and used by nobody else as they are borrowed here: the caller's duty 1.
     let (y, x) = unsafe { (&mut (*y).0, &(*x).0) };
     status(|| {
         let Device { stream, saxpy } = device()?;
@@ -99,14 +99,14 @@ pub unsafe extern "C" fn array_axpy(y: *mut Array, factor: f32, x: *const Array)
 /// Copies all elements to `out`; -1 for an error.
 ///
 /// # Safety
-/// 1. `array` is live, `out` has room for its elements.
+/// 1. `array` is live, and no other thread changes it meanwhile; `out` has room for its elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_read(array: *const Array, out: *mut f32) -> c_int {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it is live, and nothing changes it meanwhile: the caller's duty 1.
     let array = unsafe { &(*array).0 };
     status(|| {
         let host = array.to_host_vec(&device()?.stream)?;
-        // SAFETY: the caller's duty 1.
+        // SAFETY: `out` has room for so many floats, by the caller's duty 1; `host` is a list of its own.
         unsafe { out.copy_from_nonoverlapping(host.as_ptr(), host.len()) };
         Ok(())
     })
@@ -118,7 +118,8 @@ pub unsafe extern "C" fn array_read(array: *const Array, out: *mut f32) -> c_int
 /// 1. `array` is live, and not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_free(array: *mut Array) {
-    // SAFETY: the caller's duty 1: it is a box of `boxed`.
+    // SAFETY: by the caller's duty 1 it is live, and so a box that `boxed`, which alone makes them, gave away, and
+    // nobody uses it again.
     drop(unsafe { Box::from_raw(array) });
 }
 
@@ -129,7 +130,8 @@ pub unsafe extern "C" fn array_free(array: *mut Array) {
 /// 1. `array` is live, and not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_into_dlpack(array: *mut Array, versioned: bool) -> *mut c_void {
-    // SAFETY: the caller's duty 1: it is a box of `boxed`.
+    // SAFETY: by the caller's duty 1 it is live, and so a box that `boxed`, which alone makes them, gave away, and
+    // nobody uses it again.
     let array = unsafe { Box::from_raw(array) };
     pointer(|| {
         let stream = &device()?.stream;
@@ -146,13 +148,15 @@ pub unsafe extern "C" fn array_into_dlpack(array: *mut Array, versioned: bool) -
 /// Takes a tensor over, which becomes an array; null for an error, and then the tensor has been given back.
 ///
 /// # Safety
-/// 1. It is a live tensor of that form, this is its only owner, and its memory is as it says.
-/// 2. Work that wrote it is ordered before the legacy default stream.
-/// 3. Its device's number is that of the default driver, whose primary context reaches it.
+/// 1. It is a live tensor of that form, and this is its only owner. Its deleter may be called on any thread.
+/// 2. Its memory is as it says, may be written if the form is the older one, and stays valid until it is
+///    released. Meanwhile nothing else writes it, nor reads it unless the tensor says that it is read-only.
+/// 3. Work that wrote it is ordered before the legacy default stream.
+/// 4. Its device's number is that of the default driver, whose primary context reaches it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_from_dlpack(tensor: *mut c_void, versioned: bool) -> *mut Array {
     boxed(|| {
-        // SAFETY: 1 to 4: the caller's duties.
+        // SAFETY: 1 to 4: the caller's duties 1 to 4.
         let tensor = unsafe { owned(tensor, versioned) }?;
         Ok(Array(tensor.into_buffer(device()?.stream.context())?))
     })
@@ -161,20 +165,20 @@ pub unsafe extern "C" fn array_from_dlpack(tensor: *mut c_void, versioned: bool)
 /// Gives a tensor back that nobody took out of its capsule.
 ///
 /// # Safety
-/// As [`array_from_dlpack`].
+/// 1 to 4: as [`array_from_dlpack`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlpack_delete(tensor: *mut c_void, versioned: bool) {
-    // SAFETY: 1 to 4: the caller's duties.
+    // SAFETY: 1 to 4: the caller's duties 1 to 4.
     drop(unsafe { owned(tensor, versioned) });
 }
 
 /// # Safety
-/// As [`array_from_dlpack`].
+/// 1 to 4: as [`array_from_dlpack`].
 unsafe fn owned(tensor: *mut c_void, versioned: bool) -> Answer<DlTensor> {
     let tensor = NonNull::new(tensor).ok_or("a tensor that is null")?;
-    // SAFETY: 1 to 4: the caller's duties.
+    // SAFETY: 1, 2, 4: the caller's; 3: the caller's, as all work here is on the legacy default stream (`device`).
     let new = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw(tensor.cast()) };
-    // SAFETY: 1 to 4: as above, for the older form.
+    // SAFETY: 1 to 4: as above, for the older form, whose memory may be written by the caller's duty 2.
     let old = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw_legacy(tensor.cast()) };
     Ok(if versioned { new(tensor) } else { old(tensor) })
 }

@@ -133,7 +133,7 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
     nccl.check("ncclCommInitAll", unsafe { init.0(init.1, init.2, devices.as_ptr()) })?;
 
     // One thread has all devices: without a group, the first call would wait for the others for ever.
-    // SAFETY: takes nothing.
+    // SAFETY: it takes nothing, and the group that it begins is ended below, whatever comes of the calls between.
     nccl.check("ncclGroupStart", unsafe { (nccl.ncclGroupStart)() })?;
     let queued = ranks.iter_mut().zip(&comms).try_for_each(|(rank, comm)| {
         let (stream, from, to) = (rank.stream.raw(), rank.send.cu_deviceptr(), rank.receive.cu_deviceptr());
@@ -145,7 +145,7 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
         let code = unsafe { (nccl.ncclAllReduce)(from, to, count, FLOAT32, SUM, *comm, stream) };
         nccl.check("ncclAllReduce", code)
     });
-    // SAFETY: takes nothing; ends the group also where a call in it failed.
+    // SAFETY: it takes nothing, and ends the group that was begun above, also where a call in it failed.
     let ended = nccl.check("ncclGroupEnd", unsafe { (nccl.ncclGroupEnd)() });
     queued.and(ended)?;
     for rank in ranks.iter() {

@@ -158,7 +158,8 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1: the type is made of its fields, which all are `NoAddress` where this holds.
+        // SAFETY: 1: the type is made of its fields, which all are `NoAddress` where this holds, and of padding, which
+        // no kernel follows.
         unsafe impl #parameters #path::memory::NoAddress for #name #arguments #without_address {}
 
         #[automatically_derived]

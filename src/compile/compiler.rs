@@ -211,7 +211,8 @@ impl<'a, A: Api> Job<'a, A> {
             return String::new();
         }
         let one = |text: &Text<A>| {
-            // SAFETY: 1: `LOGS` has it, which needs nothing but the handle by duty 2 of `Api`.
+            // SAFETY: 1: `LOGS` has it, which may be called for every job by duty 2 of `Api`; there is one, as the
+            // handle is not null.
             let log = unsafe { self.read(text) }.map_or(String::new(), |bytes| from_log(&bytes));
             (!log.is_empty()).then_some(log)
         };
@@ -246,7 +247,8 @@ impl<'a, A: Api> Job<'a, A> {
             answer => Err((name, answer)),
         };
         let (table, mut size) = (self.compiler.table(), 0);
-        // SAFETY: this value has the job, which the caller's duty 1 allows; the output outlives the call.
+        // SAFETY: this value has the job, for which the function may be called by the caller's duty 1; the output is a
+        // local, which outlives the call.
         done(text.names.0, unsafe { (text.size)(table, self.raw, &mut size) })?;
         // One more: nvJitLink writes a NUL for an empty log all the same.
         let mut bytes = Vec::new();
@@ -257,8 +259,8 @@ impl<'a, A: Api> Job<'a, A> {
             ));
         }
         bytes.resize(size + 1, 0_u8);
-        // SAFETY: this value has the job, as the caller's duty 1 allows; the buffer has as many bytes as the library has just said it
-        // writes, and one more.
+        // SAFETY: this value has the job, for which the function may be called by the caller's duty 1; the buffer has
+        // as many bytes as the library has just said that it writes, and one more, and outlives the call.
         done(text.names.1, unsafe { (text.read)(table, self.raw, bytes.as_mut_ptr().cast()) })?;
         bytes.truncate(size);
         Ok(bytes)
@@ -268,7 +270,8 @@ impl<'a, A: Api> Job<'a, A> {
 impl<A: Api> Drop for Job<'_, A> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this value owned the job, and ends with it; duty 1 of `Api`. Nobody can be told of an error here.
+            // SAFETY: this value owns the job, of which nobody else has the handle, and ends with it; it needs nothing
+            // else by duty 1 of `Api`. Nobody can be told of an error here.
             let _ = unsafe { (A::DESTROY)(self.compiler.table(), &mut self.raw) };
         }
     }

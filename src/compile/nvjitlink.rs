@@ -157,7 +157,8 @@ impl NvJitLink {
             table.nvJitLinkCreate(raw, count, list.as_ptr())
         })?;
         inputs.list.iter().zip(&names).try_for_each(|(input, name)| add(&job, input, name))?;
-        // SAFETY: names and bytes of the inputs, of which the link keeps pointers, are there until it is dropped.
+        // SAFETY: `Job::call` passes a live link; names and bytes of its inputs, to which it keeps pointers, are there
+        // until it is dropped.
         let link = |table: &Functions, raw| unsafe { table.nvJitLinkComplete(raw) };
         let name = "nvJitLinkComplete";
         trace::compile(name, &origin, || job.call(name, link))?;
@@ -169,9 +170,9 @@ impl NvJitLink {
 fn add(job: &Job<'_, Functions>, input: &Input, name: &CStr) -> Result<(), Error> {
     let (data, size) = (input.bytes.as_ptr(), input.bytes.len());
     // Without a look at the result the link goes on, and succeeds without the input.
-    // SAFETY: there are as many bytes as said, a whole input of its kind: `LinkInputs::add` checked it, of LTO IR its beginning, the
-    // rest of which the library checks, or it is duty 1 of `add_unchecked`. The name ends in NUL. Both outlive the link, as `link_now`
-    // has it.
+    // SAFETY: `Job::call` passes a live link; there are as many bytes as said, a whole input of its kind:
+    // `LinkInputs::add` checked it, of LTO IR its beginning, the rest of which the library checks, or it is duty 1 of
+    // `add_unchecked`. The name ends in NUL. Both outlive the link, as `link_now` has it.
     job.call("nvJitLinkAddData", |table, raw| unsafe {
         table.nvJitLinkAddData(raw, raw_kind(input.kind), data.cast(), size, name.as_ptr())
     })
@@ -184,7 +185,8 @@ fn output(kind: CodeKind) -> &'static Text<Functions> {
         _ => &Text {
             names: ("nvJitLinkGetLinkedCubinSize", "nvJitLinkGetLinkedCubin"),
             size: Functions::nvJitLinkGetLinkedCubinSize,
-            // SAFETY: the same duties: only the type of the buffer's elements differs.
+            // SAFETY: a `Text` asks of its caller what this function asks: only the type of the buffer's elements
+            // differs, of one byte.
             read: |table, job, buffer| unsafe { table.nvJitLinkGetLinkedCubin(job, buffer.cast()) },
         },
     }
@@ -196,14 +198,16 @@ impl From<nvJitLinkResult> for Answer {
     }
 }
 
-// SAFETY: 1: they are nvJitLink's; 2: a link has its logs from its creation on.
+// SAFETY: 1: they are nvJitLink's functions for the version, for the end of a link and for its logs, whose arguments
+// are outputs and the link; 2: a link has its logs from its creation on.
 unsafe impl Api for Functions {
     type Job = RawJob;
     type Code = nvJitLinkResult;
 
     const LIBRARY: Library = LIBRARY;
     const REPORT_VERSION: unsafe fn(&Self, *mut c_int, *mut c_int) -> Result<Self::Code, Missing> =
-        // SAFETY: the same duties: it writes numbers without signs, which are as large.
+        // SAFETY: the caller gives two places, as this function asks; it writes numbers without signs, which are as
+        // large.
         |table, major, minor| unsafe { table.nvJitLinkVersion(major.cast(), minor.cast()) };
     const DESTROY: unsafe fn(&Self, *mut *mut Self::Job) -> Result<Self::Code, Missing> =
         Self::nvJitLinkDestroy;

@@ -191,7 +191,8 @@ impl Nvrtc {
         let (count, list) = (count("options", arguments.len())?, pointers(&c_arguments));
         let program = self.program(&texts, asked)?;
         for text in &expressions {
-            // SAFETY: the program is not compiled yet; the text ends in NUL, and outlives it, as it was made before.
+            // SAFETY: `Job::call` passes a live program, which is not compiled yet; the text ends in NUL, and outlives
+            // it, as it was made before.
             program.call("nvrtcAddNameExpression", |table, raw| unsafe {
                 table.nvrtcAddNameExpression(raw, text.as_ptr())
             })?;
@@ -274,7 +275,7 @@ pub(super) fn archs(table: &Functions) -> Option<Vec<u32>> {
     let code = unsafe { table.nvrtcGetNumSupportedArchs(&mut count) }.ok()?;
     let mut archs: Vec<c_int> =
         vec![0; usize::try_from(count).ok().filter(|_| code == nvrtcResult::SUCCESS)?];
-    // SAFETY: the list has as many elements as the library said it writes.
+    // SAFETY: the list has as many elements as the library said it writes, and outlives the call.
     let code = unsafe { table.nvrtcGetSupportedArchs(archs.as_mut_ptr()) }.ok()?;
     (code == nvrtcResult::SUCCESS).then(|| archs.into_iter().map(c_int::unsigned_abs).collect())
 }
@@ -282,7 +283,8 @@ pub(super) fn archs(table: &Functions) -> Option<Vec<u32>> {
 /// The name in the code of an expression that was added before the program was compiled.
 fn lowered(program: &Job<'_, Functions>, expression: &CStr) -> Result<String, Error> {
     let mut name: *const c_char = null();
-    // SAFETY: the text is the one that was added, and ends in NUL; the output outlives the call.
+    // SAFETY: `Job::call` passes a live program, which is compiled; the text is the one that was added, and ends in
+    // NUL; the output outlives the call.
     program.call("nvrtcGetLoweredName", |table, raw| unsafe {
         table.nvrtcGetLoweredName(raw, expression.as_ptr(), &mut name)
     })?;

@@ -18,7 +18,8 @@ impl From<nvrtcResult> for Answer {
     }
 }
 
-// SAFETY: 1: they are NVRTC's; 2: a program has a log from its creation on.
+// SAFETY: 1: they are NVRTC's functions for the version, for the end of a program and for its log, whose arguments are
+// outputs and the program; 2: a program has a log from its creation on.
 unsafe impl Api for Functions {
     type Job = _nvrtcProgram;
     type Code = nvrtcResult;

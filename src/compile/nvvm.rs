@@ -225,11 +225,13 @@ impl Nvvm {
         let texts = c_strings("an option", &arguments)?;
         let mut list = pointers(&texts);
         let count = c_int::try_from(list.len()).unwrap_or(c_int::MAX);
-        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
+        // SAFETY: `Job::call` passes a live program; there are as many options as said, each ends in NUL, and all
+        // outlive the call.
         program.call("nvvmVerifyProgram", |table, raw| unsafe {
             table.nvvmVerifyProgram(raw, count, list.as_mut_ptr())
         })?;
-        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
+        // SAFETY: `Job::call` passes a live program; there are as many options as said, each ends in NUL, and all
+        // outlive the call.
         let compile =
             |table: &Functions, raw| unsafe { table.nvvmCompileProgram(raw, count, list.as_mut_ptr()) };
         let name = "nvvmCompileProgram";
@@ -243,8 +245,8 @@ impl Nvvm {
 fn add(program: &Job<'_, Functions>, module: &IrModule) -> Result<(), Error> {
     let name = c_strings("a module's name", [&module.name])?.remove(0);
     let (data, size) = (module.bytes.as_ptr().cast(), module.bytes.len());
-    // SAFETY: there are as many bytes as said, which the IR keeps longer than the program lives; the name ends in NUL, and libNVVM
-    // copies it.
+    // SAFETY: `Job::call` passes a live program; there are as many bytes as said, which the IR keeps longer than the
+    // program lives; the name ends in NUL, and libNVVM copies it.
     program.call("nvvmAddModuleToProgram", |table, raw| unsafe {
         match module.lazy {
             true => table.nvvmLazyAddModuleToProgram(raw, data, size, name.as_ptr()),
@@ -259,7 +261,8 @@ impl From<nvvmResult> for Answer {
     }
 }
 
-// SAFETY: 1: they are libNVVM's; 2: a program has a log from its creation on.
+// SAFETY: 1: they are libNVVM's functions for the version, for the end of a program and for its log, whose arguments
+// are outputs and the program; 2: a program has a log from its creation on.
 unsafe impl Api for Functions {
     type Job = _nvvmProgram;
     type Code = nvvmResult;

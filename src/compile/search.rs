@@ -51,8 +51,9 @@ impl Library {
             None => self.candidates(&mut tried),
         };
         for path in files {
-            // SAFETY: 1, 2: the file has the name of NVIDIA's library, where the system's loader or the toolkit of its administrator has
-            // it; or a variable of the environment names it, who sets which can run any code in the process.
+            // SAFETY: 1, 2: the file has the name of NVIDIA's library, where the system's loader or the toolkit of its
+            // administrator has it; or a variable of the environment names it or a folder that has it: who sets those
+            // can run any code in the process.
             match unsafe { Compiler::open(&path) } {
                 Ok(library) => return Ok(library),
                 Err(reason) => tried.push(Tried { path, reason: reason.to_string() }),

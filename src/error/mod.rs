@@ -137,7 +137,8 @@ impl Error {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
-    /// // SAFETY: nothing is launched, as fill has three parameters and is given none, which the launch compares.
+    /// // SAFETY: 1 to 6: nothing is launched, as fill has three parameters and is given none, which the launch
+    /// // compares.
     /// let error = unsafe { stream.launch_builder(&f).launch(LaunchConfig::for_num_elems(1)) }.unwrap_err();
     /// assert!(error.is_argument_mismatch());
     /// # Ok::<(), cuda_launch::Error>(())
@@ -156,7 +157,7 @@ impl Error {
     /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
     /// # let mut x = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
     /// let config = LaunchConfig::new((1, 1, 1), (4096, 1, 1)); // no device has such blocks
-    /// // SAFETY: nothing is launched, as no device takes such a block, which the launch compares.
+    /// // SAFETY: 1 to 6: nothing is launched, as no device takes such a block, which the launch compares.
     /// let error = unsafe { stream.launch_builder(&f).arg(&mut x).arg(&1u32).arg(&7u32).launch(config) }.unwrap_err();
     /// assert!(error.is_launch_refused());
     /// # Ok::<(), cuda_launch::Error>(())

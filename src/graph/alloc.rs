@@ -63,7 +63,8 @@ impl CudaGraph {
     /// let scratch = graph.add_alloc::<u32>(&[], 100)?;
     /// let config = LaunchConfig::for_num_elems(100);
     /// let node = KernelNode::new(&fill, config, &[], kernel_args![scratch.as_mut_device_ptr(), 100u32, 7u32])?;
-    /// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements, which are there between the two nodes around it.
+    /// // SAFETY: 1: fill takes an address, a length and a value, writes any `u32` to 100 elements, which are there
+    /// // between the two nodes around it and which nothing else uses, and ends.
     /// let fill = unsafe { graph.add_kernel(&[scratch.node()], node) }?;
     /// graph.add_free(&[fill], &scratch)?;
     /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
@@ -91,8 +92,8 @@ impl CudaGraph {
         }
         let mut params = self.alloc_params(bytes);
         let what = What::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
-        // SAFETY: the properties are whole, of plain memory of this graph's device, and a local that outlives the call; the rest is as
-        // `add` says.
+        // SAFETY: the properties name plain memory of this graph's device, as many bytes as are asked for, and nothing
+        // else (`default`); they are a local that outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemAllocNode(node, graph, after, count, &mut params)
         })?;

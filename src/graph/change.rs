@@ -33,8 +33,9 @@ impl GraphExec {
     pub unsafe fn set_kernel(&mut self, node: GraphNode, mut kernel: KernelNode<'_>) -> Result<(), Error> {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let (params, share) = (kernel.params(), kernel.share());
-        // SAFETY: `share` keeps the function's module, and `kernel` the packet, which was compared with the parameters and outlives the
-        // call; what the kernel does is the caller's duty 1; the rest is as `set` says.
+        // SAFETY: 1: `share` keeps the function's module, and `kernel` the packet, which outlives the call and was
+        // compared with the parameters as far as they are known. The rest of the types, and what the kernel does, are
+        // the caller's duty 1; all else is as `set` says.
         self.set(
             "cuGraphExecKernelNodeSetParams",
             node,

@@ -25,7 +25,8 @@ use crate::error::{Error, ErrorKind, GraphError};
 /// let mut graph = CudaGraph::new(&ctx)?;
 /// let config = LaunchConfig::for_num_elems(100);
 /// let node = KernelNode::new(&fill, config, &[], kernel_args![ptr_mut(x), 100u32, 7u32])?;
-/// // SAFETY: 1: `fill` takes an address, a length and a value, and writes 100 elements; nothing else uses `x` meanwhile.
+/// // SAFETY: 1: `fill` takes an address, a length and a value, writes any `u32` to the 100 elements of `x`, and ends;
+/// // the graph keeps and orders `x`, which no other node uses.
 /// unsafe { graph.add_kernel(&[], node) }?;
 /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
 /// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);

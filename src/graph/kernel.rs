@@ -56,8 +56,9 @@ impl CudaGraph {
         let mut what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
         let params = kernel.params();
         let family = self.family.lock()?;
-        // SAFETY: 1: the share keeps the function's module as long as the node can run; `kernel` has the packet, which was compared with
-        // the parameters and outlives the call. What the kernel does is the caller's duty 1; the rest is as `add` says.
+        // SAFETY: 1: the share keeps the function's module as long as the node can run; `kernel` has the packet, which
+        // outlives the call and was compared with the parameters as far as they are known. The rest of the types, and
+        // what the kernel does, are the caller's duty 1; all else is as `add` says.
         let node = self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             older::add_kernel_node(driver, node, graph, after, count, &params)
         })?;

@@ -38,7 +38,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// })?;
 /// plan.launch(&stream)?;
 /// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
-/// // SAFETY: 1: all that fill does with the value is to write it.
+/// // SAFETY: 1: all that fill does with the value is to write it, and any bits are a `u32`.
 /// unsafe { plan.set("value", 8u32) }?;
 /// plan.launch(&stream)?;
 /// assert_eq!(x.to_host_vec(&stream)?, [8; 100]);

@@ -218,7 +218,8 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: `Slots` is that of the rest; 2: the rest is a part of `self`.
+        // SAFETY: 1: `Slots` is that of the rest: the caller's duty 1; 2: the rest is a part of `self`: the caller's
+        // duty 2.
         unsafe { self.1.pack(slots) }
     }
 }
@@ -226,8 +227,9 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 /// Both forms of a value.
 macro_rules! value_list {
     ($($form:ident)*) => {$(
-        // SAFETY: 1: one pointer to the value and one entry of its size, or neither if that is zero, then those of the rest; 2: an array of
-        // one pointer, and that of the rest.
+        // SAFETY: 1: one pointer to the value, which `self` borrows, and one entry of its size, or neither if that is
+        // zero, then those of the rest; 2: an array of one pointer, and that of the rest: room for as many as are
+        // written.
         unsafe impl<T, R: ArgumentList> ArgumentList for Cons<$form<'_, T>, R> {
             // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
             const SIGNATURE: Option<&'static Signature> = [
@@ -244,8 +246,9 @@ macro_rules! value_list {
 
             #[inline(always)]
             unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: 1: of `Slots` the first place is this one's, if it takes one, and the rest has all others; 2: value and rest are
-                // borrowed as long as `self`.
+                // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, if it takes
+                // one, and the rest has all others; 2: value and rest are borrowed as long as `self`, and that by duty
+                // 2.
                 unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
             }
         }
@@ -257,8 +260,9 @@ value_list! { Value Bits }
 /// Both forms of memory that is two parameters: the address, and a number of 8 bytes.
 macro_rules! pair_list {
     ($($form:ident: $address:ident, $second:ident $field:ident;)*) => {$(
-        // SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes, and two entries, then those of the rest; 2: an array of two
-        // pointers, and that of the rest.
+        // SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes (asserted below), which `self` borrows, and two
+        // entries, then those of the rest; 2: an array of two pointers, and that of the rest: room for as many as are
+        // written.
         unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
             for Cons<$form<'a, T, WRITE>, R>
         {
@@ -276,21 +280,25 @@ macro_rules! pair_list {
 
             #[inline(always)]
             unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: 1: of `Slots` the first two places are this one's, and the rest has all others; 2: address, number and rest are
-                // borrowed as long as `self`.
+                // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first two places are this one's, and
+                // the rest has all others; 2: address, number and rest are borrowed as long as `self`, and that by duty
+                // 2.
                 unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.$field)) }
             }
         }
     )*};
 }
 
+// Lengths and pitches are passed from where they are, as parameters of 8 bytes.
+const _: () = assert!(size_of::<usize>() == 8);
+
 pair_list! {
     Slice: Address, Length len;
     Rows: Rows, Pitch pitch;
 }
 
-// SAFETY: 1: one pointer, to a `u64`, and one entry of 8 bytes, then those of the rest; 2: an array of one pointer, and that of the
-// rest.
+// SAFETY: 1: one pointer, to a `u64` that `self` borrows, and one entry of 8 bytes, then those of the rest; 2: an array
+// of one pointer, and that of the rest: room for as many as are written.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Pointer<'a, T, WRITE>, R>
 {
@@ -306,14 +314,14 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: of `Slots` the first place is this one's, and the rest has all others; 2: address and rest are borrowed as long as
-        // `self`.
+        // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, and the rest has
+        // all others; 2: address and rest are borrowed as long as `self`, and that by duty 2.
         unsafe { self.1.pack(put(slots, self.0.0.address)) }
     }
 }
 
-// SAFETY: 1: one pointer to the handle, and one entry of its size, then those of the rest; 2: an array of one pointer, and that of the
-// rest.
+// SAFETY: 1: one pointer to the handle, which `self` borrows, and one entry of its size, then those of the rest; 2: an
+// array of one pointer, and that of the rest: room for as many as are written.
 unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
@@ -327,8 +335,8 @@ unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Obj
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: of `Slots` the first place is this one's, and the rest has all others; 2: handle and rest are borrowed as long as
-        // `self`.
+        // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, and the rest has
+        // all others; 2: handle and rest are borrowed as long as `self`, and that by duty 2.
         unsafe { self.1.pack(put(slots, self.0.0.handle)) }
     }
 }
@@ -439,7 +447,7 @@ pub struct Slots<const N: usize, R>([*mut c_void; N], R);
 /// 1. `slot` is a place of an array of pointers, valid for writes.
 #[inline(always)]
 unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
-    // SAFETY: the caller's duty 1; the next place, or the end of the array, is in bounds.
+    // SAFETY: the place may be written, by the caller's duty 1; the next one, or the end of the array, is in bounds.
     unsafe {
         slot.write(std::ptr::from_ref(value).cast_mut().cast());
         slot.add(1)

@@ -41,8 +41,8 @@ enum Lent<'event> {
 // window, a device address that the host never follows, a null for a node, and those of `from_raw`, whose duty 3 is that any thread may
 // use them; what is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
-// SAFETY: the pointers are as said above, for any thread; shared references change nothing but the cell of the node that `from` lends,
-// which is atomic.
+// SAFETY: the pointers are as said above, for any thread; shared references change nothing but the cell of the node in
+// `lent`, which is atomic.
 unsafe impl Sync for Attribute<'_> {}
 
 /// How a cluster's blocks are spread (`CUclusterSchedulingPolicy`).
@@ -369,8 +369,8 @@ impl<'event> Attribute<'event> {
     /// What the driver has made of the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
-            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over;
-            // any bits are a pointer.
+            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the
+            // driver may have written over; any bits are a pointer, of which only the address is taken.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }

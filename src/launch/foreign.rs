@@ -29,7 +29,9 @@ const CALL: &str = "foundation::submit_with";
 /// let x = DeviceBuffer::from_host(&compute, &[1u32, 2, 3])?;
 /// let mut y = DeviceBuffer::<u32>::uninit(&compute, 3)?;
 /// let (from, to) = (*x.parts().address(), *y.parts().address());
-/// // SAFETY: 1: reads twelve bytes of x and writes those of y, on the stream, before it returns.
+/// // SAFETY: 1: the copy is given to `stream` before `submit` returns, reads the twelve bytes of `x`, writes those of
+/// // `y`, of which any bits are numbers, and ends. Of the call: the stream's context is current, and both buffers live
+/// // on.
 /// unsafe {
 ///     submit_with(&other, kernel_args![ptr(x), ptr_mut(y)], |stream| {
 ///         assert_eq!(ctx.driver().cuMemcpyDtoDAsync(to, from, 12, stream).0, 0);

@@ -55,8 +55,8 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     #[inline(always)]
     pub(super) fn as_slice(&self) -> &[T] {
         if self.len <= N {
-            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` and counted it: the first `len` places are
-            // written, and nothing takes them out.
+            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` and counted it: the
+            // first `len` places are written, nothing takes them out, and they are borrowed as `self` is.
             unsafe { std::slice::from_raw_parts(self.here.as_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref().map_or(&[], |(values, _)| values)

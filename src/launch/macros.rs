@@ -12,8 +12,8 @@
 /// let a = DeviceBuffer::from_host(&stream, &[1.0f32; 100])?;
 /// let b = DeviceBuffer::from_host(&stream, &[2.0f32; 100])?;
 /// let mut c = DeviceBuffer::<f32>::zeroed(&stream, 100)?;
-/// // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3: they live until the copy below has waited for the
-/// // stream; 4: nothing else uses them.
+/// // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3: they live until the copy below has waited for
+/// // the stream; 4: nothing else uses them; 5: it writes floats; 6: it ends.
 /// unsafe {
 ///     cuda_launch! {
 ///         kernel: vecadd,

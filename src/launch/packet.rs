@@ -18,7 +18,8 @@ use crate::driver::Kernel;
 /// let arguments = Cons(Value(&7u32), Cons(Value(&1.5f32), Nil));
 /// let mut packet = Packet::new(&arguments);
 /// let params = packet.kernel_params();
-/// // SAFETY: the pointers are to the two values, in the order of the list.
+/// // SAFETY: the two pointers are to the `u32` and the `f32`, in the order of the list, which borrows both and lives
+/// // on.
 /// unsafe {
 ///     assert_eq!(*(*params).cast::<u32>(), 7);
 ///     assert_eq!(*(*params.add(1)).cast::<f32>(), 1.5);

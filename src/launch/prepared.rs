@@ -41,7 +41,8 @@ use crate::ordering::Submission;
 ///     .prepare(LaunchConfig::for_num_elems(100))?;
 /// for value in [1u32, 2, 3] {
 ///     launch.set("value", value)?;
-///     // SAFETY: 1: fill writes any `u32` to 100 elements, and ends; the launch keeps and orders `x`; 2: no other thread uses it.
+///     // SAFETY: 1: fill takes a pointer, a count and a value, writes any `u32` to so many elements, and ends; the
+///     // launch keeps and orders `x`; 2: no other thread uses it.
 ///     unsafe { launch.launch_on(&stream) }?;
 ///     assert_eq!(stream.clone_dtoh(&x)?, [value; 100]);
 /// }

@@ -35,9 +35,9 @@ pub struct StoredArguments<'a> {
     values: InlineVec<(u32, u32), (), USUAL>,
 }
 
-// SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
-// `'a`, which are Sync; those to values are not used before `launch` sets them. What the bytes of values mean is for the device. The
-// rest is Send.
+// SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is
+// borrowed for `'a`, which are Sync; those to values are set anew by each `launch` before it uses them. What the bytes
+// of values mean is for the device. The rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}
@@ -69,8 +69,9 @@ impl<'a> StoredArguments<'a> {
         self.values.push((self.list.count() as u32, self.words.len() as u32), ());
         for start in (0..size).step_by(size_of::<Word>()) {
             let mut word = Word::uninit();
-            // SAFETY: `start` is below `size`, so that `bytes`, at most what is left of the value and at most a word, can be read there and
-            // fit into the word; padding is copied as it is, as bytes that may not be written.
+            // SAFETY: `start` is below `size`, so that `bytes`, at most what is left of the value and at most a word,
+            // can be read there and fit into the word, a local of its own; single bytes are aligned anywhere, and
+            // padding is copied as it is, as bytes that may not be written.
             unsafe {
                 let from = (&raw const value).cast::<MaybeUninit<u8>>().add(start);
                 let bytes = (size - start).min(size_of::<Word>());

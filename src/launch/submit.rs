@@ -99,10 +99,10 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
         if count != 0 {
             (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
         }
-        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream lives as long as its handle (`StreamInner`), and is of the
-        // kernel's context, as `ready` says; the packet has what the kernel's parameters need, as far as they are known; the dimensions
-        // are within the limits; the first `count` attributes are written, and `copies` outlives the call. What the kernel then does is
-        // the caller's duty 1.
+        // SAFETY: the kernel is loaded (duty 1); the stream lives as long as its handle (`StreamInner`), and is of the
+        // kernel's context, as `ready` says; `warm` begins with the configuration (`repr(C)`), within the limits, with
+        // `count` attributes of `copies`, which are written; both and the packet, which has what the parameters need as
+        // far as they are known, outlive the call. What the kernel then does is the caller's duty 1.
         let code = unsafe {
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
@@ -278,7 +278,8 @@ unsafe fn examined(
     let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());
     memory.report(&mut report);
-    // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
+    // SAFETY: 1: the packet of the launch that was just recorded, of these types, which `make_ready` has compared with
+    // the kernel's as far as those are known; the rest is the caller's duty 1.
     unsafe { record(capture, request, &raw, params, types.sizes(), report) }
 }
 

@@ -38,10 +38,10 @@ use event::{RawEvent, c_string};
 use slots::{CORE, CORE2, CUDA};
 use tool::slot;
 
-/// Calls what is in a slot.
+/// Calls what [`slot`] gave: not null, and a function of the tool's, which is never unloaded.
 ///
 /// # Safety
-/// 1. It takes and returns these types.
+/// 1. It is what `slot` gave, and takes and returns these types.
 macro_rules! invoke {
     ($function:ident($($argument:expr => $type:ty),*) $(-> $answer:ty)?) => {
         std::mem::transmute::<*mut c_void, unsafe extern "system" fn($($type),*) $(-> $answer)?>($function)(
@@ -230,12 +230,12 @@ fn pick(domain: Option<&Domain>, plain: usize, of_domain: usize) -> Option<*mut 
 /// Calls a function that takes an event.
 ///
 /// # Safety
-/// 1. It takes a domain, if there is one, and an event, and returns `R`.
+/// 1. It is what [`slot`] gave, takes a domain, if there is one, and an event, and returns `R`.
 unsafe fn call<R>(function: *mut c_void, domain: Option<&Domain>, event: &Event<'_>) -> R {
     let name = c_string(event.name);
     let raw = RawEvent::new(event, &name);
-    // SAFETY: 1: the function takes and returns this by the caller's duty 1; the borrow keeps the domain (`OwnedDomain`), and the event and
-    // its name are locals, which outlive the call.
+    // SAFETY: 1: the caller's duty 1. The borrow keeps the domain (`OwnedDomain`); the event and its name, which ends
+    // in NUL, are locals, which outlive the call.
     unsafe {
         match domain {
             None => invoke!(function(&raw const raw => *const RawEvent) -> R),

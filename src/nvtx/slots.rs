@@ -13,7 +13,8 @@ pub(super) type Slot = AtomicPtr<c_void>;
 #[repr(transparent)]
 pub(super) struct Table<const N: usize>(pub(super) [*const Slot; N]);
 
-// SAFETY: addresses of statics, which are there for ever, of places that are atomic.
+// SAFETY: it has nulls and the addresses of statics, as `table` makes it and nothing changes it; statics are there for
+// ever, and their places are atomic.
 unsafe impl<const N: usize> Sync for Table<N> {}
 
 const fn table<const SLOTS: usize, const N: usize>(slots: &'static [Slot; SLOTS]) -> Table<N> {

@@ -114,7 +114,8 @@ unsafe extern "system" fn of_group(
         6 => parts_of(&SYNC_TABLE),
         _ => return 0,
     };
-    // SAFETY: by the protocol each is null, which is looked for, or an output of the tool's.
+    // SAFETY: by the protocol each is null, which is looked for, or a place of the tool's for such a value, which may
+    // be written.
     unsafe {
         if !table.is_null() {
             table.write(slots);

@@ -31,8 +31,8 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
-/// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements of the buffer, in each replay, and ends; 2: the buffer is
-/// // pushed as memory.
+/// // SAFETY: 1: fill takes an address, a length and a value, writes any `u32` to the 100 elements of the buffer, in
+/// // each replay, and ends; 2: the buffer is passed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
@@ -44,7 +44,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let mut graph = op.graph()?;
 /// graph.replay().sync()?;
 /// assert_eq!(graph.output().to_host_vec(&stream)?, [7; 100]);
-/// // SAFETY: 1: all that fill does with the value is to write it.
+/// // SAFETY: 1: all that fill does with the value is to write it, and any bits are a `u32`.
 /// unsafe { graph.set("value", 8u32) }?;
 /// block_on(graph.replay())?;
 /// assert_eq!(graph.into_output().to_host_vec(&stream)?, [8; 100]);

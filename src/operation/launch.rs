@@ -209,9 +209,9 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; objects, whose end waits for their context; and
-        // events, which the driver keeps until they are recorded. Of addresses that were given as numbers it is duty 1 of
-        // `into_operation` that the memory lives.
+        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; objects, whose end waits for
+        // their context; and events, which the driver keeps until they are recorded. Of addresses that were given as
+        // numbers, or as references in a value, it is duty 1 of `into_operation` and `of` that the memory lives.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }
@@ -256,8 +256,8 @@ impl<'a> KernelLaunch<'a> {
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
-/// // SAFETY: 1: fill takes an address, a length and a value, and writes 100 elements of the buffer, and ends; 2: the buffer is
-/// // pushed as memory.
+/// // SAFETY: 1: fill takes an address, a length and a value, writes any `u32` to the 100 elements of the buffer, and
+/// // ends; 2: the buffer is passed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
@@ -303,8 +303,9 @@ where
     type Output = R;
 
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
-        // SAFETY: 1: the operation was made by `new` or `typed`, where the caller promised it by duty 1, for whenever it runs; and that
-        // what the kernel uses of `resources`, which go on, is pushed as memory, which outlives the work (duty 2 of `new`).
+        // SAFETY: 1: the operation was made by `new` or `typed`, where the caller promised it by duty 1, for whenever
+        // it runs; and that what the kernel uses of `resources`, which go on, is passed as memory, which is ordered, or
+        // orders its own release otherwise (duty 2 of `new`).
         unsafe { self.launch.describe(&mut self.resources)?.execute(cx) }?;
         Ok(self.resources)
     }

@@ -41,10 +41,10 @@ pub trait Table: Sized {
 /// # #[cfg(feature = "nvrtc")] {
 /// use cuda_driver_sys::nvrtc::Nvrtc;
 ///
-/// // SAFETY: the name is NVRTC's; what stands there was put there to be loaded as it.
+/// // SAFETY: 1, 2: the name is NVRTC's; what stands there was put there to be loaded as it.
 /// let nvrtc = unsafe { Nvrtc::open("libnvrtc.so.13") }?;
 /// let (mut major, mut minor) = (0, 0);
-/// // SAFETY: both outputs outlive the call.
+/// // SAFETY: 1, 2: it takes two places for a number each, which outlive the call; 3: and no handle.
 /// let code = unsafe { nvrtc.nvrtcVersion(&mut major, &mut minor) }?;
 /// println!("{}: NVRTC {major}.{minor}", code.name().unwrap_or("a new code"));
 /// # }

@@ -150,7 +150,7 @@ impl Driver {
     /// use std::sync::Arc;
     ///
     /// let owner = Arc::new(7);
-    /// // SAFETY: it has no functions.
+    /// // SAFETY: 1, 2: every symbol is null: there is no function.
     /// let driver = unsafe { Driver::from_lookup(|_| std::ptr::null()) }.with_owner(owner.clone());
     /// let clone = driver.clone();
     /// drop(driver);

@@ -30,7 +30,7 @@
 //!     _ => std::ptr::null(),
 //! };
 //!
-//! // SAFETY: the functions have the signatures that their names promise, and live as long as the program.
+//! // SAFETY: 1: the functions have the signatures that their names promise; 2: they live as long as the program.
 //! let driver = unsafe { Driver::from_lookup(lookup) };
 //! assert_eq!(unsafe { driver.cuInit(0) }, CUresult::SUCCESS);
 //! assert_eq!(driver.version(), Ok(12040));

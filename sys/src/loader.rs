@@ -104,7 +104,8 @@ pub(crate) struct Library(ManuallyDrop<os::Library>);
 impl Library {
     /// The address of an exported function, or null.
     pub(crate) fn symbol(&self, name: &CStr) -> *const c_void {
-        // SAFETY: the type says only that it is an address, and nothing is done with it here.
+        // SAFETY: the type says only that it is an address, which a symbol of any kind has, and nothing is done with it
+        // here.
         let symbol = unsafe { self.0.get::<*const c_void>(name) };
         symbol.map_or(std::ptr::null(), |symbol| symbol.as_raw_ptr().cast_const())
     }
@@ -149,7 +150,7 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
 /// null for a symbol that it does not export. It is never unloaded.
 ///
 /// ```
-/// // SAFETY: there is no such library.
+/// // SAFETY: 1: there is no such library, so that nothing is run.
 /// let reason = unsafe { cuda_driver_sys::open_library("/nowhere/libnccl.so.2") }.err();
 /// assert!(reason.is_some_and(|reason| reason.to_string().contains("/nowhere/libnccl.so.2")));
 /// ```
@@ -184,7 +185,7 @@ unsafe fn open(name: &Path) -> Result<Library, Reason> {
     let address = library.symbol(c"cuDriverGetVersion");
     // SAFETY: the address is not null, and the function of this type, by the caller's duty 2.
     let version = unsafe { std::mem::transmute::<*const c_void, pfn::cuDriverGetVersion>(address) };
-    // SAFETY: the function may be called before cuInit; the pointer is good for one c_int.
+    // SAFETY: the function may be called before cuInit; the pointer is good for one c_int during the call.
     match unsafe { version(&mut 0) } {
         CUresult::CUDA_ERROR_STUB_LIBRARY => Err(Reason::Stub),
         _ => Ok(library),
@@ -211,7 +212,7 @@ unsafe fn load(name: &Path) -> Result<os::Library, libloading::Error> {
         None => os::LOAD_LIBRARY_SEARCH_SYSTEM32,
         Some(_) => os::LOAD_WITH_ALTERED_SEARCH_PATH,
     };
-    // SAFETY: the caller's duty 1.
+    // SAFETY: the caller's duty 1. The flags only say where libraries are looked for.
     unsafe { os::Library::load_with_flags(name, flags) }
 }
 
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_says_that_there_is_no_driver_for_this_platform() {
-        // SAFETY: there is no library to load.
+        // SAFETY: 1, 2: there is no library to load.
         let error = unsafe { first::<&str>([]) }.err();
         assert_eq!(error.as_ref().map(|e| e.attempts().len()), Some(0));
         let text = error.map(|e| e.to_string());

@@ -76,13 +76,15 @@ impl FunctionInfo {
     /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`. The first ABI of a name that has newer ones is
     /// `cuMemAdvise_v1` here, and `cuMemAdvise` in a library.
     pub const fn name(&self) -> &'static str {
-        // SAFETY: `placed` counted the names of `NAMES`, which is one text: so many bytes are there, and they are a name.
+        // SAFETY: 1: `placed`, which alone makes these, counted the names of `NAMES`: so many bytes are there, and they
+        // are a name, and so UTF-8.
         unsafe { str::from_utf8_unchecked(self.bytes(self.len as usize)) }
     }
 
     /// [`name`](Self::name) as C wants it.
     pub const fn symbol(&self) -> &'static CStr {
-        // SAFETY: `placed` counted the names of `NAMES`, in which a NUL is behind each name, and in none: so many bytes are there.
+        // SAFETY: 1: `placed`, which alone makes these, counted the names of `NAMES`, in which a NUL is behind each
+        // name, and in none: so many bytes are there, and they end with the only NUL.
         unsafe { CStr::from_bytes_with_nul_unchecked(self.bytes(self.len as usize + 1)) }
     }
 
@@ -93,7 +95,7 @@ impl FunctionInfo {
     ///
     /// 1. They are in [`NAMES`].
     const unsafe fn bytes(&self, count: usize) -> &'static [u8] {
-        // SAFETY: in `NAMES`, by duty 1, which is never changed and always there.
+        // SAFETY: in `NAMES`, by duty 1: bytes that are initialised, never changed and always there.
         unsafe {
             core::slice::from_raw_parts((&raw const NAMES).cast::<u8>().add(self.start as usize), count)
         }

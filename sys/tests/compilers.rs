@@ -21,7 +21,7 @@ fn a_function_that_is_missing_is_an_error_with_its_name() {
         b"nvrtcVersion" => version as *const std::ffi::c_void,
         _ => std::ptr::null(),
     };
-    // SAFETY: the function has the signature of its name, and lives as long as the program.
+    // SAFETY: 1: the function has the signature of its name; 2: it lives as long as the program.
     let library = unsafe { nvrtc::Nvrtc::from_lookup(lookup) };
     assert!(library.has("nvrtcVersion") && !library.has("nvrtcGetPTX") && !library.has("cuInit"));
     let (mut major, mut minor) = (0, 0);

@@ -48,7 +48,8 @@ fn without(hidden: &[&str]) -> Driver {
 fn call_all(driver: &Driver) -> Vec<CUresult> {
     macro_rules! calls {
         ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
-            // SAFETY: the functions of these tests look at no argument, and every type here has a zero.
+            // SAFETY: the functions of these tests look at no argument, and every type here, numbers, pointers,
+            // `Option`s of functions and structures of such, has a value of zeros.
             vec![$(unsafe { driver.$name($(std::mem::zeroed::<$type>()),*) }),*]
         };
     }
@@ -182,7 +183,8 @@ fn a_table_can_stand_in_front_of_another() {
         "cuInit" => refuse as *const c_void,
         other => inner.address(other),
     };
-    // SAFETY: as for `inner`, and `refuse` has cuInit's type.
+    // SAFETY: 1: functions of `inner` under their own names, and `refuse`, which has cuInit's type; 2: all of them
+    // stay.
     let outer = unsafe { Driver::from_lookup(lookup) };
     // SAFETY: the functions of these tests look at no argument.
     unsafe {
@@ -209,7 +211,7 @@ fn a_driver_can_be_shared_and_copied() {
 fn a_second_owner_comes_beside_the_first() {
     let (first, second) = (Arc::new(1), Arc::new(2));
     let counts = || (Arc::strong_count(&first), Arc::strong_count(&second));
-    // SAFETY: it has no functions.
+    // SAFETY: 1, 2: every symbol is null: there is no function.
     let driver = unsafe { Driver::from_lookup(|_| null()) }.with_owner(first.clone());
     let clone = driver.clone().with_owner(second.clone());
     drop(driver);

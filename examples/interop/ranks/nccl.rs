@@ -137,7 +137,8 @@ impl<'a> Comm<'a> {
     pub(crate) fn join(nccl: &'a Nccl, place: &Place, id: Id, watch: &'a Watch) -> Result<Self, RankError> {
         let (mut comm, mut config) = (Self { nccl, watch, raw: null_mut() }, NON_BLOCKING);
         let (world, rank, id) = (place.world as c_int, place.rank as c_int, UniqueId(id));
-        // SAFETY: output and configuration outlive the call; the rest are numbers.
+        // SAFETY: output and configuration are locals that outlive the call, and stay where they are until `settle` has
+        // waited for what it began, or the end of `comm` aborts that; the rest are numbers.
         let code = unsafe { (nccl.ncclCommInitRankConfig)(&mut comm.raw, world, id, rank, &mut config) };
         comm.settle("ncclCommInitRankConfig", code)?;
         Ok(comm)
@@ -146,7 +147,8 @@ impl<'a> Comm<'a> {
     /// Sums `count` floats at `address` over all ranks, in place. Returns once it is submitted to the stream.
     ///
     /// # Safety
-    /// 1. There are so many floats, on the device of the communicator, and nothing else uses them until the stream has done this.
+    /// 1. There are so many floats on the device of the communicator, `stream` is a live stream of it, and nothing else
+    ///    uses them until the stream has done this.
     /// 2. All ranks make the same calls in the same order.
     pub(crate) unsafe fn all_reduce(
         &self,

@@ -72,8 +72,8 @@ impl<'a> Training<'a> {
         for Layer { weights, targets, gradient } in &mut self.layers {
             let count = gradient.len() as u32;
             let config = LaunchConfig::for_num_elems(count);
-            // SAFETY: 1, 2: the kernel takes their number, a factor and two pointers to so many floats; 3, 4: they are buffers; 5, 6: it
-            // writes floats, and ends.
+            // SAFETY: 1, 2: the kernel takes their number, a factor and two pointers to so many floats; 3, 4: they are
+            // buffers, which the launch orders, and their end with them; 5, 6: it writes floats, and ends.
             unsafe {
                 cuda_launch! {
                     function: scale, stream: self.compute, config: config,
@@ -92,7 +92,8 @@ impl<'a> Training<'a> {
             // it writes floats, and ends, or is aborted.
             unsafe {
                 submit_with(&self.exchange, kernel_args![ptr_mut(gradient)], |stream| {
-                    // SAFETY: 1: as above; 2: all ranks run this program with the same layers.
+                    // SAFETY: 1: `count` floats of the gradient, which `submit_with` has ordered, on this rank's
+                    // device, whose context and stream these are; 2: all ranks run this program with the same layers.
                     comm.all_reduce(address, count as usize, stream)
                 })
             }?;

@@ -189,8 +189,9 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         #[allow(dead_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
-            // SAFETY: 1: the module is of one of the images that this attribute names, with which the declarations were compared when this was
-            // compiled; that they mean what is declared is for whoever declared them in an `unsafe extern` block.
+            // SAFETY: 1: the module is one of the files that this attribute names, or was compiled from one; the
+            // declarations were compared with what those say of themselves. That kernels and variables mean what is
+            // declared is for whoever declared them in an `unsafe extern` block.
             unsafe { from_module(module) }
         }
 

@@ -33,8 +33,8 @@ use argument::{Arguments, BuilderArgument};
 /// let saxpy = ctx.load_module(include_str!("../../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
 /// let x = stream.clone_htod(&[1.0f32; 100])?;
 /// let mut y = stream.clone_htod(&[3.0f32; 100])?;
-/// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4, 6: the builder borrows and
-/// // orders the buffers; 5: any bits are an `f32`.
+/// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats, and writes only the second; 3,
+/// // 4: the builder borrows and orders the buffers; 5: any bits are an `f32`; 6: it ends.
 /// unsafe {
 ///     stream.launch_builder(&saxpy)
 ///         .arg(&100u32).arg(&2.0f32).arg(&x).arg(&mut y)

@@ -42,9 +42,10 @@ macro_rules! __cuda_module_kernel {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: 1: of the duties of `cuda_launch!` types were compared with the image when this was compiled, and with the driver
-                // when it was loaded; the others are those of whoever calls this method, or, if it is a safe one, of whoever declared
-                // its kernel as `safe fn`; 2: the function keeps its module loaded. Objects: 1: the list goes to `submit`.
+                // SAFETY: 1: types are for whoever declared the kernel, and were compared with what its image and the
+                // driver say of them; the other duties of `cuda_launch!` are those of whoever calls this method, or, if
+                // it is a safe one, of whoever declared its kernel as `safe fn`; 2: the function keeps its module
+                // loaded. Objects: 1: the list goes to `submit`.
                 unsafe {
                     $crate::__private::submit(
                         function.kernel(),

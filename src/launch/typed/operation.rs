@@ -37,9 +37,10 @@ macro_rules! __cuda_module_async {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: 1: of the duties of `cuda_launch!` types were compared with the image when this was compiled, and with the driver
-                // when it was loaded; the others are those of whoever calls this method, or, if it is a safe one, of whoever declared
-                // its kernel as `safe fn`. Objects: 1: the list goes into an operation.
+                // SAFETY: 1: types are for whoever declared the kernel, and were compared with what its image and the
+                // driver say of them; the other duties of `cuda_launch!` are those of whoever calls this method, or, if
+                // it is a safe one, of whoever declared its kernel as `safe fn`. Objects: 1: the list goes into an
+                // operation.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::KernelLaunch::of(
                         ::core::result::Result::Ok(::core::clone::Clone::clone(function)),
@@ -155,35 +156,45 @@ macro_rules! __cuda_module_borrow {
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_push {
     ($launch:ident slice $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSlice<Element = ..>` names this element.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSliceMut<Element = ..>` names this element.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes a `PitchedBuffer` of this element out of the argument (`HeldObject`).
         unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes a `PitchedBuffer` of this element out of the argument (`HeldObjectMut`).
         unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSlice<Element = ..>` names this element.
         unsafe { $launch.push_ptr_later::<$($element)*>() };
     };
     ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; the method's bound `DeviceSliceMut<Element = ..>` names this element.
         unsafe { $launch.push_ptr_later::<$($element)*>() };
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes an object of this type, and so of its handle, out of the argument
+        // (`HeldObject`).
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order,
+        // before the launch runs; it takes an object of this type, and so of its handle, out of the argument
+        // (`HeldObjectMut`).
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {

@@ -61,7 +61,7 @@ pub(crate) fn cuda(code: CUresult) -> Result<(), c_int> {
 /// 1. `version` is an output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> c_int {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it may be written, by the caller's duty 1.
     unsafe { version.write(22_703) };
     OK
 }
@@ -76,18 +76,18 @@ pub unsafe extern "C" fn ncclCommInitAll(
     count: c_int,
     devices: *const c_int,
 ) -> c_int {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: so many numbers are there, by the caller's duty 1; the program leaves them as they are during the call.
     let devices = unsafe { std::slice::from_raw_parts(devices, count as usize) };
     eprintln!("nccl CommInitAll {devices:?}");
     let Some(driver) = DRIVER.as_ref() else { return CUDA };
     for (index, device) in devices.iter().enumerate() {
         let mut context = null_mut();
-        // SAFETY: the output is a local that outlives the call.
+        // SAFETY: the output is a local that outlives the call; a number that is no device's the driver refuses.
         if unsafe { driver.cuDevicePrimaryCtxRetain(&mut context, *device) } != CUresult::SUCCESS {
             return CUDA;
         }
         state().contexts.push(context.addr());
-        // SAFETY: the caller's duty 1.
+        // SAFETY: `index` is below `count`, and so many places are there, by the caller's duty 1.
         unsafe { comms.add(index).write(without_provenance_mut(index + 1)) };
     }
     OK
@@ -120,7 +120,8 @@ pub unsafe extern "C" fn ncclAllReduce(
         if kind != FLOAT32 || operation != 0 || from != to {
             return ARGUMENT;
         }
-        return ranks::all_reduce(driver, to.addr() as CUdeviceptr, count, stream);
+        // SAFETY: 1: by the caller's duty 1, as NCCL asks for it.
+        return unsafe { ranks::all_reduce(driver, to.addr() as CUdeviceptr, count, stream) };
     }
     let rank = comm.addr().wrapping_sub(1);
     eprintln!(
@@ -163,8 +164,9 @@ fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     for part in parts {
         let stream: CUstream = enter(part)?;
         let mut own = vec![0.0f32; part.count];
-        // SAFETY: by NCCL's rules the memory has so many floats, and the stream is of this device, whose context `enter` made
-        // current; `own` has so many, too, and as memory that is not pinned it is written before the copy returns.
+        // SAFETY: by NCCL's rules the memory has so many floats, and the stream lives and is of this device, whose
+        // context `enter` made current; `own` has so many, too, and is there until the stream was waited for, and, not
+        // being pinned, is written before the copy returns, should that wait fail.
         unsafe {
             cuda(driver.cuMemcpyDtoHAsync(own.as_mut_ptr().cast(), part.from, 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;
@@ -207,7 +209,7 @@ pub unsafe extern "C" fn ncclGetUniqueId(id: *mut UniqueId) -> c_int {
     let Ok(port) = ranks::port() else { return SYSTEM };
     let mut bytes = [0; 128];
     bytes[..2].copy_from_slice(&port.to_le_bytes());
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it may be written, by the caller's duty 1.
     unsafe { id.write(UniqueId(bytes)) };
     OK
 }
@@ -225,7 +227,8 @@ pub unsafe extern "C" fn ncclCommInitRankConfig(
     config: *const Config,
 ) -> c_int {
     eprintln!("nccl CommInitRankConfig {rank} of {world}");
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it is a configuration of this layout, by the caller's duty 1, which the program leaves as it is during
+    // the call.
     let config = unsafe { &*config };
     let known = config.size == size_of::<Config>() && config.magic == 0xcafe_beef && config.version >= 21400;
     if !known || config.blocking != 0 {
@@ -233,7 +236,7 @@ pub unsafe extern "C" fn ncclCommInitRankConfig(
     }
     let [low, high, ..] = id.0;
     ranks::join(rank as u32, world as u32, u16::from_le_bytes([low, high]));
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it may be written, by the caller's duty 1.
     unsafe { comm.write(without_provenance_mut(RANKS)) };
     IN_PROGRESS
 }
@@ -244,7 +247,7 @@ pub unsafe extern "C" fn ncclCommInitRankConfig(
 /// 1. `state` is an output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclCommGetAsyncError(_: *mut c_void, state: *mut c_int) -> c_int {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: it may be written, by the caller's duty 1.
     unsafe { state.write(ranks::state()) };
     OK
 }

@@ -35,7 +35,9 @@ pub unsafe extern "system" fn InitializeInjectionNvtx2(parts: Parts) -> c_int {
     if std::env::var_os("STAND_IN_REFUSES").is_some() {
         return 0;
     }
-    // SAFETY: the caller's duty: each part is null or a structure of this layout that stays.
+    // SAFETY: by the caller's duty 1 parts 1 and 3 are structures of these layouts that stay, and `of_group` gives the
+    // list of a group's places: `count` of them and a null behind, each for a function, which nobody reads before this
+    // returns. `FUNCTIONS` has the protocol's numbers, which are below `count`.
     unsafe {
         let callbacks = &*parts(1).cast::<Callbacks>();
         let version = &*parts(3).cast::<VersionInfo>();
@@ -101,8 +103,11 @@ struct Event {
 }
 
 /// The event as text.
-fn text(event: *const Event) -> String {
-    // SAFETY: by NVTX's contract the program passes a live event whose message ends in NUL; this program makes no other kind.
+///
+/// # Safety
+/// 1. It is a live event with a message that ends in NUL, and nobody changes them meanwhile.
+unsafe fn text(event: *const Event) -> String {
+    // SAFETY: event and message are as duty 1 has them.
     let (e, name) = unsafe { (&*event, CStr::from_ptr((*event).message)) };
     assert_eq!((e.version, e.size, e.reserved, e.message_type), (3, 48, 0, 1));
     let name = name.to_str().unwrap_or("not UTF-8");
@@ -118,13 +123,15 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-extern "system" fn mark(event: *const Event) {
-    eprintln!("nvtx mark {}", text(event));
+unsafe extern "system" fn mark(event: *const Event) {
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx mark {}", unsafe { text(event) });
 }
 
-extern "system" fn start(event: *const Event) -> u64 {
+unsafe extern "system" fn start(event: *const Event) -> u64 {
     let id = next();
-    eprintln!("nvtx start {id} {}", text(event));
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx start {id} {}", unsafe { text(event) });
     id
 }
 
@@ -132,8 +139,9 @@ extern "system" fn end(id: u64) {
     eprintln!("nvtx end {id}");
 }
 
-extern "system" fn push(event: *const Event) -> c_int {
-    eprintln!("nvtx push {}", text(event));
+unsafe extern "system" fn push(event: *const Event) -> c_int {
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx push {}", unsafe { text(event) });
     0
 }
 
@@ -142,14 +150,14 @@ extern "system" fn pop() -> c_int {
     0
 }
 
-extern "system" fn name_stream(stream: *mut c_void, name: *const c_char) {
-    // SAFETY: by NVTX's contract the program passes a text that ends in NUL and lives during the call.
+unsafe extern "system" fn name_stream(stream: *mut c_void, name: *const c_char) {
+    // SAFETY: by NVTX's contract the program passes a text that ends in NUL, and lives, as it is, during the call.
     let name = unsafe { CStr::from_ptr(name) };
     eprintln!("nvtx stream null={} {name:?}", stream.is_null());
 }
 
-extern "system" fn domain_create(name: *const c_char) -> *mut c_void {
-    // SAFETY: by NVTX's contract the program passes a text that ends in NUL and lives during the call.
+unsafe extern "system" fn domain_create(name: *const c_char) -> *mut c_void {
+    // SAFETY: by NVTX's contract the program passes a text that ends in NUL, and lives, as it is, during the call.
     let name = unsafe { CStr::from_ptr(name) };
     let id = next();
     eprintln!("nvtx domain {id} create {name:?}");
@@ -160,13 +168,15 @@ extern "system" fn domain_destroy(domain: *mut c_void) {
     eprintln!("nvtx domain {} destroy", domain.addr());
 }
 
-extern "system" fn domain_mark(domain: *mut c_void, event: *const Event) {
-    eprintln!("nvtx domain {} mark {}", domain.addr(), text(event));
+unsafe extern "system" fn domain_mark(domain: *mut c_void, event: *const Event) {
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx domain {} mark {}", domain.addr(), unsafe { text(event) });
 }
 
-extern "system" fn domain_start(domain: *mut c_void, event: *const Event) -> u64 {
+unsafe extern "system" fn domain_start(domain: *mut c_void, event: *const Event) -> u64 {
     let id = next();
-    eprintln!("nvtx domain {} start {id} {}", domain.addr(), text(event));
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx domain {} start {id} {}", domain.addr(), unsafe { text(event) });
     id
 }
 
@@ -174,8 +184,9 @@ extern "system" fn domain_end(domain: *mut c_void, id: u64) {
     eprintln!("nvtx domain {} end {id}", domain.addr());
 }
 
-extern "system" fn domain_push(domain: *mut c_void, event: *const Event) -> c_int {
-    eprintln!("nvtx domain {} push {}", domain.addr(), text(event));
+unsafe extern "system" fn domain_push(domain: *mut c_void, event: *const Event) -> c_int {
+    // SAFETY: 1: what the program passes to this function by NVTX's contract.
+    eprintln!("nvtx domain {} push {}", domain.addr(), unsafe { text(event) });
     0
 }
 

@@ -97,16 +97,29 @@ pub(crate) fn destroy(driver: &Driver) -> c_int {
 }
 
 /// Submits the sum to the stream.
-pub(crate) fn all_reduce(driver: &Driver, device: CUdeviceptr, count: usize, stream: CUstream) -> c_int {
+///
+/// # Safety
+/// 1. There are so many floats on the device, `stream` is a live stream of it, whose context is current, and both stay
+///    until the stream has done this.
+pub(crate) unsafe fn all_reduce(
+    driver: &Driver,
+    device: CUdeviceptr,
+    count: usize,
+    stream: CUstream,
+) -> c_int {
     let Some(comm) = current() else { return SYSTEM };
     if count == 0 {
         return OK;
     }
-    submit(comm, driver, device, count, stream).err().unwrap_or(OK)
+    // SAFETY: 1: the caller's duty 1.
+    unsafe { submit(comm, driver, device, count, stream) }.err().unwrap_or(OK)
 }
 
 /// Down, over the host, and up again.
-fn submit(
+///
+/// # Safety
+/// 1. As duty 1 of [`all_reduce`].
+unsafe fn submit(
     comm: Arc<Comm>,
     driver: &Driver,
     device: CUdeviceptr,
@@ -116,8 +129,8 @@ fn submit(
     let address = comm.staging(driver, count)?;
     let host: *mut c_void = with_exposed_provenance_mut(address);
     let job = Box::into_raw(Box::new(Job { comm, address, count }));
-    // SAFETY: the pinned memory has so many floats, and is freed after all work on the stream; by NCCL's rules the device's has,
-    // too. The host function takes the job, once.
+    // SAFETY: the pinned memory has so many floats, and is freed after all work on the stream; so has the device's, and
+    // the stream is live, by the caller's duty 1. The host function takes the job, once.
     unsafe {
         cuda(driver.cuMemcpyDtoHAsync(host, device, 4 * count, stream))?;
         cuda(driver.cuLaunchHostFunc(stream, Some(exchange), job.cast()))?;
@@ -135,8 +148,8 @@ struct Job {
 unsafe extern "C" fn exchange(job: *mut c_void) {
     // SAFETY: `submit` made it with `Box::into_raw` and gave it to this one host function, which the driver calls once.
     let job = unsafe { Box::from_raw(job.cast::<Job>()) };
-    // SAFETY: `staging` gave pinned memory of at least `count` floats, which the copy before on this stream has written; the
-    // stream uses it next when this returns, and a rank sums on one stream.
+    // SAFETY: `staging` gave pinned memory of at least `count` floats, aligned to a page, which the copy before on this
+    // stream has written; the stream uses it next when this returns, and a rank sums on one stream.
     let own =
         unsafe { std::slice::from_raw_parts_mut(with_exposed_provenance_mut::<f32>(job.address), job.count) };
     if job.comm.sum(own).is_err() {

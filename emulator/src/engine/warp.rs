@@ -176,7 +176,8 @@ impl Warp {
 
     /// What instructions see of it.
     pub(super) fn state(&self) -> &WarpState {
-        // SAFETY: no instruction runs while the scheduler looks, and none keeps a reference.
+        // SAFETY: one thread has the warp, as the cell is not `Sync`, and `&mut` to the state is made from `&mut self`
+        // alone, or by an instruction while it runs: none does while the scheduler looks, and none keeps a reference.
         unsafe { &*self.state.get() }
     }
 

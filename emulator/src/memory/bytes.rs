@@ -1,7 +1,7 @@
 //! Bytes of the host's heap that stand for memory of the device.
 #![allow(unsafe_code)]
-// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator touches
-// them through `access` alone.
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator uses
+// them as the head of `access` says.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;

@@ -1,7 +1,7 @@
 //! Bytes that several processes have: a file that has no name, mapped into each.
 #![allow(unsafe_code)]
 // Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
-// of the mapping stays backed; the emulator touches the bytes through `access` alone. The functions below are declared as the C
+// of the mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared as the C
 // library has them on Linux of 64 bits.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -47,8 +47,8 @@ pub(super) struct SharedBytes {
     file: OwnedFd,
 }
 
-// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed through `memory::access`
-// alone, which is for bytes that many threads use, and no method here touches them.
+// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
+// head of `memory::access` says, which is for bytes that many threads use, and no method here touches them.
 unsafe impl Send for SharedBytes {}
 // SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and copies of the descriptor.
 unsafe impl Sync for SharedBytes {}

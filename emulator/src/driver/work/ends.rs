@@ -121,8 +121,8 @@ impl End {
 /// # Safety
 ///
 /// 1. A host end is valid for `bytes` bytes in one allocation: the target for writes, the source for reads.
-/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, through
-///    [`access`]. A pageable end is no part of a device end.
+/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, as the
+///    head of [`access`] says. A pageable end is no part of a device end.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,

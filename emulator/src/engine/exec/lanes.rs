@@ -125,6 +125,11 @@ impl<'e> Lanes<'e> {
         }
     }
 
+    /// Points the lanes at the same block again: a `&mut` to what has it ends what was lent before.
+    pub(crate) fn enter_block_again(&mut self, block: &Block) {
+        self.block = block;
+    }
+
     /// Remembers what a memory instruction hit.
     pub(crate) fn remember(&mut self, site: u32, region: Region) {
         if let Some(cached) = self.sites.get_mut(site as usize) {
@@ -259,7 +264,8 @@ impl<'e> Lanes<'e> {
     /// The running block.
     #[inline(always)]
     pub(crate) fn block(&self) -> &Block {
-        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it for their turn.
+        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it, to be
+        // read, for their turn.
         unsafe { &*self.block }
     }
 

@@ -30,14 +30,15 @@ pub(crate) unsafe fn together(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
+    // SAFETY: 1: the same operand, the caller's duty 1; 2: `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
     // Where the mask counts, regions end below 2^32: an offset that wraps into one is that of an address that wraps into it.
     let (shift, mask) = (inst.imm.wrapping_sub(region.base), Access(inst.aux).address_mask());
     let (mut offsets, mut bad) = ([0u64; 32], 0u32);
-    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets.
+    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets, one for each
+    // lane, and the frame stays the entered one.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
@@ -70,7 +71,7 @@ pub(crate) unsafe fn together_apart(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: the same operand: the caller's duty 1; 2: the CPU was asked for the features.
+    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors_available` was asked.
     unsafe {
         if vectors_available() {
             together_fast(lanes, inst, slot, bytes)

@@ -218,7 +218,7 @@ impl Warp {
 
     /// Runs until the threads have exited, all wait, the budget is used up, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) -> Outcome {
-        lanes.enter_warp(self.state.get());
+        lanes.enter_warp(&self.state);
         self.take_results(lanes);
         loop {
             let Some(index) = self.choose() else {
@@ -257,7 +257,7 @@ impl Warp {
         let split = self.splits[index];
         let code = self.frames.enter(split.frame, lanes);
         // Again: `&mut` to the state, of which the scheduler may have had one, ends what was lent before.
-        lanes.enter_warp(self.state.get());
+        lanes.enter_warp(&self.state);
         lanes.set_mask(split.mask);
         code
     }

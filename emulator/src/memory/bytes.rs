@@ -30,7 +30,7 @@ pub struct Block {
 // SAFETY: a block is two addresses and a layout, and none of its methods touches the bytes; the allocator takes back on any thread what
 // it gave (duty 1 of `give_back` keeps threads from doing that twice).
 unsafe impl Send for Block {}
-// SAFETY: as for `Send`: a shared reference gives the address alone.
+// SAFETY: as for `Send`: a shared reference gives the address alone, and copies, which may go to other threads.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -137,10 +137,10 @@ impl Physical {
     ///
     /// # Safety
     ///
-    /// 1. The descriptor is open.
+    /// 1. The descriptor is open until this returns.
     #[cfg(target_os = "linux")]
     pub unsafe fn import(descriptor: RawFd) -> Option<Physical> {
-        // SAFETY: 1: it is open: the caller's duty 1.
+        // SAFETY: 1: it is open until this returns: the caller's duty 1, which is the same.
         let (bytes, device) = unsafe { SharedBytes::import(descriptor)? };
         let len = bytes.len();
         let used = Arc::new(AtomicU64::new(len));

@@ -65,7 +65,7 @@ impl SharedBytes {
         // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
         file.set_len(len).ok()?;
-        // SAFETY: `F_ADD_SEALS` takes one `int` behind the command, and no pointer.
+        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
         let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
         if sealed != 0 {
             return None;
@@ -77,15 +77,17 @@ impl SharedBytes {
     ///
     /// # Safety
     ///
-    /// 1. The descriptor is open.
+    /// 1. The descriptor is open until this returns.
     pub(super) unsafe fn import(number: RawFd) -> Option<(SharedBytes, u32)> {
-        // SAFETY: it is open, the caller's duty 1, until it has been copied, on this line.
+        // SAFETY: it is open, and so not -1, until this returns (the caller's duty 1): longer than it is borrowed, on
+        // this line.
         let file = File::from(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?);
         // Files of this name alone: others may be anything.
         let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
         let device = name.strip_prefix(NAME)?.parse().ok()?;
-        // SAFETY: `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that it returns.
+        // SAFETY: `file` is open; `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that
+        // it returns.
         let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
         // A file that cannot be sealed has -1, with all bits.
         if seals < 0 || seals & FIXED != FIXED {

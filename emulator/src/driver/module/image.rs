@@ -89,7 +89,7 @@ unsafe fn begins(start: *const u8, magic: [u8; 4]) -> bool {
 ///
 /// 1. An image other than a wrapper is there, whole, and nobody writes it meanwhile.
 unsafe fn length(start: *const u8) -> Result<usize, Refusal> {
-    // SAFETY: 1: an image: the caller's duty 1.
+    // SAFETY: 1: an image, whole, that nobody writes meanwhile: the caller's duty 1.
     let (elf, fatbin) = unsafe { (begins(start, ELF), begins(start, FATBIN)) };
     if elf {
         // Up to the machine: the header of either class is longer.

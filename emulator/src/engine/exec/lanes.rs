@@ -6,6 +6,8 @@
 // of `Exec`, which all have that run an instruction. A reference into the frame is used for one statement or within the function that
 // made it, which writes nothing meanwhile.
 
+use std::cell::UnsafeCell;
+
 use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
@@ -141,8 +143,8 @@ impl<'e> Lanes<'e> {
     }
 
     /// Points the lanes at a warp of that block.
-    pub(crate) fn enter_warp(&mut self, warp: *mut WarpState) {
-        self.warp = warp;
+    pub(crate) fn enter_warp(&mut self, warp: &UnsafeCell<WarpState>) {
+        self.warp = warp.get();
     }
 
     /// Points the lanes at a frame of that warp. `local_base` is where its local variables start, counted from the

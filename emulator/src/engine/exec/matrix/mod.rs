@@ -38,7 +38,7 @@ macro_rules! both {
         /// # Safety
         /// 1. Duty 2 of [`Exec`](crate::engine::code::Exec).
         unsafe fn $plain<$($parameter: $bound,)* $(const $number: usize),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-            // SAFETY: duty 2 of `Exec`, which is the body's.
+            // SAFETY: duty 2 of `Exec`, which is the body's; it asks for no features of the CPU.
             unsafe { $body::<$($parameter,)* $($number),*>(lanes, inst) }
         }
     };

@@ -87,7 +87,7 @@ pub(crate) unsafe fn together_apart(
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn together_fast(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the same operand: the caller's duty 1, which is that of `together`.
     unsafe { together(lanes, inst, slot, bytes) }
 }
 
@@ -95,6 +95,6 @@ unsafe fn together_fast(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u
 /// 1. That of [`together`].
 #[inline(never)]
 unsafe fn together_plain(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the same operand: the caller's duty 1, which is that of `together`.
     unsafe { together(lanes, inst, slot, bytes) }
 }

@@ -38,7 +38,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// `start` is where in the [`ROOM`] the first allocation is, or a little behind: addresses are multiples of [`GAP`], and so of
+    /// `start` is where in the [`ROOM`] the first allocation is, or a little before that: addresses are multiples of [`GAP`], and so of
     /// [`ALIGNMENT`].
     pub(super) fn new(capacity: u64, devices: u32, start: u64, tracked: bool) -> Map {
         Map {

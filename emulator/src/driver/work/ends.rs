@@ -131,7 +131,7 @@ pub(in crate::driver) unsafe fn transfer(
 ) -> Result<(), BadRange> {
     // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment,
     // and `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends
-    // alone, which nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, as others may: duty 2; `at` and
+    // alone, which nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, as whose head says others may: duty 2; `at` and
     // the buffer's length are at most `bytes` together, as `chunks` says.
     unsafe {
         match (target, source) {
@@ -142,7 +142,7 @@ pub(in crate::driver) unsafe fn transfer(
             (End::Pageable(host), End::Device(source)) => {
                 memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
             }
-            // A kernel may touch pinned memory at the same time, through `access`: a mistake of the program, and not undefined here.
+            // A kernel may touch pinned memory at the same time, as the head of `access` says: a mistake of the program, and not undefined here.
             (End::Device(target), End::Pinned(host)) => chunks(bytes, false, |at, buffer| {
                 access::read(host.0.add(at), buffer);
                 memory.copy_from_host(target + at as u64, buffer)

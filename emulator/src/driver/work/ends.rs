@@ -129,10 +129,10 @@ pub(in crate::driver) unsafe fn transfer(
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment,
-    // and `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends
-    // alone, which nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, as whose head says others may: duty 2; `at` and
-    // the buffer's length are at most `bytes` together, as `chunks` says.
+    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment, and
+    // `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends alone, which
+    // nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, whose head says how others may: duty 2; `at` and the
+    // buffer's length are at most `bytes` together, as `chunks` says.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),

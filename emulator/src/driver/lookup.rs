@@ -87,8 +87,9 @@ pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
         let is_there = since.is_some_and(|since| since <= version as u32) || name == "cuEventElapsedTime_v2";
         if is_there { here(name, table_address(name)) } else { std::ptr::null() }
     };
-    // SAFETY: 1: `here` gives null, or the shim of that name, which `shims!` assigns to `pfn::NAME`, so that another type does not compile; it
-    // calls the process's function of that name, and does what that does. 2: they are functions of this program, callable for ever.
+    // SAFETY: 1: `here` gives null, or the shim of that name, which `shims!` assigns to `pfn::NAME`, so that another
+    // type does not compile; it calls the process's function of that name, and does what that does. 2: shims are
+    // functions of this program, callable for ever, from any thread, as that function is.
     unsafe { Driver::from_lookup(find) }
 }
 
@@ -104,9 +105,10 @@ fn here(symbol: &str, address: *const c_void) -> *const c_void {
 #[allow(unsafe_code, reason = "the table takes bare addresses")]
 fn table() -> Driver {
     let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), table_address);
-    // SAFETY: 1: `table_address` finds a function by its name in the families' tables, which `entries!` and `stubs!` make: both assign the
-    // function to the type that the table has for that name, `pfn::NAME`, so that another type does not compile; where there is none it
-    // is null. 2: they are functions of this program, callable for ever, which keep what they share behind locks and atomics.
+    // SAFETY: 1: `table_address` finds a function by its name in the families' tables, which `entries!` and `stubs!`
+    // make: both assign it to `pfn::NAME`, the table's type for that name, so that another does not compile; where
+    // there is none it is null. 2: they are functions of this program, callable for ever, from any thread: what they
+    // share is behind locks and atomics.
     unsafe { Driver::from_lookup(find) }
 }
 

@@ -253,6 +253,7 @@ impl Running {
         cluster: &mut Cluster,
         budget: u32,
     ) -> Result<Ran, Box<Fault>> {
+        lanes.enter_block_again(&self.block);
         let warp = &mut self.warps[index];
         let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget, polled: 0 };
         let ran = match warp.run(lanes, &mut around) {

@@ -176,7 +176,8 @@ impl Warp {
 
     /// What instructions see of it.
     pub(super) fn state(&self) -> &WarpState {
-        // SAFETY: no instruction runs while the scheduler looks, and none keeps a reference.
+        // SAFETY: one thread has the warp, as the cell is not `Sync`, and `&mut` to the state is made from `&mut self`
+        // alone, or by an instruction while it runs: none does while the scheduler looks, and none keeps a reference.
         unsafe { &*self.state.get() }
     }
 
@@ -217,7 +218,7 @@ impl Warp {
 
     /// Runs until the threads have exited, all wait, the budget is used up, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) -> Outcome {
-        lanes.enter_warp(self.state.get());
+        lanes.enter_warp(&self.state);
         self.take_results(lanes);
         loop {
             let Some(index) = self.choose() else {
@@ -256,7 +257,7 @@ impl Warp {
         let split = self.splits[index];
         let code = self.frames.enter(split.frame, lanes);
         // Again: `&mut` to the state, of which the scheduler may have had one, ends what was lent before.
-        lanes.enter_warp(self.state.get());
+        lanes.enter_warp(&self.state);
         lanes.set_mask(split.mask);
         code
     }

@@ -1,7 +1,8 @@
 //! Loads and stores of bytes that other threads may touch at the same time.
 #![allow(unsafe_code)]
 // Relies on: the caller passes pointers into memory that lives for the call, and every other access to that memory
-// while it is shared is made through this module too, or by the exchanges of `engine::exec::atomics`. A kernel's accesses are relaxed atomics, plain moves on the machines
+// while it is shared is made through this module too, or by the exchanges of `engine::exec::atomics`, which are atomic:
+// that is what "as the head of this file says" means. A kernel's accesses are relaxed atomics, plain moves on the machines
 // we run on; accesses of different sizes to the same bytes race in a way that Rust's memory model does not define
 // yet, and that these machines do. Copies move bytes that may be padding of the host's structures, which no atomic can
 // hold: they are volatile, the same plain moves, and race in the same way where a program lets a kernel and a copy meet.
@@ -24,14 +25,14 @@ pub trait Word: Copy + Default + 'static {
     ///
     /// # Safety
     /// 1. `pointer` is aligned to `BYTES` and valid for reads and writes (the load is one of an atomic).
-    /// 2. While others may write there, they do so through this module.
+    /// 2. While others may write there, they do so as the head of this file says.
     unsafe fn load(pointer: *const u8) -> Self;
 
     /// Stores to `pointer`.
     ///
     /// # Safety
     /// 1. `pointer` is aligned to `BYTES` and valid for reads and writes.
-    /// 2. While others may read or write there, they do so through this module.
+    /// 2. While others may read or write there, they do so as the head of this file says.
     unsafe fn store(pointer: *mut u8, value: Self);
 }
 
@@ -42,14 +43,15 @@ macro_rules! word {
 
             #[inline(always)]
             unsafe fn load(pointer: *const u8) -> Self {
-                // SAFETY: aligned and valid, the caller's duty 1; others go through this module meanwhile, duty 2, whose accesses the head of this
-                // file says to be as good as atomics.
+                // SAFETY: aligned and valid for reads and writes: duty 1. Others use the bytes meanwhile as the head of
+                // this file says, duty 2, which is as good as atomics: there is why.
                 unsafe { <$atomic>::from_ptr(pointer.cast_mut().cast()).load(Relaxed) }
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut u8, value: Self) {
-                // SAFETY: aligned and valid, the caller's duty 1; others go through this module meanwhile, as in `load`: duty 2.
+                // SAFETY: aligned and valid for reads and writes: duty 1. Others use the bytes meanwhile as in `load`:
+                // duty 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast()).store(value, Relaxed) }
             }
         }
@@ -77,13 +79,14 @@ fn step(address: usize, rest: usize) -> usize {
 ///
 /// # Safety
 /// 1. `source` is valid for reads of `target.len()` bytes.
-/// 2. While others may write there, they do so through this module.
+/// 2. While others may write there, they do so as the head of this file says.
 pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
     let mut done = 0;
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
-        // SAFETY: `step` bytes are left on both sides (duty 1), and the address in shared memory is a multiple of `step`;
-        // the accesses of others there are plain moves as these are (duty 2; the head of this file says what that rests on).
+        // SAFETY: `step` bytes are left on both sides (duty 1 and the loop's condition), and the address in shared
+        // memory is a multiple of `step`; `target` is the caller's alone. Others access that memory by plain moves as
+        // these are, or by exchanges (duty 2; the head of this file says what that rests on).
         unsafe {
             let (from, to) = (source.add(done), target.as_mut_ptr().add(done));
             match step {
@@ -100,13 +103,14 @@ pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
 ///
 /// # Safety
 /// 1. `target` is valid for writes of `source.len()` bytes.
-/// 2. While others may read or write there, they do so through this module.
+/// 2. While others may read or write there, they do so as the head of this file says.
 pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     let mut done = 0;
     while done < source.len() {
         let step = step(target.addr().wrapping_add(done), source.len() - done);
-        // SAFETY: `step` bytes are left on both sides (duty 1), and the address in shared memory is a multiple of `step`; others there use plain
-        // moves as these are (duty 2; the head of this file says what that rests on).
+        // SAFETY: `step` bytes are left on both sides (duty 1 and the loop's condition), and the address in shared
+        // memory is a multiple of `step`; nobody writes `source`, which is lent. Others access that memory by plain
+        // moves as these are, or by exchanges (duty 2; the head of this file says what that rests on).
         unsafe {
             let (from, to) = (source.as_ptr().add(done), target.add(done));
             match step {
@@ -124,7 +128,7 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
 ///
 /// # Safety
 /// 1. `source` is valid for reads and writes of `target.len()` bytes.
-/// 2. While others may write there, they do so through this module.
+/// 2. While others may write there, they do so as the head of this file says.
 pub unsafe fn load(source: *const u8, target: &mut [u8]) {
     let mut done = 0;
     while done < target.len() {
@@ -154,8 +158,8 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
 /// accesses in few vector moves where the CPU has them. An access of 8 bytes counts as two of 4.
 ///
 /// # Safety
-/// 1. The numbers of `live` are aligned to 4 bytes and valid, on both sides, for reads and writes; they do not overlap.
-/// 2. While others may write the source, or read or write the target, they do so through this module.
+/// 1. The numbers of `live` are aligned to their size and valid, on both sides, for reads and writes; the two sides do not overlap.
+/// 2. While others may write the source, or read or write the target, they do so as the head of this file says.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
@@ -208,7 +212,8 @@ pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8, l
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     for lane in (0..8).filter(|lane| live & 1 << lane != 0) {
-        // SAFETY: the number is live, so aligned and valid on both sides, and others use it as `Word` asks: the caller's duties 1 and 2.
+        // SAFETY: the number is live, so aligned to its size and valid on both sides, and others use it as `Word` asks:
+        // the caller's duties 1 and 2.
         unsafe {
             if WIDE {
                 u64::store(target.wrapping_add(lane * 8), u64::load(source.wrapping_add(lane * 8)));

@@ -1,7 +1,7 @@
 //! One allocation: a device address range and the host bytes behind it.
 #![allow(unsafe_code)]
-// Relies on the invariant of `Allocation::host`; offsets passed in are asserted to lie inside `len`; the emulator touches the bytes
-// through `access` alone.
+// Relies on the invariant of `Allocation::host`; offsets passed in are asserted to lie inside `len`; the emulator uses the bytes as
+// the head of `access` says.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -64,10 +64,11 @@ pub struct Rights {
 /// All devices.
 const ALL: u32 = u32::MAX;
 
-// SAFETY: `host` alone keeps this from being `Send`: its bytes are accessed through `memory::access` alone, which is for bytes that many
-// threads use; what backs them is `Send`.
+// SAFETY: `host` alone keeps this from being `Send`: its bytes are accessed as the head of `memory::access` says, by
+// that module or by atomic exchanges, which is for bytes that many threads use; what backs them is `Send`.
 unsafe impl Send for Allocation {}
-// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as above; what backs them is `Sync`.
+// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as said there, and
+// `granted`, which is atomic; what backs the bytes, and `written`, are `Sync`.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
@@ -196,8 +197,8 @@ impl Allocation {
         self.len == 0
     }
 
-    /// Host address of the first byte, aligned to [`ALIGNMENT`]. The bytes must only be touched through
-    /// [`access`](super::access).
+    /// Host address of the first byte: as far from a multiple of [`ALIGNMENT`] as `base`. The bytes must only be used as the head of
+    /// [`access`](super::access) says.
     #[inline]
     pub fn host(&self) -> *mut u8 {
         self.host.as_ptr()
@@ -210,20 +211,23 @@ impl Allocation {
 
     pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid as long as it lives (`Allocation::host`); 2: all of
-        // the emulator uses them through `access`, whose head says what holds for the program.
+        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid as long as it lives
+        // (`Allocation::host`); 2: all of the emulator uses them as the head of `access` says, which also says what
+        // holds for the program.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes through `access`.
+        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes as the head
+        // of `access` says.
         unsafe { access::load(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64));
-        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes through `access`.
+        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes as the head
+        // of `access` says.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
             written.mark(offset, source.len() as u64);

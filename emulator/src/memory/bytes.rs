@@ -1,7 +1,7 @@
 //! Bytes of the host's heap that stand for memory of the device.
 #![allow(unsafe_code)]
-// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator touches
-// them through `access` alone.
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator uses
+// them as the head of `access` says.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -30,7 +30,7 @@ pub struct Block {
 // SAFETY: a block is two addresses and a layout, and none of its methods touches the bytes; the allocator takes back on any thread what
 // it gave (duty 1 of `give_back` keeps threads from doing that twice).
 unsafe impl Send for Block {}
-// SAFETY: as for `Send`: a shared reference gives the address alone.
+// SAFETY: as for `Send`: a shared reference gives the address alone, and copies, which may go to other threads.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -137,10 +137,10 @@ impl Physical {
     ///
     /// # Safety
     ///
-    /// 1. The descriptor is open.
+    /// 1. The descriptor is open until this returns.
     #[cfg(target_os = "linux")]
     pub unsafe fn import(descriptor: RawFd) -> Option<Physical> {
-        // SAFETY: 1: it is open: the caller's duty 1.
+        // SAFETY: 1: it is open until this returns: the caller's duty 1, which is the same.
         let (bytes, device) = unsafe { SharedBytes::import(descriptor)? };
         let len = bytes.len();
         let used = Arc::new(AtomicU64::new(len));

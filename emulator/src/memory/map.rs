@@ -38,12 +38,13 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// `start` is where in the [`ROOM`] the first allocation is.
+    /// `start` is where in the [`ROOM`] the first allocation is, or a little before that: addresses are multiples of [`GAP`], and so of
+    /// [`ALIGNMENT`].
     pub(super) fn new(capacity: u64, devices: u32, start: u64, tracked: bool) -> Map {
         Map {
             capacity,
             used: (0..devices).map(|_| Arc::default()).collect(),
-            next: FIRST + start,
+            next: FIRST + start.min(ROOM) / GAP * GAP,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
             freed_order: VecDeque::new(),

@@ -5,8 +5,8 @@
 //! into a freed one is seen and can be described.
 //!
 //! Everything here is locked inside: host threads, streams and running kernels use one [`Memory`] at a time. Bytes
-//! are only ever touched through [`access`], because a copy on one stream may legally overlap a
-//! kernel on another.
+//! are only ever used through [`access`], and changed by the atomic exchanges of kernels, because a copy on one stream may legally
+//! overlap a kernel on another.
 
 pub mod access;
 mod allocation;

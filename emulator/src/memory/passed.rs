@@ -11,8 +11,8 @@ use std::mem::MaybeUninit;
 /// 1. `source` is valid for reads of `target.len()` bytes, none of which is in `target`, and nobody writes them meanwhile.
 pub unsafe fn copy(source: *const u8, target: &mut [u8]) {
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: so many bytes can be read, by duty 1, and `target` has as many, apart from them; a `MaybeUninit<u8>` may be any byte, at any
-    // address.
+    // SAFETY: by duty 1 so many bytes can be read, which nobody writes meanwhile, and `target` has as many, apart from
+    // them; a `MaybeUninit<u8>` may be any byte, at any address.
     unsafe { source.cast::<MaybeUninit<u8>>().copy_to_nonoverlapping(to, target.len()) };
     // SAFETY: no instruction is made of it. It is given the address of `target`, whose bytes it may write for all that the compiler knows:
     // from here on each is the number that the memory has. Miri, which cannot run it, tells if one was not written.
@@ -30,7 +30,8 @@ mod tests {
         for start in 0..8 {
             for len in 0..=40 {
                 let mut to = [0; 41];
-                // SAFETY: 1: the vector has more bytes than are asked for.
+                // SAFETY: 1: `start + len` is at most 47, and the vector has 64 bytes, which nobody writes; `to` is
+                // another place.
                 unsafe { super::copy(from.as_ptr().add(start), &mut to[..len]) };
                 assert_eq!((&to[..len], to[len]), (&from[start..start + len], 0));
             }

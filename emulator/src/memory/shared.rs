@@ -1,7 +1,7 @@
 //! Bytes that several processes have: a file that has no name, mapped into each.
 #![allow(unsafe_code)]
 // Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
-// of the mapping stays backed; the emulator touches the bytes through `access` alone. The functions below are declared as the C
+// of the mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared as the C
 // library has them on Linux of 64 bits.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -47,8 +47,8 @@ pub(super) struct SharedBytes {
     file: OwnedFd,
 }
 
-// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed through `memory::access`
-// alone, which is for bytes that many threads use, and no method here touches them.
+// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
+// head of `memory::access` says, which is for bytes that many threads use, and no method here touches them.
 unsafe impl Send for SharedBytes {}
 // SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and copies of the descriptor.
 unsafe impl Sync for SharedBytes {}
@@ -65,7 +65,7 @@ impl SharedBytes {
         // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
         file.set_len(len).ok()?;
-        // SAFETY: `F_ADD_SEALS` takes one `int` behind the command, and no pointer.
+        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
         let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
         if sealed != 0 {
             return None;
@@ -77,15 +77,17 @@ impl SharedBytes {
     ///
     /// # Safety
     ///
-    /// 1. The descriptor is open.
+    /// 1. The descriptor is open until this returns.
     pub(super) unsafe fn import(number: RawFd) -> Option<(SharedBytes, u32)> {
-        // SAFETY: it is open, the caller's duty 1, until it has been copied, on this line.
+        // SAFETY: it is open, and so not -1, until this returns (the caller's duty 1): longer than it is borrowed, on
+        // this line.
         let file = File::from(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?);
         // Files of this name alone: others may be anything.
         let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
         let device = name.strip_prefix(NAME)?.parse().ok()?;
-        // SAFETY: `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that it returns.
+        // SAFETY: `file` is open; `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that
+        // it returns.
         let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
         // A file that cannot be sealed has -1, with all bits.
         if seals < 0 || seals & FIXED != FIXED {

@@ -51,7 +51,7 @@ fn descriptor(_: &Physical) -> Option<c_int> {
 /// 1. It is open until this returns.
 #[cfg(target_os = "linux")]
 unsafe fn behind(descriptor: c_int) -> Option<Physical> {
-    // SAFETY: 1: it is open: the caller's duty 1.
+    // SAFETY: 1: it is open until this returns: the caller's duty 1, which is the same.
     unsafe { Physical::import(descriptor) }
 }
 

@@ -160,7 +160,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
 /// 1. It is valid for reads and writes until it is taken out and all work that was given to the driver before is done.
 unsafe fn enter(state: &State, start: *mut u8, range: Range) {
     if let Some(start) = NonNull::new(start) {
-        // SAFETY: the same memory and the same time: the caller's duty 1 is that of `enter_host`.
+        // SAFETY: 1: the same memory and the same time: the caller's duty 1 is that of `enter_host`.
         unsafe { state.memory.enter_host(start, range.bytes as u64) };
     }
     // The program gives the address back as a plain number of C.

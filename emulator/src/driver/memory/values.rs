@@ -97,7 +97,8 @@ fn operation(state: &State, raw: &CUstreamBatchMemOpParams) -> Outcome<Operation
     // SAFETY: called where the operation names this member, which the program has set, by C2: these two are numbers. Its `alias` is the
     // driver's, and need not be set.
     let awaited = || unsafe { (raw.waitValue.address, raw.waitValue.flags) };
-    // SAFETY: as for `awaited`.
+    // SAFETY: called where the operation names this member, which the program has set, by C2: these two are numbers.
+    // Its `alias` is the driver's, and need not be set.
     let written = || unsafe { (raw.writeValue.address, raw.writeValue.flags) };
     match operation {
         Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {

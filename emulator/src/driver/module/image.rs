@@ -43,14 +43,14 @@ unsafe fn text_at<'call>(image: *const c_void) -> Result<Cow<'call, str>, Refusa
         return Err(INVALID_VALUE.into());
     }
     let start: *const u8 = image.cast();
-    // SAFETY: 1: not null, so an image: the caller's duty 1.
+    // SAFETY: 1: not null, so an image, whole, that nobody writes meanwhile: the caller's duty 1.
     if unsafe { begins(start, WRAPPER) } {
         // SAFETY: a wrapper has 24 bytes: behind magic number and version, 4 bytes each, stands the address of another image, at any alignment.
         let inner = unsafe { start.add(8).cast::<*const c_void>().read_unaligned() };
         // SAFETY: 1: what a wrapper goes around is as whole as the wrapper, and there as long: the caller's duty 1.
         return unsafe { text_at(inner) };
     }
-    // SAFETY: 1: an image, and no wrapper.
+    // SAFETY: 1: an image, whole, that nobody writes: the caller's duty 1; no wrapper, as `begins` has just said.
     let length = unsafe { length(start)? };
     // SAFETY: not null, and an image has that many bytes, as `length` says, set and in one allocation, at most `isize::MAX`; for `'call` they are
     // there and nobody writes them: duty 1.
@@ -89,7 +89,7 @@ unsafe fn begins(start: *const u8, magic: [u8; 4]) -> bool {
 ///
 /// 1. An image other than a wrapper is there, whole, and nobody writes it meanwhile.
 unsafe fn length(start: *const u8) -> Result<usize, Refusal> {
-    // SAFETY: 1: an image: the caller's duty 1.
+    // SAFETY: 1: an image, whole, that nobody writes meanwhile: the caller's duty 1.
     let (elf, fatbin) = unsafe { (begins(start, ELF), begins(start, FATBIN)) };
     if elf {
         // Up to the machine: the header of either class is longer.

@@ -171,7 +171,8 @@ impl<'call> Options<'call> {
         self.write(self.error, error);
         if let (Some((at, began)), Some(values)) = (self.wall_time, &self.values) {
             let milliseconds = began.elapsed().as_secs_f32() * 1e3;
-            // SAFETY: 1: `at` is where `add` found the option: an index into `all`, which is as long as `values`.
+            // SAFETY: 1: `at` is where `add` found the option: an index into `all`, and `values` is not null and as
+            // long as that (the field's doc).
             unsafe { values.put(at, to_c(milliseconds.to_bits() as usize)) };
         }
     }
@@ -186,7 +187,8 @@ impl<'call> Options<'call> {
             unsafe { Buffer::from_c(buffer).write(text.as_bytes(), size) };
         }
         // The length without the NUL, or the whole buffer where the text was cut.
-        // SAFETY: 1: `size_at` is where `add` found the option: an index into `all`, which is as long as `values`.
+        // SAFETY: 1: `size_at` is where `add` found the option: an index into `all`, and `values` is not null and as
+        // long as that (the field's doc).
         unsafe { values.put(size_at, to_c(text.len().min(size))) };
     }
 }
@@ -250,7 +252,8 @@ impl RawValues<'_> {
     ///
     /// 1. It is not null, and an array of `count` elements.
     unsafe fn all(&self, count: usize) -> Vec<*mut c_void> {
-        // SAFETY: 1: below `count`, so inside the array: duty 1. No `Out` of another element is used at the same time.
+        // SAFETY: 1: not null, and below `count`, so inside the array: duty 1. Each is dropped before the next is made,
+        // and `self`, which is of the first element, is not used for that meanwhile.
         (0..count).filter_map(|at| unsafe { self.element(at) }.get()).collect()
     }
 
@@ -258,7 +261,8 @@ impl RawValues<'_> {
     ///
     /// 1. It is not null, and an array that has this element.
     unsafe fn put(&self, at: usize, value: *mut c_void) {
-        // SAFETY: 1: duty 1; no other `Out` is of the same element while this is used.
+        // SAFETY: 1: not null, and an array with this element: duty 1. It is dropped on this line, where no other `Out`
+        // of the element is used.
         unsafe { self.element(at) }.set(value);
     }
 }

@@ -113,9 +113,10 @@ impl Copy3d {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
-            // SAFETY: 1, 2: device regions are looked up when they are used. Host regions, which `Named::linear` made of the rows that the program
-            // named, are valid and alone by C1 and C4, for as long as C5 says: those of a node, and pinned ones, until this is done; what
-            // touches pageable ones (`is_of_the_call`), a stream does in the call that named them.
+            // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program
+            // named (`line`, `Named::linear`): by C1 valid, each in one allocation, by C4 nobody else's, nor part of
+            // device memory, for as long as C5 says: those of a node, and pinned ones, until this is done; what touches
+            // pageable ones (`is_of_the_call`), a stream does in the call that named them.
             _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))

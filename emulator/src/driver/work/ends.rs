@@ -121,18 +121,18 @@ impl End {
 /// # Safety
 ///
 /// 1. A host end is valid for `bytes` bytes in one allocation: the target for writes, the source for reads.
-/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, through
-///    [`access`]. A pageable end is no part of a device end.
+/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, as the
+///    head of [`access`] says. A pageable end is no part of a device end.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment,
-    // and `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends
-    // alone, which nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, as others may: duty 2; `at` and
-    // the buffer's length are at most `bytes` together, as `chunks` says.
+    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment, and
+    // `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends alone, which
+    // nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, whose head says how others may: duty 2; `at` and the
+    // buffer's length are at most `bytes` together, as `chunks` says.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),
@@ -142,7 +142,7 @@ pub(in crate::driver) unsafe fn transfer(
             (End::Pageable(host), End::Device(source)) => {
                 memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
             }
-            // A kernel may touch pinned memory at the same time, through `access`: a mistake of the program, and not undefined here.
+            // A kernel may touch pinned memory at the same time, as the head of `access` says: a mistake of the program, and not undefined here.
             (End::Device(target), End::Pinned(host)) => chunks(bytes, false, |at, buffer| {
                 access::read(host.0.add(at), buffer);
                 memory.copy_from_host(target + at as u64, buffer)

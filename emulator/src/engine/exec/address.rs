@@ -50,7 +50,8 @@ fn is_constant(lanes: &Lanes<'_>, address: u64) -> bool {
 }
 
 fn test(lanes: &mut Lanes<'_>, inst: &Inst, holds: impl Fn(&Lanes<'_>, u64) -> bool) -> Step {
-    // SAFETY: the decoder made operand 0 the destination, a predicate, and operand 1 wide (duty 2 of `Exec`); live lanes are below 32.
+    // SAFETY: the decoder made operand 0 the destination, a predicate, and operand 1 wide (duty 2 of `Exec`); live
+    // lanes are below 32, and the frame stays the entered one: `holds` only looks.
     unsafe {
         let place = <u64 as Source>::place(lanes, inst.ops[1]);
         let mut result = <bool as Dest>::empty();

@@ -101,8 +101,9 @@ macro_rules! arity {
         {
             let function = conjure::<F>();
             let sources: &[Slot] = &inst.ops[const { D::CLASSES.len() }..];
-            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations first; lanes are below 32;
-            // with `VECTOR` the CPU has AVX2 (its duty 1).
+            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations
+            // first; lanes are below 32, and the frame stays the entered one; with `VECTOR` the CPU has AVX2 (duty 1 of
+            // `Exec`).
             unsafe {
                 $(let $source = $source::place(lanes, sources[$index]);)*
                 if VECTOR && !lanes.few() {
@@ -168,13 +169,14 @@ mask_arity!(mask2, mask_body2, A 1, B 2);
 /// 2. The instruction was made by the decoder for the code whose frame and constants `Lanes` points to.
 pub(crate) unsafe fn guarded(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let before = lanes.mask();
-    // SAFETY: the decoder makes guards for the instruction's frame: the caller's duty 2.
+    // SAFETY: 1: the guard of an instruction of the entered code: the caller's duty 2.
     let mask = before & unsafe { lanes.passing(inst.guard) };
     if mask == 0 {
         return Step::Next;
     }
     if mask == before {
-        // SAFETY: as below.
+        // SAFETY: 1, 2: the duties of `Exec`: `inner` is the decoder's function for the same instruction and CPU, the
+        // caller's duties 1 and 2.
         return unsafe { (inst.inner)(lanes, inst) };
     }
     lanes.set_mask(mask);

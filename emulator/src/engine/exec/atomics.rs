@@ -17,8 +17,8 @@ pub(crate) trait Atomic: Word + PartialEq + Source + Dest + 'static {
     /// Stores `new` if memory holds `old`; else what it holds.
     ///
     /// # Safety
-    /// 1. `pointer` is valid and aligned for a `Self`.
-    /// 2. Others use its bytes meanwhile through `memory::access` or atomics.
+    /// 1. `pointer` is valid for reads and writes of a `Self`, and aligned for it.
+    /// 2. Others use its bytes meanwhile as the head of `memory::access` says.
     unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
 }
 
@@ -27,8 +27,9 @@ macro_rules! atomic {
         impl Atomic for $number {
             #[inline(always)]
             unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
-                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1. Others use the bytes meanwhile
-                // through `memory::access` or atomics, by whatever size: duty 2; what that rests on is said at the head of `memory::access`.
+                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1. Others use
+                // the bytes meanwhile, by accesses of whatever size, as the head of `memory::access` says (duty 2),
+                // which also says what that rests on.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
             }
         }
@@ -59,8 +60,9 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as `atomic` lists them, which the decoder made so (duty 2 of `Exec`); `together` and `effective_address` found each
-    // number to be as `EffectiveAddress::Host` says, aligned, valid and used by others as `update` asks. Live lanes are below 32.
+    // SAFETY: operands as `atomic` lists them, which the decoder made so (duty 2 of `Exec`); `together_apart` and
+    // `effective_address` found each number inside its region and as `EffectiveAddress::Host` says: what `update` asks
+    // for. Live lanes are below 32, and the frame stays the entered one.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };
@@ -90,11 +92,11 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 /// Replaces the number at `pointer` and returns the old one.
 ///
 /// # Safety
-/// 1. `pointer` is valid and aligned for a `T`.
-/// 2. Others use its bytes meanwhile through `memory::access` or atomics.
+/// 1. `pointer` is valid for reads and writes of a `T`, and aligned for it.
+/// 2. Others use its bytes meanwhile as the head of `memory::access` says.
 #[inline(always)]
 unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
-    // SAFETY: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.
+    // SAFETY: 1, 2: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.
     unsafe {
         let mut old = T::load(pointer);
         if private {

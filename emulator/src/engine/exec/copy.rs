@@ -46,13 +46,14 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             else {
                 return Step::Fault;
             };
-            // SAFETY: 1, 2: `wanted` is at most `bytes`, all of which are as `EffectiveAddress::Host` says.
+            // SAFETY: 1, 2: `wanted` is at most `bytes`, all of which are as `EffectiveAddress::Host` says: valid, and
+            // used by others as `load` asks.
             unsafe { crate::memory::access::load(source, &mut buffer[..wanted as usize]) };
         }
         for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {
             let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-            // SAFETY: 1, 2: a word of the `bytes` bytes, all of which are as `EffectiveAddress::Host` says, also aligned to 4: the decoder takes
-            // sizes of 4, 8 and 16.
+            // SAFETY: 1, 2: a word of the `bytes` bytes, inside which `at * 4` lies, and all of which are as
+            // `EffectiveAddress::Host` says, also aligned to 4: the decoder takes sizes of 4, 8 and 16.
             unsafe { u32::store(target.add(at * 4), word) };
         }
     }

@@ -6,6 +6,8 @@
 // of `Exec`, which all have that run an instruction. A reference into the frame is used for one statement or within the function that
 // made it, which writes nothing meanwhile.
 
+use std::cell::UnsafeCell;
+
 use super::super::code::{Code, Inst, Matrix, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
@@ -125,6 +127,11 @@ impl<'e> Lanes<'e> {
         }
     }
 
+    /// Points the lanes at the same block again: a `&mut` to what has it ends what was lent before.
+    pub(crate) fn enter_block_again(&mut self, block: &Block) {
+        self.block = block;
+    }
+
     /// Remembers what a memory instruction hit.
     pub(crate) fn remember(&mut self, site: u32, region: Region) {
         if let Some(cached) = self.sites.get_mut(site as usize) {
@@ -136,8 +143,8 @@ impl<'e> Lanes<'e> {
     }
 
     /// Points the lanes at a warp of that block.
-    pub(crate) fn enter_warp(&mut self, warp: *mut WarpState) {
-        self.warp = warp;
+    pub(crate) fn enter_warp(&mut self, warp: &UnsafeCell<WarpState>) {
+        self.warp = warp.get();
     }
 
     /// Points the lanes at a frame of that warp. `local_base` is where its local variables start, counted from the
@@ -259,7 +266,8 @@ impl<'e> Lanes<'e> {
     /// The running block.
     #[inline(always)]
     pub(crate) fn block(&self) -> &Block {
-        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it for their turn.
+        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it, to be
+        // read, for their turn.
         unsafe { &*self.block }
     }
 

@@ -85,9 +85,10 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     let size = L::Memory::BYTES;
     let bytes = elements * size;
     lanes.polls += u32::from(access.polls());
-    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations (duty 2 of `Exec`), rows of 32
-    // lanes, of which each half takes sixteen; `halves` found each half to be a run; of the x86 CPUs only those with AVX2 and FMA come here
-    // with `VECTOR` (duty 1 of `Exec`).
+    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations (duty 2 of
+    // `Exec`), rows of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, of whose
+    // accesses each element is a part; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR` (duty 1 of
+    // `Exec`).
     let done = unsafe {
         if VECTOR
             && !(access.may_be_local() && is_local(lanes, inst, slot))
@@ -129,8 +130,10 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
     let access = Access(inst.aux);
     // SAFETY: 1: the same operand: the caller's duty 1.
     let local = access.may_be_local() && unsafe { is_local(lanes, inst, slot) };
-    // SAFETY: the operands are those of the caller's duty 1; `runs` found each group of eight to be a run, and `together` every live
-    // lane's whole access to be as `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 come here (duty 2); lanes are below 32.
+    // SAFETY: the operands are those of the caller's duty 1, rows of 32 lanes: four groups of eight. `runs` found each
+    // group to be a run, and `together` every live lane's whole access, of which each element is a part, to be as
+    // `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 and FMA come here (duty 2); lanes are below
+    // 32.
     unsafe {
         if !local && let Some(runs) = runs(lanes, inst, slot, bytes as u64) {
             for element in 0..access.elements() {
@@ -164,12 +167,13 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
 ///
 /// # Safety
 /// 1. The half was checked for its access, and what is loaded at `host` lies inside that.
-/// 2. `row` has room for sixteen lanes.
+/// 2. `row` is sixteen lanes of a row of the frame.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn load_half<L: Width>(host: *const u8, uniform: bool, stride: usize, row: *mut L::Register) {
-    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1); lanes are below 16 (duty 2); the vectors
-    // are those of AVX2 (duty 3).
+    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
+    // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame, which
+    // is no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).
     unsafe {
         if uniform {
             let value = L::extend(L::Memory::load(host));
@@ -196,13 +200,15 @@ unsafe fn load_half<L: Width>(host: *const u8, uniform: bool, stride: usize, row
 ///
 /// # Safety
 /// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
-/// 2. `row` has room for eight lanes.
+/// 2. `row` is eight lanes of a row of the frame.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
     let host = run.host.wrapping_add(offset);
-    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this takes the bytes from
-    // `offset` on (duty 1); lanes are below 8 (duty 2); the vectors are those of AVX2 (duty 3).
+    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this
+    // takes the bytes from `offset` on (duty 1): aligned, valid, and used by others as `EffectiveAddress::Host` says.
+    // Lanes are below 8 (duty 2); the row is of the frame, no memory of kernels: they do not overlap. The vectors are
+    // AVX2's (duty 3).
     unsafe {
         if run.uniform && run.live == !0 {
             let value = L::extend(L::Memory::load(host));
@@ -241,7 +247,8 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
         let low =
             local.get(start..start + 32).and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
         if size == 4 && L::AS_IS {
-            // SAFETY: 1: the decoder made the element's destination of the class of `L::Register`, which `AS_IS` says holds what memory does: words.
+            // SAFETY: 1: the element's operand is a destination of the class of `L::Register`, the caller's duty 1,
+            // which `AS_IS` and a size of 4 say is a word.
             unsafe { <u32 as Dest>::commit(lanes, &inst.ops[element..], &low) };
             continue;
         }
@@ -277,7 +284,8 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
         for element in 0..Access(inst.aux).elements() {
             let value = match place {
                 EffectiveAddress::Host { pointer, .. } => {
-                    // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says.
+                    // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host`
+                    // says, and whose alignment is a multiple of the element's.
                     let stored = unsafe { L::Memory::load(pointer.add(element * size)) };
                     L::extend(stored)
                 }
@@ -298,11 +306,12 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
 unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let lane = lanes.mask().trailing_zeros() as usize & 31;
     let bytes = L::Memory::BYTES as u64;
-    // SAFETY: 1: the decoder made operand 1 the address; 2: `& 31` makes it a lane.
+    // SAFETY: 1: the decoder made operand 1 the address (duty 2 of `Exec`); 2: `& 31` makes it a lane.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
     let pointer = match lanes.sites.get(inst.site as usize) {
         Some(known) if known.contains(address, bytes) && address.is_multiple_of(bytes) => {
-            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation.
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation, there while the
+            // instruction runs.
             unsafe { known.host.add((address - known.base) as usize) }
         }
         _ => match effective_address(lanes, inst, lane, address, bytes) {
@@ -310,13 +319,14 @@ unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             _ => return Step::Fault,
         },
     };
-    // SAFETY: 1, 2: all of the access is as `EffectiveAddress::Host` says.
+    // SAFETY: 1, 2: either way the access was found to lie, aligned, inside a region, whose bytes are as
+    // `EffectiveAddress::Host` says.
     let value = L::extend(unsafe { L::Memory::load(pointer) });
     let mut rows = L::Register::empty();
     for lane in 0..32 {
         L::Register::put(&mut rows, lane, value);
     }
-    // SAFETY: 1: the decoder made operand 0 the destination, of this class.
+    // SAFETY: 1: the decoder made operand 0 the destination, of this class (duty 2 of `Exec`).
     unsafe { L::Register::commit(lanes, &inst.ops, &rows) };
     Step::Next
 }

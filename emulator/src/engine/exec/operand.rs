@@ -23,7 +23,7 @@ pub(crate) trait Source: Copy {
     /// The value of lane `lane` (below 32).
     ///
     /// # Safety
-    /// 1. `place` comes from [`Self::place`] and the frame has not changed since.
+    /// 1. `place` comes from [`Self::place`], and the frame that was entered then still is, as it is until an instruction returns.
     /// 2. `lane` is below 32.
     unsafe fn get(place: Self::Place, lane: usize) -> Self;
 }
@@ -100,7 +100,8 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn get(place: *const $raw, lane: usize) -> $value {
-                // SAFETY: `place` gave a row of this class, which is there still (the caller's duty 1), of which `lane` is one (duty 2).
+                // SAFETY: `place` gave a row of this class, aligned, in a frame or pool that is there still (the
+                // caller's duty 1), of which `lane` is one of 32 (duty 2); no `&mut` into the frame is alive.
                 unsafe { *place.add(lane) as $value }
             }
         }
@@ -145,7 +146,7 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
-                // SAFETY: 1: the caller's.
+                // SAFETY: 1: the caller's duty 1, which is the same.
                 unsafe { Self::commit(lanes, slots, rows) }
             }
 
@@ -167,7 +168,7 @@ impl Source for bool {
 
     #[inline(always)]
     unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> u32 {
-        // SAFETY: `CLASS` says predicate: the caller's duty 1. No reference into the frame is alive.
+        // SAFETY: `CLASS` says predicate: the caller's duty 1. No `&mut` into the frame is alive.
         unsafe { *lanes.predicate(slot) }
     }
 
@@ -213,7 +214,7 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &[u32; 32]) {
-        // SAFETY: 1: the caller's; `signs` has its duty 2.
+        // SAFETY: 1 of `commit`: the caller's duty 1, which is the same; 1 of `signs`: its duty 2.
         unsafe { Self::commit(lanes, slots, &signs(rows)) }
     }
 

@@ -56,9 +56,9 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
     if access.ordered() {
         fence(SeqCst);
     }
-    // SAFETY: the decoder made the last operand the address, and those before it the elements (duty 2 of `Exec`), rows of 32 lanes, of which
-    // each half takes sixteen; `halves` found each half to be a run; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR`
-    // (duty 1 of `Exec`).
+    // SAFETY: the decoder made the last operand the address, and those before it the elements (duty 2 of `Exec`), rows
+    // of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, of whose accesses each
+    // element is a part; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR` (duty 1 of `Exec`).
     let done = unsafe {
         if VECTOR
             && !(access.may_be_local() && is_local(lanes, inst, slot))
@@ -92,8 +92,10 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: usize) -> bool {
     let access = Access(inst.aux);
-    // SAFETY: the operands are those of the caller's duty 1; `runs` found each group of eight to be a run, and `together` every live
-    // lane's whole access to be as `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 come here (duty 2); lanes are below 32.
+    // SAFETY: the operands are those of the caller's duty 1, rows of 32 lanes: four groups of eight. `runs` found each
+    // group to be a run, and `together` every live lane's whole access, of which each element is a part, to be as
+    // `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 and FMA come here (duty 2); lanes are below
+    // 32.
     unsafe {
         if access.may_be_local() && is_local(lanes, inst, slot) {
             return store_uniform_local::<S>(lanes, inst, slot, bytes as u64)
@@ -130,12 +132,13 @@ unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, 
 ///
 /// # Safety
 /// 1. The half was checked for its access, and what is stored at `host` lies inside that.
-/// 2. `row` holds sixteen lanes.
+/// 2. `row` is sixteen lanes of a row of the frame or pool.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn store_half<S: Width>(host: *mut u8, uniform: bool, stride: usize, row: *const S::Register) {
-    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1); lanes are below 16 (duty 2); the vectors
-    // are those of AVX2 (duty 3).
+    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
+    // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame or
+    // pool, no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).
     unsafe {
         if uniform {
             S::Memory::store(host, S::truncate(*row.add(HALF - 1)));
@@ -159,13 +162,15 @@ unsafe fn store_half<S: Width>(host: *mut u8, uniform: bool, stride: usize, row:
 ///
 /// # Safety
 /// 1. The run was checked for its access, and what is stored at `offset` lies inside that.
-/// 2. `row` holds eight lanes.
+/// 2. `row` is eight lanes of a row of the frame or pool.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
     let host = run.host.wrapping_add(offset);
-    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this takes the bytes from
-    // `offset` on (duty 1); lanes are below 8 (duty 2); the vectors are those of AVX2 (duty 3).
+    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this
+    // takes the bytes from `offset` on (duty 1): aligned, valid, and used by others as `EffectiveAddress::Host` says.
+    // Lanes are below 8 (duty 2); the row is no memory of kernels: they do not overlap. The vectors are AVX2's (duty
+    // 3).
     unsafe {
         if run.uniform {
             if run.live != 0 {
@@ -199,7 +204,7 @@ unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot
         let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
         let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
         for lane in 0..32 {
-            // SAFETY: 1: the place was just taken, and nothing is written to the frame in between; 2: lanes are below 32.
+            // SAFETY: 1: the place was just taken, of the frame that is entered still; 2: lanes are below 32.
             let value: u64 = unsafe { S::Register::get(place, lane) }.into();
             (low[lane], high[lane]) = ((value as u32) << (at % 4 * 8), (value >> 32) as u32);
         }
@@ -245,7 +250,8 @@ unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
             // SAFETY: 1: the operands before the address are the elements, of this class: the caller's duty 1; 2: live lanes are below 32.
             let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
             match place {
-                // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says.
+                // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says,
+                // and whose alignment is a multiple of the element's.
                 EffectiveAddress::Host { pointer, .. } => unsafe {
                     S::Memory::store(pointer.add(element * size), S::truncate(value));
                 },

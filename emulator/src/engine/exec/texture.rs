@@ -112,7 +112,8 @@ unsafe fn pack(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 /// 1. `slot` is an operand that [`PACK`] wrote.
 /// 2. `lane` is below 32.
 unsafe fn packed(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> [u32; 4] {
-    // SAFETY: `PACK` wrote four words for each of the 32 lanes: the caller's duties 1 and 2.
+    // SAFETY: `PACK` wrote four words for each of the 32 lanes to these four rows, which are aligned: the caller's
+    // duties 1 and 2.
     unsafe { lanes.row(slot).cast::<[u32; 4]>().add(lane).read() }
 }
 

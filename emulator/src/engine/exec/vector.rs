@@ -10,14 +10,14 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
     /// Compares eight numbers with the one of lane `first`: which equal it, and which are as many steps from it as their lane is.
     ///
     /// # Safety
-    /// 1. `numbers` is valid for reads of eight numbers, and `first` below 8.
+    /// 1. `numbers` is aligned and valid for reads of eight numbers, and `first` below 8.
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8);
 
     /// Whether sixteen numbers are the first one and those that follow it, `step` apart.
     ///
     /// # Safety
-    /// 1. `numbers` is valid for reads of sixteen numbers.
+    /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool;
 }
@@ -25,12 +25,12 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
 macro_rules! plain_compare {
     ($number:ty) => {
         /// # Safety
-        /// 1. `numbers` is valid for reads of eight numbers, and `first` below 8.
+        /// 1. `numbers` is aligned and valid for reads of eight numbers, and `first` below 8.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8) {
             let (mut same, mut follows) = (0, 0);
             for lane in 0..8 {
-                // SAFETY: `numbers` has eight: the caller's duty 1.
+                // SAFETY: `numbers` has eight, of which `first` is one, as `lane` is: the caller's duty 1.
                 let (number, start) = unsafe { (*numbers.add(lane), *numbers.add(first)) };
                 let steps = (lane as $number).wrapping_sub(first as $number).wrapping_mul(step as $number);
                 same |= u8::from(number == start) << lane;
@@ -40,11 +40,11 @@ macro_rules! plain_compare {
         }
 
         /// # Safety
-        /// 1. `numbers` is valid for reads of sixteen numbers.
+        /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool {
             let row = |lane: usize| {
-                // SAFETY: `numbers` has sixteen: the caller's duty 1.
+                // SAFETY: `numbers` has sixteen, and `lane` is below that: the caller's duty 1.
                 let (number, start) = unsafe { (*numbers.add(lane), *numbers) };
                 number == start.wrapping_add((lane as $number).wrapping_mul(step as $number))
             };
@@ -60,7 +60,8 @@ impl Eight for u32 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn compare(numbers: *const u32, first: usize, step: u32) -> (u8, u8) {
-        // SAFETY: eight numbers, of which `first` is one: the caller's duty 1.
+        // SAFETY: eight numbers, aligned, of which `first` is one: the caller's duty 1; the loads of all need no
+        // alignment.
         let (all, start) = unsafe { (_mm256_loadu_si256(numbers.cast()), *numbers.add(first)) };
         let distance = _mm256_sub_epi32(all, _mm256_set1_epi32(start as i32));
         let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -77,7 +78,7 @@ impl Eight for u32 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn in_a_row(numbers: *const u32, step: u32) -> bool {
-        // SAFETY: sixteen numbers: the caller's duty 1.
+        // SAFETY: sixteen numbers, aligned, two times eight: the caller's duty 1; the loads of eight need no alignment.
         let (low, high, start) = unsafe {
             let halves = numbers.cast::<__m256i>();
             (_mm256_loadu_si256(halves), _mm256_loadu_si256(halves.add(1)), *numbers)
@@ -98,7 +99,8 @@ impl Eight for u64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn compare(numbers: *const u64, first: usize, step: u32) -> (u8, u8) {
-        // SAFETY: eight numbers, of which `first` is one: the caller's duty 1.
+        // SAFETY: eight numbers, aligned, of which `first` is one: the caller's duty 1; the loads of all need no
+        // alignment.
         let (low, high, start) = unsafe {
             let halves = numbers.cast::<__m256i>();
             (_mm256_loadu_si256(halves), _mm256_loadu_si256(halves.add(1)), *numbers.add(first))
@@ -126,7 +128,8 @@ impl Eight for u64 {
     #[target_feature(enable = "avx2")]
     unsafe fn in_a_row(numbers: *const u64, step: u32) -> bool {
         let fours = numbers.cast::<__m256i>();
-        // SAFETY: sixteen numbers are four times four: the caller's duty 1.
+        // SAFETY: sixteen numbers, aligned, are four times four: the caller's duty 1; the loads of four need no
+        // alignment.
         let (a, b, c, d, start) = unsafe {
             (
                 _mm256_loadu_si256(fours),
@@ -160,7 +163,7 @@ impl Eight for u64 {
 pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 32] {
     let mut result = [0; 32];
     let source = values.as_ptr().cast::<__m256i>();
-    // SAFETY: rows of 32 numbers are four groups of eight.
+    // SAFETY: `values` has 32 numbers, four groups of eight; these loads need no alignment.
     let (a, b, c, d) = unsafe {
         (
             _mm256_loadu_si256(source),
@@ -170,7 +173,7 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
         )
     };
     for group in 0..4 {
-        // SAFETY: as above.
+        // SAFETY: `indices` has 32 numbers, and `group` is below 4; this load needs no alignment.
         let index = unsafe { _mm256_loadu_si256(indices.as_ptr().cast::<__m256i>().add(group)) };
         // `vpermd` looks at the low three bits; the two above them choose the group of eight, by the sign bit of what is shifted there.
         let (a, b) = (_mm256_permutevar8x32_epi32(a, index), _mm256_permutevar8x32_epi32(b, index));
@@ -180,7 +183,7 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
         let low = _mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), odd);
         let high = _mm256_blendv_ps(_mm256_castsi256_ps(c), _mm256_castsi256_ps(d), odd);
         let chosen = _mm256_castps_si256(_mm256_blendv_ps(low, high, upper));
-        // SAFETY: as above.
+        // SAFETY: `result`, this function's own, has 32 numbers, and `group` is below 4; this store needs no alignment.
         unsafe { _mm256_storeu_si256(result.as_mut_ptr().cast::<__m256i>().add(group), chosen) };
     }
     result
@@ -206,7 +209,7 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
 pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
     let mut signs = 0;
     for group in 0..4 {
-        // SAFETY: rows of 32 numbers are four groups of eight.
+        // SAFETY: `numbers` has 32 numbers, and `group` is below 4; this load needs no alignment.
         let eight = unsafe { _mm256_loadu_ps(numbers.as_ptr().cast::<f32>().add(group * 8)) };
         signs |= (_mm256_movemask_ps(eight) as u32) << (group * 8);
     }

@@ -23,7 +23,8 @@ pub(crate) use super::warp_values::{Inputs, Outputs};
 pub(crate) unsafe fn groups(lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) -> Vec<(u32, u32)> {
     let mut groups = Vec::with_capacity(1);
     let mut rest = lanes.mask();
-    // SAFETY: the operand is the member mask, a word, as `op` says: the caller's duty 1; lanes of a mask are below 32.
+    // SAFETY: the operand is the member mask, a word, as `op` says: the caller's duty 1; lanes of a mask are below 32,
+    // and the frame stays the entered one.
     unsafe {
         let place = <u32 as Source>::place(lanes, inst.ops[op.members_at()]);
         while rest != 0 {
@@ -76,7 +77,8 @@ macro_rules! warp_op {
                 /// # Safety
                 /// 1. Duty 2 of [`Exec`](super::Exec).
                 pub(super) unsafe fn plain(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-                    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
+                    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation;
+                    // 2: no vectors.
                     unsafe { super::sync::<false>(lanes, inst, $op) }
                 }
             }
@@ -118,8 +120,9 @@ warp_op! {
 #[inline(always)]
 unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
-    // SAFETY: the operand is the member mask, a word, as `op` says; the rest has duty 1 too: the caller's duties 1 and 2. `& 31` makes it a
-    // lane.
+    // SAFETY: the operand is the member mask, a word, as `op` says, and `& 31` makes it a lane. No constant, it is a
+    // row of 32 words of the frame, which nobody writes while `agree` looks. What is called asks for duty 1 and,
+    // `perform`, for duty 2: the caller's.
     unsafe {
         let place = <u32 as Source>::place(lanes, slot);
         let members = <u32 as Source>::get(place, lanes.mask().trailing_zeros() as usize & 31);
@@ -138,7 +141,7 @@ unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpO
 /// 1. `inst` is an instruction of the entered code that performs `op`.
 #[inline(never)]
 unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
-    // SAFETY: the same instruction and operation: the caller's duty 1.
+    // SAFETY: 1: the same instruction and operation: the caller's duty 1.
     let groups = unsafe { groups(lanes, inst, op) };
     for (members, group) in &groups {
         if !belongs(lanes, op, *members, *group) {
@@ -152,7 +155,7 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let mask = lanes.mask();
     for (_, group) in groups {
         lanes.set_mask(group);
-        // SAFETY: the same instruction and operation: the caller's duty 1.
+        // SAFETY: 1: the same instruction and operation: the caller's duty 1; 2: no vectors.
         unsafe { perform::<false>(lanes, inst, op, group) };
     }
     lanes.set_mask(mask);
@@ -166,8 +169,8 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 /// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn perform<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    // SAFETY: a shuffle's operands 2 to 4 are words, of 32 lanes each; the rest has duty 1 too: the caller's duties 1
-    // and 2.
+    // SAFETY: a shuffle's operands 2 to 4 are words, rows of 32 lanes, to which nobody writes before `scatter`, when
+    // the references are not used any more. What is called asks for duty 1 and, `shuffle`, for duty 2: the caller's.
     unsafe {
         if let WarpOp::Shuffle(mode) = op {
             let row = |index: usize| &*<u32 as Source>::place(lanes, inst.ops[2 + index]).cast::<[u32; 32]>();
@@ -198,14 +201,15 @@ pub(crate) fn exec_active(op: WarpOp) -> Option<Exec> {
 
 fn active(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let mask = lanes.mask();
-    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
+    // SAFETY: 1: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation; 2: no
+    // vectors.
     unsafe { perform::<false>(lanes, inst, op, mask) };
     Step::Next
 }
 
 /// `activemask`
 pub(crate) const ACTIVEMASK: Exec = |lanes, inst| {
-    // SAFETY: 1: the decoder made operand 0 the destination, a word.
+    // SAFETY: 1: the decoder made operand 0 the destination, a word (duty 2 of `Exec`).
     unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[lanes.mask(); 32]) };
     Step::Next
 };

@@ -37,7 +37,8 @@ impl Inputs {
     #[inline(always)]
     pub(crate) unsafe fn gather(&mut self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
         let sources: &[Slot] = &inst.ops[op.dests()..];
-        // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
+        // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`, sources behind the destinations: the
+        // caller's duty 1; lanes are below 32, and the frame stays the entered one.
         unsafe {
             match op {
                 WarpOp::Barrier | WarpOp::Elect | WarpOp::Matrix => {}
@@ -121,7 +122,8 @@ impl Outputs {
     /// 1. `inst` is an instruction of the entered code that performs `op`.
     #[inline(always)]
     pub(crate) unsafe fn scatter(&self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
-        // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
+        // SAFETY: 1, for each call: the decoder made the instruction's operands as `WarpOp` lists them for `op`, destinations first:
+        // the caller's duty 1.
         unsafe {
             match op {
                 WarpOp::Barrier | WarpOp::Matrix => {}
@@ -192,7 +194,7 @@ pub(super) unsafe fn shuffle<const VECTOR: bool>(
     }
     let mut outputs = Outputs { value: [0; 32], predicate: holds.iter().fold(0, |mask, bit| mask | bit) };
     if VECTOR {
-        // SAFETY: 1: the caller's.
+        // SAFETY: 1: the CPU has AVX2, as the caller's duty 1 says with `VECTOR`.
         outputs.value = unsafe { permute(value, &from) };
     } else {
         for lane in 0..32 {

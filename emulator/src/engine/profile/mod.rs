@@ -32,8 +32,8 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
         unsafe { profile.before(lanes, inst, profiled, (code, at)) };
         lanes.profile = Some(profile);
     }
-    // SAFETY: what the decoder chose for the instruction and this CPU before it put this in its place: duties 1 and 2 of `Exec` are the
-    // caller's.
+    // SAFETY: 1, 2: what the decoder chose for the instruction and this CPU before it put this in its place: the duties
+    // of `Exec` are the caller's.
     let step = unsafe { (profiled.exec)(lanes, inst) };
     let (mask, target) = (lanes.mask(), lanes.taken);
     if profiled.conditional
@@ -83,7 +83,7 @@ impl Profile {
     ) {
         let Some(counts) = self.counts(place) else { return };
         let mask = lanes.mask();
-        // SAFETY: 1: the instruction is of the entered code: the caller's duty 1.
+        // SAFETY: 1: the guard of an instruction of the entered code: the caller's duty 1.
         let on = mask & unsafe { lanes.passing(inst.guard) };
         counts.warps += 1;
         counts.threads += u64::from(mask.count_ones());
@@ -91,7 +91,7 @@ impl Profile {
         let Some(note) = profiled.note.filter(|_| on != 0) else { return };
         lanes.set_mask(on);
         match note.what {
-            // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+            // SAFETY: 1: the note, the instruction's own, says that it is a `cp.async`: the caller's duty 1.
             What::Copy => unsafe {
                 let (sources, targets) = copies(lanes, inst);
                 access(counts, lanes.env, &sources);
@@ -99,12 +99,12 @@ impl Profile {
             },
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 lanes.set_mask(on & addressing);
-                // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
             }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
-                // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
                 if matches!(note.what, What::Atomic { .. }) {

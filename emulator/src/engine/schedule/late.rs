@@ -1,6 +1,6 @@
 //! Stores that were executed and are not visible yet.
 #![allow(unsafe_code)]
-// Relies on: regions describe memory that lives as long as the launch.
+// Relies on: what a region describes is there while the threads run that see it (the head of `exec::memory::region`).
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,9 @@ impl Place {
     pub(super) fn load(&self) -> [u8; LONGEST] {
         let mut bytes = [0; LONGEST];
         let target = bytes.get_mut(..self.bytes).unwrap_or_default();
-        // SAFETY: 1, 2: a touch lies inside its region, whose bytes live as long as the launch and are used through `memory::access`.
+        // SAFETY: 1, 2: a touch lies inside its region, used as the head of `access` says. The bytes are there: global
+        // ones while the launch runs, shared ones while their group does. Stores there land when their threads end, at
+        // the latest (`end`), and looks are only described while their warp is resident.
         unsafe { access::load(self.region.host.add(self.offset as usize), target) };
         bytes
     }
@@ -60,7 +62,7 @@ impl Place {
     pub(super) fn store(&self, bytes: &[u8; LONGEST]) -> bool {
         let changes = self.load() != *bytes;
         let source = bytes.get(..self.bytes).unwrap_or_default();
-        // SAFETY: 1, 2: as in `load`.
+        // SAFETY: 1, 2: the bytes are there, and used by others, as `load` says; `source` is as many.
         unsafe { access::write(self.region.host.add(self.offset as usize), access::bytes(source)) };
         changes
     }

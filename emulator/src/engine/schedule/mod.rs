@@ -34,10 +34,11 @@ use random::{Random, Style};
 pub(super) const ORDER: Exec = |lanes, inst| {
     let Some((at, scheduled)) = lanes.scheduled(inst) else { return Step::Fault };
     let Some(mut order) = lanes.order.take() else {
-        // SAFETY: what the decoder chose for the instruction and this CPU: duties 1 and 2 of `Exec` are the caller's.
+        // SAFETY: 1, 2: what the decoder chose for the instruction and this CPU: the duties of `Exec` are the caller's.
         return unsafe { (scheduled.exec)(lanes, inst) };
     };
-    // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `scheduled` is what the decoder noted about it; 2: duty 1.
+    // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `scheduled` is what the decoder noted
+    // about it, which `scheduled()` found at `at`; 2: what it noted runs on this CPU: duty 1 of `Exec`.
     let step = unsafe { order.step(lanes, inst, at, scheduled) };
     lanes.order = Some(order);
     step
@@ -147,7 +148,7 @@ impl Order {
     /// 2. The CPU has the features that its function was compiled for.
     unsafe fn step(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, at: u32, scheduled: &Scheduled) -> Step {
         let all = lanes.mask();
-        // SAFETY: 1: the instruction is of the entered code: the caller's duty 1.
+        // SAFETY: 1: the guard of an instruction of the entered code: the caller's duty 1.
         let on = all & unsafe { lanes.passing(inst.guard) };
         let warp = (lanes.block().linear, lanes.warp().index);
         let accesses = matches!(scheduled.role, Role::Access { .. });
@@ -157,7 +158,8 @@ impl Order {
                 Role::End => self.late.end(warp, on),
                 _ => false,
             };
-            // SAFETY: what the decoder chose for the instruction and this CPU: the caller's duties 1 and 2.
+            // SAFETY: 1, 2 of `Exec`: what the decoder chose for the instruction, of the entered code, and this CPU:
+            // the caller's duties 2 and 1.
             let step = unsafe { (scheduled.exec)(lanes, inst) };
             return self.pause(step);
         };
@@ -167,13 +169,14 @@ impl Order {
         let touched = if self.overlooks(&note) {
             Touched::default()
         } else {
-            // SAFETY: 1: the note is the instruction's own: the caller's duty 1.
+            // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
             unsafe { Touched::new(lanes, inst, &note) }
         };
         lanes.set_mask(mask);
         self.before(lanes, inst, warp, on, &note, &touched, scheduled.line);
         let old: Vec<_> = touched.written.iter().map(|touch| Place::of(touch).load()).collect();
-        // SAFETY: as above.
+        // SAFETY: 1, 2 of `Exec`: what the decoder chose for the instruction, of the entered code, and this CPU: the
+        // caller's duties 2 and 1.
         let step = unsafe { (scheduled.exec)(lanes, inst) };
         lanes.set_mask(all);
         if step != Step::Next {
@@ -298,14 +301,14 @@ impl Touched {
     /// 1. `inst` is an instruction of the entered code, and the note is its own.
     unsafe fn new(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Touched {
         if note.what == What::Copy {
-            // SAFETY: 1: the note says that it is a copy: the caller's duty 1.
+            // SAFETY: 1: the note, the instruction's own, says that it is a `cp.async`: the caller's duty 1.
             let (read, written) = unsafe { copies(lanes, inst) };
             return Touched { read, written };
         }
         if let What::LoadRows(addressing) | What::StoreRows(addressing) = note.what {
             lanes.set_mask(lanes.mask() & addressing);
         }
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the same instruction and note: the caller's duty 1.
         let all = unsafe { touches(lanes, inst, note) };
         match note.what {
             What::Load | What::LoadRows(_) => Touched { read: all, written: Vec::new() },

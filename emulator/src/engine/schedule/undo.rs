@@ -1,6 +1,7 @@
 //! What a launch writes, so that it can be run again from the same memory, and the results compared.
 #![allow(unsafe_code)]
-// Relies on: regions describe memory that lives as long as the launch.
+// Relies on: what a region describes is there while the threads run that see it (the head of `exec::memory::region`): memory that is
+// no block's, which alone is noted, while the launch runs.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ const WORDS: usize = CELL / 4;
 /// Bytes that the launch wrote, in whatever order, with what they were.
 #[derive(Default)]
 pub(in crate::engine) struct Undo {
-    /// By the host's address, divided by the size of a cell.
-    cells: BTreeMap<u64, Cell>,
+    /// By the host's address of the region, since two of them may have bytes in one cell, and that of the cell, divided by its size.
+    cells: BTreeMap<(u64, u64), Cell>,
     /// Whether the ordinary order has ended.
     compares: bool,
 }
@@ -65,13 +66,15 @@ impl Cell {
     fn load(&self) -> [u8; CELL] {
         let mut bytes = [0; CELL];
         if self.written == u64::MAX {
-            // SAFETY: 1, 2: all bytes of the cell were written: they lie inside the region, whose bytes live as long as the launch and are
-            // used through `memory::access`.
+            // SAFETY: 1, 2: all bytes of the cell were written: each lies in the memory that starts at `region.host`
+            // (`note` keeps other regions apart), which the snapshot keeps while the launch runs, and which is used as
+            // the head of `access` says.
             unsafe { access::load(self.byte(0), &mut bytes) };
             return bytes;
         }
         for (at, byte) in bytes.iter_mut().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: as above, of a byte that was written.
+            // SAFETY: 1, 2: a byte that was written: in memory of the region, there and used as was said of all of
+            // them.
             unsafe { access::load(self.byte(at), std::slice::from_mut(byte)) };
         }
         bytes
@@ -79,12 +82,12 @@ impl Cell {
 
     fn store(&self, bytes: &[u8; CELL]) {
         if self.written == u64::MAX {
-            // SAFETY: 1, 2: as in `load`.
+            // SAFETY: 1, 2: all bytes of the cell were written, and so are in memory of the region, there and used as `load` says.
             unsafe { access::write(self.byte(0), access::bytes(bytes)) };
             return;
         }
         for (at, byte) in bytes.iter().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: as in `load`.
+            // SAFETY: 1, 2: a byte that was written: in memory of the region, there and used as `load` says.
             unsafe { access::write(self.byte(at), access::bytes(std::slice::from_ref(byte))) };
         }
     }
@@ -112,7 +115,8 @@ impl Undo {
             let next = (host - first + CELL as u64).min(end);
             // Behind the region's start by so much; the cell may begin before it.
             let offset = (host - start) as i64 - first as i64;
-            let cell = self.cells.entry(host / CELL as u64).or_insert_with(|| Cell::new(region, offset));
+            let place = (start, host / CELL as u64);
+            let cell = self.cells.entry(place).or_insert_with(|| Cell::new(region, offset));
             let bytes = ((1u64 << (next - host)) - 1) << first;
             (first / 4..(next - host + first).div_ceil(4))
                 .for_each(|word| cell.lines[side][word as usize] = line);

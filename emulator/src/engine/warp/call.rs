@@ -120,7 +120,8 @@ impl Warp {
         let split = self.splits[index];
         let mut targets: BTreeMap<u64, u32> = BTreeMap::new();
         for lane in bits(split.mask) {
-            // SAFETY: the decoder made operand 0 of an indirect call the function's address, which is wide; lanes of a mask are below 32.
+            // SAFETY: `inst` is of the entered code, and the decoder made operand 0 of an indirect call the function's
+            // address, which is wide; lanes of a mask are below 32, and no other frame was entered since.
             let address = unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[0]), lane) };
             *targets.entry(address).or_default() |= 1 << lane;
         }
@@ -160,7 +161,8 @@ impl Warp {
         let split = self.splits[index];
         let mut masks: BTreeMap<u32, u32> = BTreeMap::new();
         for lane in bits(split.mask) {
-            // SAFETY: the decoder made operand 0 of an indexed branch the index, a word; lanes of a mask are below 32.
+            // SAFETY: `inst` is of the entered code, and the decoder made operand 0 of an indexed branch the index, a
+            // word; lanes of a mask are below 32, and no other frame was entered since.
             let at = unsafe { <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[0]), lane) };
             let Some(target) = targets.get(at as usize) else {
                 let message = format!("branch to target {at} of {}", targets.len());

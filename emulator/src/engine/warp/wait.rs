@@ -47,8 +47,9 @@ impl Warp {
         around: &mut Surroundings<'_>,
     ) -> bool {
         let split = self.splits[index];
-        // SAFETY: the lanes stand on the frame of `inst`, whose operands the decoder made as `Barrier` lists them: operand 2 a word also where
-        // there is no count, operand 3 a predicate where one is reduced. Lanes of a mask are below 32.
+        // SAFETY: the lanes stand on the frame of `inst`, whose operands the decoder made as `Barrier` lists them: 1
+        // and 2 words, 2 also where there is no count, and 3 a predicate where one is reduced, which nobody else has a
+        // reference to. Lanes of a mask are below 32, and no other frame is entered here.
         let (id, count, votes) = unsafe {
             let lane = split.mask.trailing_zeros() as usize & 31;
             let id = <u32 as Source>::place(lanes, inst.ops[1]);

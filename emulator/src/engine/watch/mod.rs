@@ -55,8 +55,8 @@ pub(crate) const WATCH: Exec = |lanes, inst| {
         unsafe { watch.see(lanes, inst, watched) };
         lanes.watch = Some(watch);
     }
-    // SAFETY: what the decoder chose for the instruction and this CPU before it put this in its place: duties 1 and 2 of `Exec` are the
-    // caller's.
+    // SAFETY: 1, 2: what the decoder chose for the instruction and this CPU before it put this in its place: the duties
+    // of `Exec` are the caller's.
     unsafe { (watched.exec)(lanes, inst) }
 };
 
@@ -149,10 +149,11 @@ impl Watch {
                 self.release(env, who);
                 self.acquire(env, who);
             }
-            // SAFETY: 1: the note says that it is a copy, and is the instruction's: the caller's duty 1.
+            // SAFETY: 1: the note says that it is a `cp.async`, and is that of the instruction, which is of the entered
+            // code: the caller's duty 1.
             What::Copy => unsafe { self.copy(lanes, inst, access) },
             What::Barrier { init } => {
-                // SAFETY: the note is the instruction's own: the caller's duty 1.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if init {
                     touches.iter().for_each(|touch| self.mark(env, who, touch));
@@ -163,13 +164,13 @@ impl Watch {
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 let mask = lanes.mask();
                 lanes.set_mask(mask & addressing);
-                // SAFETY: the note is the instruction's own: the caller's duty 1.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 lanes.set_mask(mask);
                 self.inspect(env, access, &touches);
             }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
-                // SAFETY: the note is the instruction's own: the caller's duty 1.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if ordering && note.what.writes() {
                     self.release(env, who);

@@ -76,7 +76,7 @@ impl Touch {
         let wide = match note.what {
             What::Store { wide } => wide,
             What::StoreRows(_) => {
-                // SAFETY: the note says that it is `stmatrix`: the caller's duty 1.
+                // SAFETY: 1: the note, the instruction's own, says that it is `stmatrix`: the caller's duty 1.
                 let row = unsafe { stored(lanes, inst, self.lane) };
                 self.value.iter_mut().zip(row).for_each(|(byte, value)| *byte = value);
                 return self.compare();
@@ -86,8 +86,9 @@ impl Touch {
         let size = self.bytes as usize / note.address.max(1);
         let slots = inst.ops.iter().take(note.address);
         for (slot, target) in slots.zip(self.value.chunks_exact_mut(size.max(1))) {
-            // SAFETY: the operands before the address are the elements, of the class that the instruction's own note says (the caller's duty 1);
-            // the lane is below 32, as duty 2 of `new` was.
+            // SAFETY: the operands before the address are the elements, of the class that the instruction's own note
+            // says (the caller's duty 1); the lane is below 32, as duty 2 of `new` was, and the frame stays the entered
+            // one.
             let number = unsafe {
                 match wide {
                     true => <u64 as Source>::get(<u64 as Source>::place(lanes, *slot), self.lane),
@@ -103,8 +104,9 @@ impl Touch {
     fn compare(&mut self) {
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
-        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes are there as long as the launch runs and used through
-        // `memory::access` (the head of `exec::memory::region`).
+        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes are there while the instruction runs,
+        // which is when touches are made and looked at, and used as the head of `memory::access` says (the head of
+        // `exec::memory::region`).
         unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };
         self.silent = self.value.get(..there.len()) == Some(there);
     }
@@ -123,8 +125,8 @@ impl Touch {
 pub(in crate::engine) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
     let mut touches = Vec::with_capacity(32);
     for lane in bits(lanes.mask()) {
-        // SAFETY: the note is the instruction's and says which operand is the address, the caller's duty 1, for both calls; lanes of a mask are
-        // below 32.
+        // SAFETY: 1 of both: the note is the instruction's, of the entered code, and says which operand is the address:
+        // the caller's duty 1; 2 of `new`: lanes of a mask are below 32.
         unsafe {
             if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, note.bytes) {
                 touch.look(lanes, inst, note);
@@ -147,6 +149,7 @@ pub(in crate::engine) unsafe fn copies(lanes: &mut Lanes<'_>, inst: &Inst) -> (V
     };
     let (from, read) = side(inst.aux >> 16, What::Load, 1);
     let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
-    // SAFETY: 1: operands 0 and 1 of a copy are its addresses, as wide as the halves of `aux` say: the caller's duty 1.
+    // SAFETY: 1: operands 0 and 1 of a `cp.async` are its addresses, as wide as the halves of `aux` say: the caller's
+    // duty 1. Of the store's note `address` is 0, so that no operand is taken for a value.
     unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) }
 }

@@ -167,7 +167,7 @@ fn quick_row<A: Accumulator, const P: usize>(
         let (left, [r0, r1, r2, r3]) = (four(left, row), one_at_a_time(right));
         // SAFETY: 1: the products are finite and below 2^27 when they are scaled, as said above.
         sums = unsafe { added(added(sums, left[0], r0, &scale), left[1], r1, &scale) };
-        // SAFETY: 1: as for the first two.
+        // SAFETY: 1: these two products as well are finite and below 2^27 when they are scaled, as said above.
         sums = unsafe { added(added(sums, left[2], r2, &scale), left[3], r3, &scale) };
     }
     let unit = top.map(|top| f32::from_bits(((top - PLACES + 127) as u32) << 23));
@@ -228,7 +228,7 @@ fn larger(top: [i32; 8], left: i32, right: &[i32; 8]) -> [i32; 8] {
 unsafe fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -> [i32; 8] {
     let mut next = sums;
     for column in 0..8 {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the product, scaled, is finite and below 2^31: the caller's duty 1.
         let product = unsafe { truncated(left * right[column] * scale[column]) };
         next[column] = next[column].wrapping_add(product);
     }

@@ -32,7 +32,7 @@ pub(super) fn element<const BITS: usize>(word: u32, within: usize, signed: bool)
 /// Runs `add` for each eight rows of A: their registers among A's, and the rows of C that become those of D.
 ///
 /// # Safety
-/// 1. `inst` is a matrix instruction of the entered code, whose operands are words.
+/// 1. `inst` is a matrix instruction of the entered code, whose operands are words, those of D destinations.
 #[inline(always)]
 unsafe fn rows(
     lanes: &mut Lanes<'_>,
@@ -73,7 +73,8 @@ unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &
             }
         }
     }
-    // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`), for `rows` and for `words`, of which 2 copies are made.
+    // SAFETY: 1, of `rows` and of `words`: the decoder made the operands words, those of D destinations (duty 2 of
+    // `Exec`); 2 of `words`: what is made of them is a copy.
     unsafe {
         rows(lanes, inst, blocks, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];
@@ -97,7 +98,8 @@ unsafe fn body_bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step 
         // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`); 2: what is made of them is a copy.
         *plane = transposed(unsafe { words(lanes, *slot) });
     }
-    // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`), for `rows` and for `words`, of which 2 copies are made.
+    // SAFETY: 1, of `rows` and of `words`: the decoder made the operands words, those of D destinations (duty 2 of
+    // `Exec`); 2 of `words`: what is made of them is a copy.
     unsafe {
         rows(lanes, inst, P, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];

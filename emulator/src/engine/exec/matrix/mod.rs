@@ -38,7 +38,7 @@ macro_rules! both {
         /// # Safety
         /// 1. Duty 2 of [`Exec`](crate::engine::code::Exec).
         unsafe fn $plain<$($parameter: $bound,)* $(const $number: usize),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-            // SAFETY: duty 2 of `Exec`, which is the body's.
+            // SAFETY: duty 2 of `Exec`, which is the body's; it asks for no features of the CPU.
             unsafe { $body::<$($parameter,)* $($number),*>(lanes, inst) }
         }
     };
@@ -72,8 +72,8 @@ pub(super) fn incomplete(lanes: &mut Lanes<'_>) {
 /// 2. Nothing is written to the frame while the reference is used.
 #[inline(always)]
 pub(super) unsafe fn words<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u32; 32] {
-    // SAFETY: a word is a row of 32 lanes of the frame or pool, which are there while the instruction runs: duty 1; nothing is written to it
-    // meanwhile: duty 2.
+    // SAFETY: a word is a row, aligned, of 32 lanes of the frame or pool, which are there while the instruction runs:
+    // duty 1; nothing is written to it while the reference is used: duty 2.
     unsafe { &*lanes.row(slot).cast::<[u32; 32]>() }
 }
 
@@ -84,8 +84,8 @@ pub(super) unsafe fn words<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u32; 32] {
 /// 2. Nothing is written to the frame while the reference is used.
 #[inline(always)]
 pub(super) unsafe fn wides<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u64; 32] {
-    // SAFETY: a wide operand is two rows of the frame or pool, 32 lanes of 64 bits, which are there while the instruction runs: duty 1; nothing
-    // is written to them meanwhile: duty 2.
+    // SAFETY: a wide operand is two rows, aligned, of the frame or pool, 32 lanes of 64 bits, which are there while the
+    // instruction runs: duty 1; nothing is written to them while the reference is used: duty 2.
     unsafe { &*lanes.row(slot).cast::<[u64; 32]>() }
 }
 
@@ -95,7 +95,8 @@ pub(super) unsafe fn wides<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u64; 32] {
 /// 1. `slot` is a word that an instruction of the entered code writes.
 #[inline(always)]
 pub(super) unsafe fn put_words(lanes: &Lanes<'_>, slot: Slot, values: &[u32; 32]) {
-    // SAFETY: a destination is a row of the frame: duty 1. References that `words` gave are not used any more, which is its duty 2.
+    // SAFETY: a destination is a row, aligned, of the frame: duty 1. References that `words` gave are not used any
+    // more, which is its duty 2.
     unsafe { lanes.row(slot).cast::<[u32; 32]>().write(*values) }
 }
 

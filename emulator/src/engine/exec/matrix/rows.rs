@@ -44,6 +44,7 @@ fn transposed(matrix: &Fragment) -> Fragment {
 ///
 /// # Safety
 /// 1. `inst` is [`LOAD`] or [`STORE`], an instruction of the entered code.
+/// 2. The lanes of [`addressing`] for its elements are live.
 unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
     let access = Access(inst.aux);
     let slot = inst.ops[access.elements()];
@@ -63,7 +64,8 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
     // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1.
     if let Some(together) = unsafe { together_apart(lanes, inst, slot, ROW) } {
         for lane in bits(wanted) {
-            // SAFETY: a lane that counts is live here, and `Together` says that the offset of such a one lies in its memory, with a row behind it.
+            // SAFETY: a lane that counts is live (duty 2), and `Together` says that the offset of such a one lies in
+            // its memory, with a row behind it: `ROW` bytes were asked for.
             rows[lane] = unsafe { together.host.add(together.offsets[lane] as usize) };
         }
         return Some(rows);
@@ -90,20 +92,20 @@ unsafe fn all_places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]
         return None;
     }
     lanes.set_mask(addressing(Access(inst.aux).elements()));
-    // SAFETY: the same instruction: the caller's duty 1.
+    // SAFETY: 1: the same instruction: the caller's duty 1; 2: the mask was just set to them.
     let rows = unsafe { places(lanes, inst) };
     lanes.set_mask(mask);
     rows
 }
 
 unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: 1: the decoder pairs this function with the instruction (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the instruction, of the entered code, for this function (duty 2 of `Exec`).
     let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
     for (matrix, slot) in inst.ops.iter().take(Access(inst.aux).elements()).enumerate() {
         let mut values = [0; 32];
         for (row, words) in rows[matrix * 8..].iter().zip(values.chunks_exact_mut(4)) {
             let mut bytes = [0; ROW as usize];
-            // SAFETY: 1, 2: `places` found all of the row to be as `EffectiveAddress::Host` says.
+            // SAFETY: 1, 2: `places` found all of the row, as long as `bytes`, to be as `EffectiveAddress::Host` says.
             unsafe { access::load(*row, &mut bytes) };
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
                 *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -135,11 +137,12 @@ pub(crate) unsafe fn stored(lanes: &Lanes<'_>, inst: &Inst, lane: usize) -> [u8;
 }
 
 unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: 1: the decoder pairs this function with the instruction (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the instruction, of the entered code, for this function (duty 2 of `Exec`).
     let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
     for lane in bits(addressing(Access(inst.aux).elements())) {
-        // SAFETY: 1 of `stored`: the decoder pairs this function with the instruction. 1, 2 of the stores: `places` found all of the row to be as
-        // `EffectiveAddress::Host` says, aligned to 16, and so each of its words aligned to 4.
+        // SAFETY: 1 of `stored`: the decoder made the instruction for this function. 1, 2 of the stores: `places` found
+        // all of the row to be as `EffectiveAddress::Host` says, aligned to 16, and so each of its words, at `at * 4`,
+        // aligned to 4.
         unsafe {
             let bytes = stored(lanes, inst, lane);
             for (at, word) in bytes.chunks_exact(4).enumerate() {

@@ -20,7 +20,7 @@ pub(crate) unsafe fn is_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot) -> boo
     if Access(inst.aux).space() == LOCAL {
         return true;
     }
-    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
+    // SAFETY: 1: the same operand, the caller's duty 1; 2: `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     windows::inside(windows::LOCAL, first)
 }
@@ -32,10 +32,11 @@ pub(crate) unsafe fn is_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot) -> boo
 #[inline(always)]
 pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<u32> {
     let mask = lanes.mask();
-    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
+    // SAFETY: 1: the same operand, the caller's duty 1; 2: `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, mask.trailing_zeros() as usize & 31) };
     let offset = local_offset(lanes, inst, first, bytes)?;
-    // SAFETY: the address operand, the caller's duty 1, is a row of 32 numbers as wide as `narrow` says.
+    // SAFETY: the address operand, the caller's duty 1, is a row of 32 numbers as wide as `narrow` says, which nobody
+    // writes while `agree` looks.
     let same = unsafe {
         if Access(inst.aux).narrow() {
             agree(&*<u32 as Source>::place(lanes, slot).cast::<[u32; 32]>(), mask)

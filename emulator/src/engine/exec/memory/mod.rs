@@ -29,7 +29,8 @@ pub(crate) use whole::{together, together_apart};
 /// 2. `lane` is below 32.
 #[inline(always)]
 pub(crate) unsafe fn address(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, lane: usize) -> u64 {
-    // SAFETY: the operand is as wide as `narrow` says, the caller's duty 1, and `lane` one of its lanes, duty 2.
+    // SAFETY: the operand is as wide as `narrow` says, the caller's duty 1, and `lane` one of its lanes, duty 2; the
+    // frame stays the entered one.
     let base = unsafe {
         if Access(inst.aux).narrow() {
             u64::from(<u32 as Source>::get(<u32 as Source>::place(lanes, slot), lane))

@@ -1,8 +1,9 @@
 //! Pieces of memory.
 #![allow(unsafe_code)]
-// Relies on: regions describe memory that lives as long as the launch (device allocations are held by the snapshot,
-// shared memory and parameters by the block group and the launch), that everything accesses through `memory::access` or by
-// the exchanges of `exec::atomics`, and whose two addresses differ by a multiple of 16, so that where the device sees an aligned number there is one on the host.
+// Relies on: regions describe memory that is there while the threads run that see it (device allocations are held by the
+// snapshot, parameters by the launch, shared memory by the block group), that everything uses as the head of `memory::access`
+// says, and whose two addresses differ by a multiple of 16, so that where the device sees a number aligned, to 16 at most, it
+// is aligned on the host.
 
 /// A piece of memory: `len` bytes that the device sees at `base` and the host at `host`.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +18,8 @@ pub(crate) struct Region {
     pub(crate) private: bool,
 }
 
-// SAFETY: `host` alone keeps this from being `Send`: its bytes are there for the whole launch, and used only through `memory::access` and
-// the exchanges of `exec::atomics`, which are for bytes that many threads use (the head of this file); the rest is numbers.
+// SAFETY: `host` alone keeps this from being `Send`: its bytes are there while somebody uses them, who does so as the
+// head of `memory::access` says, which is for bytes that many threads use (the head of this file); the rest is numbers.
 unsafe impl Send for Region {}
 // SAFETY: as for `Send`: a shared reference only gives copies of the address, whose bytes are used as said there.
 unsafe impl Sync for Region {}

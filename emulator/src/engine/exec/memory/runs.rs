@@ -67,7 +67,8 @@ unsafe fn check_halves<A: Eight>(
     bytes: u64,
 ) -> Option<Halves> {
     let (size, counted) = (bytes as u32, Access(inst.aux).address_mask());
-    // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen; 2: duty 2.
+    // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen, also those at 1 and 17; 2: duty
+    // 2.
     let (low, high, low_uniform, high_uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
         let low_uniform = *place.add(1) == low;
@@ -126,7 +127,7 @@ unsafe fn check<A: Eight>(
 ) -> Option<[Run; 4]> {
     let (mask, counted) = (lanes.mask(), Access(inst.aux).address_mask());
     let mut runs = [Run { host: std::ptr::null_mut(), uniform: true, live: 0 }; 4];
-    // SAFETY: `& 31` makes it one of the 32 lanes: the caller's duty 1.
+    // SAFETY: there are 32 addresses, the caller's duty 1, of which `& 31` makes it one.
     let start = unsafe { *place.add(mask.trailing_zeros() as usize & 31) }.into();
     let mut region = region(lanes, inst, start.wrapping_add(inst.imm) & counted)?;
     for (group, run) in runs.iter_mut().enumerate() {
@@ -135,7 +136,8 @@ unsafe fn check<A: Eight>(
             continue;
         }
         let (first, last) = (live.trailing_zeros() as usize & 7, 7 - live.leading_zeros() as usize % 8);
-        // SAFETY: 1: the caller's: four groups of eight are 32 addresses; 2: duty 2.
+        // SAFETY: 1: the caller's: four groups of eight are 32 addresses, and `first`, one of the lanes of a group, is
+        // below 8; 2: duty 2.
         let (start, (same, follows)) = unsafe {
             let numbers = place.add(group * RUN);
             (*numbers.add(first), A::compare(numbers, first, bytes as u32))

@@ -1,6 +1,6 @@
 //! The check of one lane, and the faults.
 #![allow(unsafe_code)]
-// Relies on: what a region describes is there as long as the launch runs (the head of `region`).
+// Relies on: what a region describes is there while the threads run that see it (the head of `region`).
 
 use super::super::super::code::Inst;
 use super::super::super::fault::FaultKind;
@@ -15,8 +15,8 @@ use super::local::local_read;
 pub(crate) enum EffectiveAddress {
     /// In memory that lies in one piece.
     Host {
-        /// The first byte. All of the access is aligned (to 16 where it is longer), and valid for reads and writes as long as the launch
-        /// runs; whoever else uses the bytes meanwhile does so through `memory::access` or atomics.
+        /// The first byte. All of the access is aligned (to 16 where it is longer), and valid for reads and writes while the instruction
+        /// runs; whoever else uses the bytes meanwhile does so as the head of `memory::access` says.
         pointer: *mut u8,
         /// Whether only the threads of this block group can touch it.
         private: bool,
@@ -53,7 +53,8 @@ pub(crate) fn effective_address(
             if !address.is_multiple_of(bytes) {
                 return refuse(lanes, inst, lane, address, bytes, true);
             }
-            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there as long as the launch runs.
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there while
+            // the instruction runs (the head of `region`).
             let pointer = unsafe { region.host.add((address - region.base) as usize) };
             Some(EffectiveAddress::Host { pointer, private: region.private })
         }

@@ -30,14 +30,15 @@ pub(crate) unsafe fn together(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
+    // SAFETY: 1: the same operand, the caller's duty 1; 2: `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
     // Where the mask counts, regions end below 2^32: an offset that wraps into one is that of an address that wraps into it.
     let (shift, mask) = (inst.imm.wrapping_sub(region.base), Access(inst.aux).address_mask());
     let (mut offsets, mut bad) = ([0u64; 32], 0u32);
-    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets.
+    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets, one for each
+    // lane, and the frame stays the entered one.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
@@ -70,7 +71,7 @@ pub(crate) unsafe fn together_apart(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: the same operand: the caller's duty 1; 2: the CPU was asked for the features.
+    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors_available` was asked.
     unsafe {
         if vectors_available() {
             together_fast(lanes, inst, slot, bytes)
@@ -86,7 +87,7 @@ pub(crate) unsafe fn together_apart(
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn together_fast(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the same operand: the caller's duty 1, which is that of `together`.
     unsafe { together(lanes, inst, slot, bytes) }
 }
 
@@ -94,6 +95,6 @@ unsafe fn together_fast(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u
 /// 1. That of [`together`].
 #[inline(never)]
 unsafe fn together_plain(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the same operand: the caller's duty 1, which is that of `together`.
     unsafe { together(lanes, inst, slot, bytes) }
 }

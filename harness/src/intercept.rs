@@ -148,7 +148,7 @@ impl Layer for Inner {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };
             if verdict.is_replaced {
-                // SAFETY: 1: as above.
+                // SAFETY: 1: duty 1, and it succeeded, as was compared.
                 unsafe { short::replace(function.name, words) };
             }
         }
@@ -314,7 +314,7 @@ impl Inner {
     /// The calling thread's context.
     fn current(&self) -> u64 {
         let mut context = null_mut();
-        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
         match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
             CUresult::SUCCESS => context.expose_provenance() as u64,
             _ => 0,

@@ -79,7 +79,8 @@ impl Raw {
             0 => unsafe { packed(self.extra) },
             _ => None,
         };
-        // SAFETY: 1: called below where the list is not null: it has an aligned pointer for each parameter of the kernel, by duty 1.
+        // SAFETY: 1: called below where the list is not null: it has an aligned pointer, set, for each parameter of the
+        // kernel, and the program leaves it as it is during the launch, by duty 1.
         let argument = |number: usize| unsafe { read::pointer(self.arguments, number) };
         let bytes = |number: usize, offset: usize, size: usize| match &packed {
             Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
@@ -87,7 +88,8 @@ impl Raw {
             // What is at null nobody can say: the driver will answer.
             None => match argument(number) {
                 0 => None,
-                // SAFETY: 1: not null, so to as many bytes as the parameter has, which nobody writes during the launch: duty 1.
+                // SAFETY: 1: not null, so to as many bytes as the parameter has, of its value or between its members
+                // (padding, as in a C structure), which nobody writes during the launch: duty 1.
                 at => Some(unsafe { read::block(at, size) }),
             },
         };
@@ -114,7 +116,8 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         if extra == 0 {
             return None;
         }
-        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has pairs of pointers, by duty 1.
+        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has aligned pairs of
+        // pointers, which are set and which nobody writes during the launch, by duty 1.
         let (key, value) = unsafe {
             let key = read::pointer(extra, pair);
             (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
@@ -128,7 +131,8 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
             _ => break,
         }
     }
-    // SAFETY: 1: the list says that the buffer has that many bytes, which the program leaves as they are during the launch: duty 1.
+    // SAFETY: 1: the list says how long the buffer is: so many bytes are there, of arguments or between them (padding,
+    // as in a C structure), and the program leaves them as they are during the launch: duty 1.
     (buffer != 0).then(|| unsafe { read::block(buffer, size) })
 }
 

@@ -288,7 +288,8 @@ fn relaxed(ask: impl FnOnce()) {
 
 /// Whether work of the current context has ended, or failed.
 fn is_done(one: &Pending) -> bool {
-    // SAFETY: the event is in `STATE`, which the caller has locked, and so lives, as is said at `STATE`.
+    // SAFETY: the event is of work that is in `STATE`, or that the caller, which has locked it, has just taken out: so
+    // it lives, as is said at `STATE`.
     let code = unsafe { driver().cuEventQuery(one.end.event()) };
     code != CUresult::CUDA_ERROR_NOT_READY
 }
@@ -324,7 +325,8 @@ fn write(state: &mut State, one: Pending) {
     let Pending { place, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
-        // SAFETY: the place outlives the call; the events are of `state`, and so live, as is said at `STATE`.
+        // SAFETY: the place outlives the call; the events are of `one`, which the caller has taken out of the state,
+        // and of `state` itself: they live until `close` destroys them, as is said at `STATE`.
         let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
         (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
     };

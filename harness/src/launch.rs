@@ -125,7 +125,8 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) => {
-                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set and which nobody
+                // writes during the launch, by duty 1.
                 size = unsafe { read::structure::<usize>(value) };
             }
             _ => break,
@@ -144,11 +145,13 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
     let count = if list == 0 { 0 } else { config.numAttrs as u64 };
     let one = |number: u64| {
         let at = list + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: the id of an attribute of the list, which the program sets, by duty 1. What pads it to 8 bytes nobody need set.
+        // SAFETY: 1: the id of an attribute of the list, which the program sets and leaves as it is until the call
+        // returns, by duty 1. What pads it to 8 bytes nobody need set.
         let id =
             Id(unsafe { read::value(at + offset_of!(CUlaunchAttribute, id) as u64, Plain::Unsigned(4)) }
                 as u32);
-        // SAFETY: 1: the value of the same one, aligned as C has it, by duty 1; of a union any bytes are one.
+        // SAFETY: 1: the value of the same one, aligned as C has it, which nobody writes until the call returns, by
+        // duty 1; of a union any bytes are one.
         let value = unsafe {
             read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)
         };

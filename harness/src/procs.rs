@@ -44,8 +44,8 @@ pub(crate) unsafe fn adjust(
             }
             let Some(index) = which(&name, *version as c_int) else { return };
             if has.get(index) == Some(&true) {
-                // SAFETY: the place that was just read, by duty 1 good for a write too. The shim is the function of
-                // that name, of the type that `shims` compares, and callable as long as the slot's driver.
+                // SAFETY: the place that was just read, by duty 1 good for a write too. The shim is the function of that name,
+                // of the type that `shims` compares, and callable for ever.
                 unsafe { place.write(shims::address(slot, index).cast_mut()) };
                 return;
             }

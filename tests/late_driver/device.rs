@@ -221,7 +221,8 @@ impl Device {
             "fill" => {
                 let (count, value) = (half(1) as usize, half(2));
                 let start = self.at(word(0), 4 * count).cast::<u32>();
-                // SAFETY: `at` has found `count` live words there; nothing else uses them by the caller's duty 2.
+                // SAFETY: `at` has found `count` live words there, aligned, as the address is that of words (duty 1);
+                // nothing else uses them by the caller's duty 2.
                 (0..count).for_each(|i| unsafe { start.add(i).write(value) });
             }
             _ => panic!("no kernel {name}"),

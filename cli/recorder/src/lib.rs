@@ -217,7 +217,7 @@ pub extern "C" fn cuProfilerStart() -> CUresult {
 }
 
 /// `cuProfilerStop`
-// SAFETY: as above.
+// SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuProfilerStop() -> CUresult {
     other(c"cuProfilerStop")

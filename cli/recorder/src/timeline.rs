@@ -181,7 +181,8 @@ pub(crate) fn work(
     host(call, "call", called, code, arguments.clone(), work);
     let Some(Timing { context, device, start, end }) = timing else { return code };
     let place = Place { device, context, stream: row };
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program has just used.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call was given, whose contract keeps it live until that returns.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
@@ -228,7 +229,8 @@ fn current() -> Option<Handle> {
 fn begin(stream: CUstream) -> Option<Timing> {
     FILE.as_ref()?;
     let mut status = CUstreamCaptureStatus(0);
-    // SAFETY: the stream is the one that the program's call is given; the place outlives the call.
+    // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
+    // the call.
     let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
     if code != CUresult::SUCCESS || status.0 != 0 {
         return None;
@@ -236,7 +238,8 @@ fn begin(stream: CUstream) -> Option<Timing> {
     let context = current()?;
     let device = base(context, stream)?;
     let (start, end) = (event(context)?, event(context)?);
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call is given, whose contract keeps it live.
     let code = unsafe { driver().cuEventRecord(start.event(), stream) };
     if code != CUresult::SUCCESS {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
@@ -261,7 +264,8 @@ fn base(context: Handle, stream: CUstream) -> Option<CUdevice> {
         return Some(*device);
     }
     let event = event(context)?;
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call is given, whose contract keeps it live.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };

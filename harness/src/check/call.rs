@@ -206,8 +206,7 @@ impl Inner {
     /// Whether a stream is captured: then it gives nothing to a device.
     fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is good for a status and outlives the call; the stream is one of the call under way, which
-        // the driver has just taken, and which its contract keeps live until it returns.
+        // SAFETY: the place is a status's and outlives the call; the stream is one that the driver has just taken.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
         };

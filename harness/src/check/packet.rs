@@ -29,7 +29,7 @@ pub(super) unsafe fn arguments(
         return Err((Rule::ArgumentPacket, message));
     }
     if extra != 0 {
-        // SAFETY: 1: duty 2.
+        // SAFETY: 1: duty 2, as it is not null.
         return unsafe { packet(bytes, extra) };
     }
     let mut block = vec![0; bytes];

@@ -231,7 +231,7 @@ impl Inner {
         let memory = reach::reached(&self.base, &state.objects, &arguments, self.options.limit);
         let memory = memory.map_err(|failed| self.why(&failed))?;
         let mut driver = 0;
-        // SAFETY: the place is good for a number.
+        // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
         let _ = unsafe { self.base.cuDriverGetVersion(&mut driver) };
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         let recording = Recording {

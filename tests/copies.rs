@@ -288,8 +288,8 @@ fn bytes_at_bare_addresses() {
     let stream = stream();
     let source = DeviceBuffer::from_host(&stream, &[1u8, 2, 3, 4]).unwrap();
     let target = DeviceBuffer::<u8>::zeroed(&stream, 4).unwrap();
-    // SAFETY: 1: both buffers have four bytes, of which these are the first and the middle two, and they live until the copy
-    // below has waited; 2: nothing but this stream uses them.
+    // SAFETY: 1: both buffers have four bytes, of which these are all, then the middle two and the first two, and they
+    // live until the copy below has waited; 2: nothing but this stream uses them.
     unsafe {
         stream.fill_bytes(target.cu_deviceptr(), 9, 4).unwrap();
         stream.copy_bytes(target.cu_deviceptr() + 1, source.cu_deviceptr(), 2).unwrap();

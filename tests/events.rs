@@ -123,8 +123,9 @@ fn events_pass_from_hand_to_hand_as_raw_handles() {
     let ctx = context();
     let stream = ctx.new_stream().unwrap();
     let raw = ctx.new_event().unwrap().into_raw();
-    // SAFETY: 1: both events were just made on `ctx`, the first without time, the second with it; 2: `into_raw` gave up their
-    // ownership, and `borrowed` is dropped before `owned`, the one owner, destroys the event.
+    // SAFETY: 1: both events were just made on `ctx`, the first without time and not for other processes, the second
+    // with time; 2: `into_raw` gave up their ownership, and `borrowed` is dropped before `owned`, the one owner,
+    // destroys the event.
     unsafe {
         let borrowed = CudaEvent::from_raw(&ctx, raw);
         borrowed.record(&stream).unwrap();

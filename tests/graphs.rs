@@ -233,7 +233,8 @@ fn graphs_in_graphs_are_refused_from_some_depth_on() {
     };
     let mut buffer = gpu.zeros();
     let mut graph = gpu.graph();
-    // SAFETY: 1: `fill` takes the address, the length and a value, and writes so many numbers of `buffer`, which lives until the end.
+    // SAFETY: 1: `fill` takes an address, the length and a value, writes so many numbers of `buffer`, and ends;
+    // `buffer` lives until the end, and nothing else uses it while a graph with this one node runs: `run` waits.
     unsafe { graph.add_kernel(&[], gpu.fill(&mut buffer, 7)) }.unwrap();
     for _ in 0..255 {
         graph = outer(&graph).unwrap();

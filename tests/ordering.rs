@@ -421,7 +421,7 @@ fn many_readers_are_not_kept_for_ever() {
 #[test]
 fn each_thread_has_its_own_per_thread_stream() {
     for rig in Rig::each() {
-        // SAFETY: 1, 2: a special handle.
+        // SAFETY: 1: a special handle; 2: which never ends; 3: nobody captures it.
         let stream = unsafe { CudaStream::from_raw(&rig.ctx, sys::CU_STREAM_PER_THREAD) };
         let mut x = rig.buffer();
         x.view_mut().set_zero(&stream).unwrap();
@@ -446,7 +446,8 @@ fn each_thread_has_its_own_per_thread_stream() {
 #[test]
 fn handles_of_one_stream_do_not_wait_for_each_other() {
     for rig in Rig::each() {
-        // SAFETY: 1, 2: the stream lives to the end of the test.
+        // SAFETY: 1: a live stream of `rig.ctx`; 2: `rig`, declared first, keeps it beyond `again` and the buffers; 3:
+        // nobody captures it.
         let again = unsafe { CudaStream::from_raw(&rig.ctx, rig.a().raw()) };
         let (x, mut y) = (rig.buffer(), rig.buffer());
         rig.launch(rig.a(), &x, &mut y);

@@ -85,7 +85,7 @@ fn an_allocation_is_opened_by_its_handle() {
     if on_emulator(context) {
         is_refused(IpcMemoryHandle::of(&plain), "cuIpcGetMemHandle");
         let handle = IpcMemoryHandle::from_bytes([0; 64]);
-        // SAFETY: 1 and 2: nothing is opened.
+        // SAFETY: 1, 2: nothing is opened: the emulator refuses every such handle, as is asserted.
         return is_refused(unsafe { handle.open::<u32>(context, 1) }, "cuIpcOpenMemHandle");
     }
     plain.copy_from_host(&stream, &numbers(3)).unwrap();

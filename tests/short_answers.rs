@@ -15,7 +15,8 @@ fn context() -> (Spy, CudaContext) {
     let spy = Spy::over(&Instance::new().unwrap().driver()).unwrap();
     let context = CudaContext::with_driver(&spy.driver(), 0).unwrap();
     spy.inject(Fault::any().short()).unwrap();
-    // SAFETY: 1: this crate checks them, which is what the tests show.
+    // SAFETY: 1: only this crate makes calls on this driver: it reads a name no further than its buffer and follows no
+    // null pointer, which is what the tests show.
     spy.inject(unsafe { Fault::any().malformed() }).unwrap();
     (spy, context)
 }

@@ -534,7 +534,9 @@ fn memory_of_another_context_of_the_device_stays_so_whatever_copied_it() {
     let mut sum = DeviceBuffer::<f32>::zeroed(&stream, 16).unwrap();
     let mut near = DeviceBuffer::<f32>::zeroed(&stream, 16).unwrap();
     let mut launch = |memory: &DeviceBuffer<f32>| {
-        // SAFETY: 1 to 6: saxpy reads 16 numbers and adds them to 16 others.
+        // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers, reads 16 numbers and changes 16 others, which
+        // the buffers have; 3, 4: they are kept and ordered, or refused if of another context; 5: of floats; 6: it
+        // ends.
         unsafe {
             cuda_launch! { function: saxpy, stream: stream, config: LaunchConfig::for_num_elems(16),
             args: [16u32, 1.0f32, ptr(memory), ptr_mut(sum)] }
@@ -585,7 +587,8 @@ fn a_default_stream_is_that_of_its_context_while_a_green_one_is_current() {
         let fill = fill.load_function("fill").unwrap();
         let mut x = DeviceBuffer::<u32>::zeroed(stream, 16).unwrap();
         let mut launch = |value: u32| {
-            // SAFETY: 1 to 6: fill writes 16 numbers.
+            // SAFETY: 1, 2: fill takes a pointer, a count and a value, and writes 16 numbers, which `x` has; 3, 4: `x`
+            // is a buffer, which is kept and ordered; 5: it writes numbers; 6: it ends.
             unsafe {
                 cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(16),
                 args: [ptr_mut(x), 16u32, value] }

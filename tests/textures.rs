@@ -300,9 +300,9 @@ fn a_texture_orders_the_stream_that_reads_it() {
         first.copy_region(&from, &mut array.as_target(), array.extent()).unwrap();
         texture.read_on(&second).unwrap();
         // The last rows, which are copied last.
-        // SAFETY: 1, 2: the kernel takes a texture, an array of 4 x 4 floats and numbers, and writes one element per thread; 3,
-        // 4: the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values;
-        // 6: it has no loop.
+        // SAFETY: 1, 2: the kernel takes a texture, an array of 4 x 4 floats and numbers, and writes one element per
+        // thread; 3, 4: the objects and `out` live until `to_host_vec` below has waited; the copy into the array comes
+        // before, by `read_on`, and nothing else uses them; 5: all bits are values; 6: it has no loop.
         unsafe {
             cuda_launch! {
                 kernel: sample_2d, stream: second, module: module, config: threads(4, 4, 1),

@@ -42,7 +42,7 @@ fn long(folder: &std::path::Path, grid: &str, turns: &str) -> Command {
 fn terminal() -> (std::fs::File, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let null = std::ptr::null_mut();
-    // SAFETY: both places outlive the call; a terminal without a name, settings or a size is asked for.
+    // SAFETY: both places outlive the call; null is no name, no settings and no size, as POSIX systems document it.
     let code = unsafe { libc::openpty(&mut ours, &mut theirs, null, null.cast(), null.cast()) };
     assert_eq!(code, 0);
     // SAFETY: the call succeeded, so that both are open, and nobody else has them.

@@ -63,7 +63,7 @@ fn of_terminal(columns: u16, arguments: &[&str]) -> String {
     use std::os::fd::{FromRawFd, OwnedFd};
     let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let (mut own, mut other) = (0, 0);
-    // SAFETY: the places live, no name and no settings are asked for, and the size is valid.
+    // SAFETY: the places and the size outlive the call; null is no name and no settings, as POSIX systems document it.
     let code = unsafe { libc::openpty(&mut own, &mut other, std::ptr::null_mut(), std::ptr::null(), &size) };
     assert_eq!(code, 0);
     // SAFETY: the call made both descriptors, and nobody else has them.

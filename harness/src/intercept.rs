@@ -125,7 +125,7 @@ impl Layer for Inner {
         let is_about_context =
             raw.is_some() || !function.effects.is_empty() || function.name.starts_with("cuEventRecord");
         let context = if is_about_context { self.current() } else { 0 };
-        // SAFETY: 1, 2: duty 1; the kernel is the launch's.
+        // SAFETY: 1: duty 1; 2: it was asked for by the handle in `raw`, which was read from the words.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
         let answer = self.answer(function, &begun, &verdict);
@@ -148,11 +148,11 @@ impl Layer for Inner {
             // SAFETY: 1: duty 1, and it succeeded.
             unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };
             if verdict.is_replaced {
-                // SAFETY: 1: as above.
+                // SAFETY: 1: duty 1, and it succeeded, as was compared.
                 unsafe { short::replace(function.name, words) };
             }
         }
-        // SAFETY: 1, 2: duty 1; the answer is the driver's.
+        // SAFETY: 1: duty 1; 2: `real` is what `base` answered to this call, or none.
         unsafe { self.end(function, words, context, begun, start, (real, answer), verdict) }
     }
 }
@@ -243,7 +243,8 @@ impl Inner {
         let results = real
             .filter(|real| *real == CUresult::SUCCESS)
             .map(|_| unsafe { decode::results(function, words) });
-        // SAFETY: 1: as above. Outside the lock: it may ask the driver.
+        // SAFETY: 1: duties 1 and 2: a call of `base` that succeeded, as the results are there, which are its own.
+        // Outside the lock: it may ask the driver.
         let listed = results
             .as_ref()
             .and_then(|results| unsafe { lists::listed(&self.base, function, words, results) });
@@ -314,7 +315,7 @@ impl Inner {
     /// The calling thread's context.
     fn current(&self) -> u64 {
         let mut context = null_mut();
-        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
+        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
         match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
             CUresult::SUCCESS => context.expose_provenance() as u64,
             _ => 0,

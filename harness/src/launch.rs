@@ -79,7 +79,8 @@ impl Raw {
             0 => unsafe { packed(self.extra) },
             _ => None,
         };
-        // SAFETY: 1: called below where the list is not null: it has an aligned pointer for each parameter of the kernel, by duty 1.
+        // SAFETY: 1: called below where the list is not null: it has an aligned pointer, set, for each parameter of the
+        // kernel, and the program leaves it as it is during the launch, by duty 1.
         let argument = |number: usize| unsafe { read::pointer(self.arguments, number) };
         let bytes = |number: usize, offset: usize, size: usize| match &packed {
             Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
@@ -87,7 +88,8 @@ impl Raw {
             // What is at null nobody can say: the driver will answer.
             None => match argument(number) {
                 0 => None,
-                // SAFETY: 1: not null, so to as many bytes as the parameter has, which nobody writes during the launch: duty 1.
+                // SAFETY: 1: not null, so to as many bytes as the parameter has, of its value or between its members
+                // (padding, as in a C structure), which nobody writes during the launch: duty 1.
                 at => Some(unsafe { read::block(at, size) }),
             },
         };
@@ -114,7 +116,8 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         if extra == 0 {
             return None;
         }
-        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has pairs of pointers, by duty 1.
+        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has aligned pairs of
+        // pointers, which are set and which nobody writes during the launch, by duty 1.
         let (key, value) = unsafe {
             let key = read::pointer(extra, pair);
             (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
@@ -122,13 +125,15 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) => {
-                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set and which nobody
+                // writes during the launch, by duty 1.
                 size = unsafe { read::structure::<usize>(value) };
             }
             _ => break,
         }
     }
-    // SAFETY: 1: the list says that the buffer has that many bytes, which the program leaves as they are during the launch: duty 1.
+    // SAFETY: 1: the list says how long the buffer is: so many bytes are there, of arguments or between them (padding,
+    // as in a C structure), and the program leaves them as they are during the launch: duty 1.
     (buffer != 0).then(|| unsafe { read::block(buffer, size) })
 }
 
@@ -140,11 +145,13 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
     let count = if list == 0 { 0 } else { config.numAttrs as u64 };
     let one = |number: u64| {
         let at = list + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: the id of an attribute of the list, which the program sets, by duty 1. What pads it to 8 bytes nobody need set.
+        // SAFETY: 1: the id of an attribute of the list, which the program sets and leaves as it is until the call
+        // returns, by duty 1. What pads it to 8 bytes nobody need set.
         let id =
             Id(unsafe { read::value(at + offset_of!(CUlaunchAttribute, id) as u64, Plain::Unsigned(4)) }
                 as u32);
-        // SAFETY: 1: the value of the same one, aligned as C has it, by duty 1; of a union any bytes are one.
+        // SAFETY: 1: the value of the same one, aligned as C has it, which nobody writes until the call returns, by
+        // duty 1; of a union any bytes are one.
         let value = unsafe {
             read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)
         };

@@ -33,7 +33,8 @@ pub(crate) unsafe fn text(address: u64) -> Option<String> {
 ///
 /// 1. The address is that of an initialised value of the type, aligned or not, which nobody writes during the call.
 pub(crate) unsafe fn value(address: u64, ty: Plain) -> u64 {
-    // SAFETY: 1: there is an initialised value of the type, by duty 1, and each arm reads as many bytes as its type has.
+    // SAFETY: 1: there is an initialised value of the type, which nobody writes, by duty 1, and each arm reads as many
+    // bytes as its type has.
     unsafe {
         match ty {
             Plain::Unsigned(1) => bytes::<1>(address),
@@ -67,7 +68,8 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
         return Vec::new();
     }
     let mut bytes = vec![0; count];
-    // SAFETY: 1: so many bytes are there, by duty 1, and none of them is in the vector, which was just allocated.
+    // SAFETY: 1: so many bytes are there, initialised or padding, and nobody writes them, by duty 1; none of them is in
+    // the vector, which was just allocated.
     unsafe { into(address, &mut bytes) };
     bytes
 }
@@ -81,8 +83,8 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
 pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
     let from = with_exposed_provenance::<MaybeUninit<u8>>(address as usize);
     let to = place.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: so many bytes are there, by duty 1, and `place` has as many, apart from them; a `MaybeUninit<u8>` may be any byte, at any
-    // address.
+    // SAFETY: so many bytes are there, which nobody writes, by duty 1, and `place` has as many, apart from them; a
+    // `MaybeUninit<u8>` may be any byte, at any address. What `place` then has are numbers: see below.
     unsafe { from.copy_to_nonoverlapping(to, place.len()) };
     // SAFETY: no instruction is made of it. It is given the place, to which it may write, for all that the compiler knows: from here on every
     // byte of it is the number that the memory has. (`cuda_emulator::memory::passed` does the same; this crate may be built without.)
@@ -99,7 +101,8 @@ pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
 /// 1. At the address there is a list, aligned for pointers, that has an initialised one of that number, which nobody writes during the call.
 pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
     let list = with_exposed_provenance::<*const c_void>(list as usize);
-    // SAFETY: the list has that pointer, aligned and initialised, by duty 1, so that the offset stays inside it.
+    // SAFETY: the list has that pointer, aligned and initialised, by duty 1, so that the offset stays inside it; nobody
+    // writes it, by the same.
     unsafe { list.add(number).read() }.expose_provenance() as u64
 }
 
@@ -109,7 +112,8 @@ pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
 ///
 /// 1. The address is that of such a structure, aligned, with all members set, which nobody writes during the call. Of a union, any bytes.
 pub(crate) unsafe fn structure<T: Copy>(address: u64) -> T {
-    // SAFETY: such a structure is there, aligned and set, by duty 1; it is `Copy`, so that the original stays good.
+    // SAFETY: such a structure is there, aligned and set, and nobody writes it, by duty 1; it is `Copy`, so that the
+    // original stays good.
     unsafe { with_exposed_provenance::<T>(address as usize).read() }
 }
 

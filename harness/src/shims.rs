@@ -39,8 +39,8 @@ macro_rules! shims {
                 #[inline(never)]
                 pub(super) unsafe extern "C" fn $name($($argument: $type,)* slot: usize) -> CUresult {
                     let words = [$($argument.word()),*];
-                    // SAFETY: 1: the caller's own arguments, of a function whose contract the caller keeps. The base has the
-                    // function's documented behaviour.
+                    // SAFETY: 1: the words are the caller's own arguments of this function, whose contract the caller
+                    // keeps. It is that of the base's function of this name too, which gets the same arguments.
                     unsafe { spied(slot, Place::$name as usize, &words, &mut |base| base.$name($($argument),*)) }
                 }
             )*

@@ -31,8 +31,9 @@ fn place<T>(word: u64) -> *mut T {
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
 pub(crate) unsafe fn replace(function: &str, words: &[u64]) {
-    // SAFETY: 1, in each arm: the word is an argument that the function declares as a pointer to a result of the type that is written, so that
-    // it is null or the program's place for one, by duty 1. The buffer of a name has as many bytes as the call says, by the same.
+    // SAFETY: 1, in each arm: the word is an argument that the function declares as a pointer to a result of the type
+    // that is written, so that it is null or the program's aligned place for one, which nobody else uses before the
+    // call returns, by duty 1. The buffer of a name has as many bytes as the call says, by the same.
     unsafe {
         match (function, words) {
             // One device less; the driver has written the number, as the call succeeded.

@@ -172,9 +172,10 @@ impl Device {
     }
 
     fn run(&mut self, work: Work) {
-        // SAFETY: `at` gives only live device memory, as many bytes as it is asked for; that of the host is kept by whoever gave
-        // the copy to the driver, whose duty it is, and Miri sees whether it is kept. None overlap: a copy inside one allocation
-        // is not made by the tests.
+        // SAFETY: `at` gives only live device memory, as many bytes as it is asked for; that of the host is kept by
+        // whoever gave the copy to the driver, whose duty it is, and Miri sees whether it is kept. Of `kernel`: 1: it
+        // is the packet of a launch, and the tests give `vecadd` slices of one length; 2: this file alone follows
+        // addresses of the device, one work after the other, with `DEVICE` locked.
         unsafe {
             match work {
                 Work::ToDevice { to, from, bytes } => self.at(to, bytes).copy_from(from.0.cast(), bytes),
@@ -220,7 +221,8 @@ impl Device {
             "fill" => {
                 let (count, value) = (half(1) as usize, half(2));
                 let start = self.at(word(0), 4 * count).cast::<u32>();
-                // SAFETY: `at` has found `count` live words there; nothing else uses them by the caller's duty 2.
+                // SAFETY: `at` has found `count` live words there, aligned, as the address is that of words (duty 1);
+                // nothing else uses them by the caller's duty 2.
                 (0..count).for_each(|i| unsafe { start.add(i).write(value) });
             }
             _ => panic!("no kernel {name}"),

@@ -257,7 +257,7 @@ unsafe extern "C" fn release(_: sys::CUdevice) -> CUresult {
 
 unsafe extern "C" fn get_current(out: *mut sys::CUcontext) -> CUresult {
     LOG.with(|log| log.queries.set(log.queries.get() + 1));
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: `cuCtxGetCurrent`, which this stands for, is given a place for a handle, which outlives the call.
     unsafe { out.write(handle(LOG.with(|log| log.current.get()))) };
     OK
 }

@@ -24,7 +24,8 @@ struct Shape {
 
 /// # Safety
 /// 1. The function is null, or one that the driver takes for a launch now.
-/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has, which nobody writes during the call.
+/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has, initialised or
+///    padding of a C structure, which nobody writes during the call.
 unsafe fn launch(
     name: &str,
     function: CUfunction,

@@ -69,7 +69,8 @@ unsafe fn ask(function: CUfunction) -> Known {
     let mut sizes = Vec::new();
     let complete = loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is live, by duty 1; both places outlive the calls, and an index beyond the parameters is answered by an error.
+        // SAFETY: the handle is live, by duty 1, and if it is of the other kind the driver answers an error; both
+        // places outlive the calls, and an index beyond the parameters is answered by an error too.
         let code = unsafe {
             let of_kernel = |offset, size| driver().cuKernelGetParamInfo(kernel, sizes.len(), offset, size);
             let of_function = |offset, size| driver().cuFuncGetParamInfo(function, sizes.len(), offset, size);

@@ -151,7 +151,8 @@ macro_rules! hooked {
         // SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
+            // SAFETY: the contract of the driver's function of this name, which is the one duty of the hook too, is
+            // this one's: the caller keeps it, and either gets the same arguments.
             unsafe {
                 match layer::is_asked() {
                     true => driver().$name($($argument),*),
@@ -168,7 +169,8 @@ macro_rules! always {
         // SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
+            // SAFETY: the one duty of the module's function is the contract of the driver's function of this name,
+            // which is this one's: the caller keeps it. It gets the same arguments.
             unsafe { $module::$name($($argument),*) }
         }
     };
@@ -215,7 +217,7 @@ pub extern "C" fn cuProfilerStart() -> CUresult {
 }
 
 /// `cuProfilerStop`
-// SAFETY: as above.
+// SAFETY: the name is a function of CUDA's headers, whose signature this has; no other function of this library has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuProfilerStop() -> CUresult {
     other(c"cuProfilerStop")

@@ -81,7 +81,8 @@ macro_rules! and_wait {
         // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
-            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which
+            // the caller keeps; the memory stays until this returns, which is when the copy has been waited for.
             unsafe {
                 match crate::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
                     CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),

@@ -32,7 +32,8 @@ fn real() -> Arc<Driver> {
         Err(error) => {
             // No function can say more than a code: this is for the person who started the program.
             eprintln!("cuda-launch: {error}");
-            // SAFETY: nothing is found, so nothing is called: every function is a stub that says that it is missing.
+            // SAFETY: 1, 2: nothing is found, so nothing is called: every function is a stub that says that it is
+            // missing.
             Arc::new(unsafe { Driver::from_lookup(|_| std::ptr::null()) })
         }
     }

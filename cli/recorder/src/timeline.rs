@@ -181,7 +181,8 @@ pub(crate) fn work(
     host(call, "call", called, code, arguments.clone(), work);
     let Some(Timing { context, device, start, end }) = timing else { return code };
     let place = Place { device, context, stream: row };
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program has just used.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call was given, whose contract keeps it live until that returns.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
@@ -228,7 +229,8 @@ fn current() -> Option<Handle> {
 fn begin(stream: CUstream) -> Option<Timing> {
     FILE.as_ref()?;
     let mut status = CUstreamCaptureStatus(0);
-    // SAFETY: the stream is the one that the program's call is given; the place outlives the call.
+    // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
+    // the call.
     let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
     if code != CUresult::SUCCESS || status.0 != 0 {
         return None;
@@ -236,7 +238,8 @@ fn begin(stream: CUstream) -> Option<Timing> {
     let context = current()?;
     let device = base(context, stream)?;
     let (start, end) = (event(context)?, event(context)?);
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call is given, whose contract keeps it live.
     let code = unsafe { driver().cuEventRecord(start.event(), stream) };
     if code != CUresult::SUCCESS {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
@@ -261,7 +264,8 @@ fn base(context: Handle, stream: CUstream) -> Option<CUdevice> {
         return Some(*device);
     }
     let event = event(context)?;
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the program's call is given.
+    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
+    // program's call is given, whose contract keeps it live.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };
@@ -288,7 +292,8 @@ fn relaxed(ask: impl FnOnce()) {
 
 /// Whether work of the current context has ended, or failed.
 fn is_done(one: &Pending) -> bool {
-    // SAFETY: the event is in `STATE`, which the caller has locked, and so lives, as is said at `STATE`.
+    // SAFETY: the event is of work that is in `STATE`, or that the caller, which has locked it, has just taken out: so
+    // it lives, as is said at `STATE`.
     let code = unsafe { driver().cuEventQuery(one.end.event()) };
     code != CUresult::CUDA_ERROR_NOT_READY
 }
@@ -324,7 +329,8 @@ fn write(state: &mut State, one: Pending) {
     let Pending { place, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
-        // SAFETY: the place outlives the call; the events are of `state`, and so live, as is said at `STATE`.
+        // SAFETY: the place outlives the call; the events are of `one`, which the caller has taken out of the state,
+        // and of `state` itself: they live until `close` destroys them, as is said at `STATE`.
         let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
         (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
     };

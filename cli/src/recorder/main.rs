@@ -17,7 +17,8 @@ static PASSED_ON: &[cuda_launch_recorder::Function] = cuda_launch_recorder::PASS
 /// Called when the library is unloaded: after what the program itself has asked to be called at its end.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]
-// SAFETY: the section is a list of functions that take nothing, of which the loader calls each once.
+// SAFETY: the section is a list of functions that take nothing, as wide as addresses, which this is; the loader calls
+// each once, when the library is unloaded.
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = cuda_launch_recorder::end;
 

@@ -193,7 +193,9 @@ impl Device {
     /// Puts the contents of before into the memory.
     fn fill(&self, region: &Region, address: u64) -> Result<(), Failure> {
         let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
-        // SAFETY: the memory has that many bytes, and a piece lies in it: the reader of the file has compared.
+        // SAFETY: `place` made the memory with that many bytes, which nothing else uses before the launch, and each
+        // piece lies in it, as the reader of the file has compared; a piece is read for its own length, before the call
+        // returns.
         unsafe {
             ok("cuMemsetD8", self.driver.cuMemsetD8(address, 0, bytes))?;
             for (at, piece) in region.before.list() {
@@ -231,8 +233,10 @@ impl Device {
         let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         let access = CUmemAccessDesc { location: properties.location, flags };
         let mut memory = 0;
-        // SAFETY: the place and the structures outlive the calls; the range is in one of `reserved`, as `map` compared, and `mapped` lacks it, so
-        // that it has nothing yet; nothing unmaps it before this process ends.
+        // SAFETY: the place and the structures outlive the calls. `map` found the memory in one of `reserved`, whose
+        // ends are multiples of `UNIT`, and so of `bytes`: all of the unit is in it. `mapped` lacks it, so it has
+        // nothing, or what an earlier try left: then the driver refuses to map it again. Nothing unmaps it before this
+        // process ends.
         let is_mapped = unsafe {
             self.driver.cuMemCreate(&mut memory, bytes, properties, 0) == CUresult::SUCCESS
                 && self.driver.cuMemMap(at, bytes, 0, memory, 0) == CUresult::SUCCESS
@@ -269,8 +273,9 @@ impl Device {
             numAttrs: u32::try_from(attributes.len()).unwrap_or(0),
         };
         self.fits(recording, function)?;
-        // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each parameter that was
-        // recorded, to as many bytes; `fits` has compared these with the kernel's own.
+        // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each
+        // parameter that was recorded, to as many bytes, as the reader of the file has compared, and `fits` these with
+        // the kernel's own. Nothing unloads its module. What it does to memory is its own matter, as the head says.
         unsafe {
             if recording.shared > SHARED {
                 let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -314,7 +319,8 @@ impl Device {
         for start in (0..region.bytes).step_by(CHUNK) {
             let length = (region.bytes - start).min(CHUNK as u64) as usize;
             let (now, recorded) = (&mut now[..length], &mut recorded[..length]);
-            // SAFETY: `now` was cut to `length` bytes; the memory has `region.bytes`, as `place` made it, and `start + length` is not more.
+            // SAFETY: `now` was cut to `length` bytes, which nobody else uses; the memory has `region.bytes`, as
+            // `place` made it, and `start + length` is not more. The launch is over, and the call waits for the copy.
             unsafe {
                 let code = self.driver.cuMemcpyDtoH(now.as_mut_ptr().cast(), at + start, length);
                 ok("cuMemcpyDtoH", code)?;

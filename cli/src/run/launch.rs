@@ -183,8 +183,9 @@ impl Launcher {
 
     fn launch(&self, held: &mut [Held<'_>]) -> Result<(), Error> {
         let mut builder = self.builder(held);
-        // SAFETY: 1, 2, 5, 6: the command line asks for this kernel with these arguments, and number and sizes are checked.
-        // 3, 4: the builder borrows and orders the buffers, which nobody else uses.
+        // SAFETY: 1, 2, 6: who gives the command line answers for the kernel and what it does with these arguments,
+        // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which nobody else uses
+        // before the wait below; 5: they are of bytes, of which any are valid.
         unsafe { builder.launch(self.config) }?;
         self.stream.synchronize()
     }
@@ -192,7 +193,7 @@ impl Launcher {
     fn timed(&self, held: &mut [Held<'_>]) -> Result<f32, Error> {
         let mut builder = self.builder(held);
         builder.record_kernel_launch(EventFlags::empty());
-        // SAFETY: as in `launch`.
+        // SAFETY: 1 to 6: as in `launch`: the same builder, of the same buffers, and a wait.
         let times = unsafe { builder.launch(self.config) }?;
         self.stream.synchronize()?;
         times.map_or(Ok(0.0), |(start, end)| start.elapsed_ms(&end))

@@ -18,9 +18,9 @@ pub(crate) unsafe fn get_proc_address(
     flags: cuuint64_t,
     status: *mut CUdriverProcAddressQueryResult,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments, by duty 1.
+    // SAFETY: the contract of the driver's function is the caller's, by duty 1: the arguments are its own.
     let code = unsafe { DRIVER.cuGetProcAddress_v2(name, function, version, flags, status) };
-    // SAFETY: 1: duty 1, and the driver's answer.
+    // SAFETY: 1: so the driver has just answered, to these arguments, which keep its contract by duty 1.
     unsafe { hand_out_own(code, name, function, version, flags) }
 }
 
@@ -35,9 +35,9 @@ pub(crate) unsafe fn get_proc_address_v1(
     version: c_int,
     flags: cuuint64_t,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments, by duty 1.
+    // SAFETY: the contract of the driver's function is the caller's, by duty 1: the arguments are its own.
     let code = unsafe { DRIVER.cuGetProcAddress_v1(name, function, version, flags) };
-    // SAFETY: 1: duty 1, and the driver's answer.
+    // SAFETY: 1: so the driver has just answered, to these arguments, which keep its contract by duty 1.
     unsafe { hand_out_own(code, name, function, version, flags) }
 }
 
@@ -53,14 +53,17 @@ unsafe fn hand_out_own(
     version: c_int,
     flags: cuuint64_t,
 ) -> CUresult {
-    // SAFETY: it succeeded, by duty 1, so that the place is good, and filled.
+    // SAFETY: it succeeded, by duty 1, and the emulator refuses a null place, so that this is the program's, aligned,
+    // which the driver has filled and nobody else uses during the call.
     if code == CUresult::SUCCESS && !unsafe { *function }.is_null() {
-        // SAFETY: likewise a name that ends with a NUL.
+        // SAFETY: likewise a name, as the emulator refuses a null one: it ends with a NUL, and nobody writes it during
+        // the call.
         let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
         let symbol = cuda_emulator::found_symbol(name, version, flags);
         let own = symbol.map_or(std::ptr::null(), own_address);
         if !own.is_null() {
-            // SAFETY: the place is good for a write, by duty 1.
+            // SAFETY: the place that was just read, good for a write too, by duty 1. The export is the function of this
+            // symbol, which is what the driver had put there.
             unsafe { *function = own.cast_mut() };
         }
     }

@@ -58,10 +58,12 @@ macro_rules! export {
     ($since:tt $default:ident $how:ident $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($symbol), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the name is the C function's, so is the signature, and no other function of this library has the
+        // name.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller keeps to the function's documented contract.
+            // SAFETY: the contract of the function of this name is kept by the caller; what `body!` calls has the same,
+            // and gets the caller's arguments.
             default! { $default body! { $how $target $symbol($($argument),*) } }
         }
     };
@@ -76,19 +78,23 @@ macro_rules! default {
 /// What an export does.
 macro_rules! body {
     (same cuGetProcAddress_v1 $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: the caller's, as said at the export.
+        // SAFETY: 1: the contract of this function, which the caller keeps, as said at the export, with the caller's
+        // arguments.
         unsafe { found::get_proc_address_v1($($argument),*) }
     };
     (same cuGetProcAddress_v2 $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: the caller's, as said at the export.
+        // SAFETY: 1: the contract of this function, which the caller keeps, as said at the export, with the caller's
+        // arguments.
         unsafe { found::get_proc_address($($argument),*) }
     };
     (same $target:ident $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: the caller's, as said at the export.
+        // SAFETY: the contract of the driver's function is this one's, which the caller keeps, as said at the export;
+        // the arguments are the caller's own.
         unsafe { DRIVER.$target($($argument),*) }
     };
     (adapted $target:ident $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: the caller's, as said at the export.
+        // SAFETY: its contract is what NVIDIA says of this function, as its head has it, which the caller keeps, as
+        // said at the export; the arguments are the caller's own, and all handles are of this one driver.
         unsafe { cuda_emulator::older_abi::$target(&DRIVER $(, $argument)*) }
     };
     (refused $target:ident $symbol:ident()) => {

@@ -21,7 +21,7 @@ unsafe extern "C" {
 pub(crate) fn driver() -> Arc<Driver> {
     watched().unwrap_or_else(|error| {
         say(format_args!("{error}\n  this process has no CUDA driver until that is put right\n"));
-        // SAFETY: it hands out nothing.
+        // SAFETY: 1, 2: it hands out nothing, so nothing is called: every function is a stub that answers an error.
         Arc::new(unsafe { Driver::from_lookup(|_| null()) })
     })
 }
@@ -32,7 +32,8 @@ fn watched() -> Result<Arc<Driver>, Error> {
     let spy = asked.over(&emulator)?;
     let driver = spy.driver();
     if asked.reports_leaks() && REPORTED.set(spy).is_ok() {
-        // SAFETY: a function of this library, which is never unloaded before the process ends, or has it run then.
+        // SAFETY: the declaration is C's, and the function takes nothing, as `atexit` wants it; it is of this library,
+        // which is never unloaded before the process ends, or has it run then.
         unsafe { atexit(report) };
     }
     Ok(driver)

@@ -31,26 +31,32 @@ const DRIVERS: [(&str, &str); 4] = [
 static HERE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os(FOLDER).map(PathBuf::from));
 
 /// `la_version`: this auditor uses what every version has.
-// SAFETY: the name is the loader's, and so is the signature.
+// SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 extern "C" fn la_version(version: c_uint) -> c_uint {
     version
 }
 
 /// `la_objopen`: a library was loaded.
-// SAFETY: the name is the loader's, and so is the signature.
+// SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn la_objopen(map: *const LinkMap, _: isize, cookie: *mut usize) -> c_uint {
     let Some(folder) = HERE.as_deref() else { return 0 };
-    // SAFETY: the loader passes null or a library's structure, which is filled.
+    // SAFETY: the loader passes null or the structure of a library that it has just loaded, aligned and filled, which
+    // stays as it is during this call; only its first members are in the type.
     let Some(map) = (unsafe { map.as_ref() }) else { return 0 };
-    // By the name in it, for the loader has a stand-in under the name of what it stands for. SAFETY: as above.
+    // By the name in it, for the loader has a stand-in under the name of what it stands for.
+    // SAFETY: 1: that structure, of a library that stays loaded during this call, as the name is used no longer.
     let name = unsafe { map.soname() };
     if name.is_some_and(|name| name.to_bytes().starts_with(OWN_NAMES)) {
-        // SAFETY: the loader passes a place that is the auditor's for this library.
+        // SAFETY: the loader passes a place, aligned, that is the auditor's for this library and that nobody else uses
+        // meanwhile.
         unsafe { cookie.write(OURS) };
     } else if !map.name.is_null() {
-        // SAFETY: not null; a text that lives as long as the library.
+        // SAFETY: not null, as was compared; a text with its NUL that lives as long as the library, and nobody writes
+        // it.
         loaded(folder, unsafe { CStr::from_ptr(map.name) });
     }
     // No symbol is looked at.
@@ -65,15 +71,18 @@ fn loaded(folder: &Path, name: &CStr) {
 }
 
 /// `la_objsearch`: the loader looks for a library, first by the name that was asked for, then in one folder after the other.
-// SAFETY: the name is the loader's, and so is the signature.
+// SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_uint) -> *const c_char {
     if name.is_null() {
         return name;
     }
-    // SAFETY: the place that `la_objopen` got for the library that looks for another.
+    // SAFETY: the place, aligned, that `la_objopen` got for the library that looks for another; the loader sets it
+    // before that, and only this auditor writes it.
     let is_ours = unsafe { cookie.read() } == OURS;
-    // SAFETY: not null, and text by the loader's contract.
+    // SAFETY: not null, as was compared, so by the loader's contract a text with its NUL, which nobody writes during
+    // this call.
     let asked = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
     let found = HERE
         .as_deref()

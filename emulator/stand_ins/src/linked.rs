@@ -24,16 +24,19 @@ type Destroy = unsafe extern "C" fn(*mut c_void) -> c_uint;
 /// A function of the driver, whose address is `None` where there is none.
 macro_rules! function {
     ($driver:expr, $name:literal as $type:ty) => {{
-        // SAFETY: an open handle and a name with its NUL.
+        // SAFETY: the handle is open, as nothing closes it, and not null, as is compared below its opening; the name is
+        // a C string, by its type.
         let address = unsafe { libc::dlsym($driver, $name.as_ptr()) };
-        // SAFETY: null is `None`; anything else is the driver's function of this name, which has this type.
+        // SAFETY: both are as wide as an address. Null is `None`; anything else is the driver's function of this name,
+        // which has this type in `cuda.h`, in a library that is never closed.
         unsafe { std::mem::transmute::<*mut c_void, Option<$type>>(address) }
     }};
 }
 
 /// What the driver makes of these pieces, each with its NUL; `None` where it refuses, as without a context.
 pub(crate) fn linked(pieces: &[Vec<u8>]) -> Option<Vec<u8>> {
-    // SAFETY: the driver that the program has opened, or is about to.
+    // SAFETY: the name ends with a NUL. Initialisers run that the program has chosen: the driver that it has opened, or
+    // is about to.
     let driver = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) };
     if driver.is_null() {
         return None;
@@ -44,21 +47,24 @@ pub(crate) fn linked(pieces: &[Vec<u8>]) -> Option<Vec<u8>> {
     let destroy = function!(driver, c"cuLinkDestroy" as Destroy)?;
     let name: &CStr = c"input";
     let mut link = null_mut();
-    // SAFETY: no options, and a place for the handle.
+    // SAFETY: no options, so that their lists may be null, and a place for the handle, which outlives the call; without
+    // a context the driver answers an error.
     if unsafe { create(0, null_mut(), null_mut(), &mut link) } != 0 {
         return None;
     }
     let is_added = pieces.iter().all(|piece| {
         let data = piece.as_ptr().cast();
-        // SAFETY: the handle from above, as many bytes as the piece has, no options.
+        // SAFETY: the handle that `create` has just given; as many bytes as the piece has, with its NUL, and a name
+        // with its own, all of which outlive the call; no options, so that their lists may be null.
         unsafe { add(link, PTX, data, piece.len(), name.as_ptr(), 0, null_mut(), null_mut()) == 0 }
     });
     let (mut image, mut bytes) = (null_mut(), 0);
-    // SAFETY: the handle from above, and places for the answer.
+    // SAFETY: the handle that `create` gave, not yet destroyed, and places for the answer, which outlive the call.
     let is_whole = is_added && unsafe { complete(link, &mut image, &mut bytes) } == 0 && !image.is_null();
-    // SAFETY: the driver's image of as many bytes, which lives as long as the handle.
+    // SAFETY: not null, as was compared, so the driver's image of as many bytes, written by `complete`; it lives as
+    // long as the handle, and is copied before that is destroyed. Bytes need no alignment.
     let copy = is_whole.then(|| unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec());
-    // SAFETY: the handle from above, not used after this.
+    // SAFETY: the handle that `create` gave, destroyed once and not used after this; the image in it has been copied.
     unsafe { destroy(link) };
     let mut copy = copy?;
     copy.push(0);

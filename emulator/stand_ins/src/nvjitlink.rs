@@ -76,19 +76,20 @@ forward! { NvJitLink, INTERNAL;
 
 /// # Safety
 ///
-/// As [`Compiler::call`].
+/// 1. As 1 and 2 of [`Compiler::call`]: the function takes up to five, its arguments come first, and keep its contract.
 unsafe fn call(name: &CStr, arguments: [usize; 5]) -> usize {
     let [a, b, c, d, e] = arguments;
-    // SAFETY: the caller's duties.
+    // SAFETY: 1, 2: duty 1; the sixth may be anything.
     unsafe { Compiler::NvJitLink.call(name, [a, b, c, d, e, 0], INTERNAL) }
 }
 
 /// `nvJitLinkCreate`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char) -> usize {
     let given = if options.is_null() { 0 } else { count as usize };
-    // SAFETY: by the function's contract there are as many options, each a text.
+    // SAFETY: by the function's contract there are as many options, `count` aligned pointers, each to a text with its
+    // NUL, which is copied here; nobody writes either during the call.
     let mut asked: Vec<CString> =
         (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) }.to_owned()).collect();
     let has = |asked: &[CString], name: &CStr| asked.iter().any(|option| option.as_c_str() == name);
@@ -97,19 +98,21 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
         asked.push(c"-ptx".to_owned());
     }
     let pointers: Vec<*const c_char> = asked.iter().map(|option| option.as_ptr()).collect();
-    // SAFETY: it takes a place for a handle and as many options, which live over the call.
+    // SAFETY: 1: it takes a place, a number and a pointer: the caller's own place for a handle, and as many options,
+    // each with its NUL, which live over the call.
     let code = unsafe {
         call(c"nvJitLinkCreate", [handle as usize, pointers.len(), pointers.as_ptr() as usize, 0, 0])
     };
     if code == SUCCESS && !handle.is_null() {
-        // SAFETY: not null, and written by the function.
+        // SAFETY: not null, as was compared, so by the contract an aligned place for a handle, which nobody else uses
+        // during the call; the function has written it, as it succeeded.
         links().insert(unsafe { handle.read() }, Link { is_lto, ..Link::default() });
     }
     code
 }
 
 /// `nvJitLinkAddData`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkAddData(
     handle: usize,
@@ -118,13 +121,15 @@ unsafe extern "C" fn nvJitLinkAddData(
     size: usize,
     name: *const c_char,
 ) -> usize {
-    // SAFETY: it takes what it was given.
+    // SAFETY: 1: it takes five numbers and pointers: the caller's own, under the same contract.
     let code =
         unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) };
     if code == SUCCESS && !data.is_null() {
-        // SAFETY: by the function's contract there are as many bytes.
+        // SAFETY: not null, as was compared, so by the function's contract `size` bytes, initialised, which nobody
+        // writes during the call; they are copied here. Bytes need no alignment.
         let bytes = unsafe { std::slice::from_raw_parts(data, size) }.to_vec();
-        // SAFETY: by the function's contract a text or null.
+        // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
+        // during the call.
         let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
         if let Some(link) = links().get_mut(&handle) {
             link.add(kind, Some(bytes), name.to_bytes());
@@ -134,13 +139,14 @@ unsafe extern "C" fn nvJitLinkAddData(
 }
 
 /// `nvJitLinkAddFile`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char) -> usize {
-    // SAFETY: it takes what it was given.
+    // SAFETY: 1: it takes a handle, a number and a pointer: the caller's own, under the same contract.
     let code = unsafe { call(c"nvJitLinkAddFile", [handle, kind as usize, file as usize, 0, 0]) };
     if code == SUCCESS && !file.is_null() {
-        // SAFETY: by the function's contract a text.
+        // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
+        // during the call.
         let name = unsafe { CStr::from_ptr(file) }.to_bytes();
         let bytes = std::fs::read(OsStr::from_bytes(name)).ok();
         if let Some(link) = links().get_mut(&handle) {
@@ -151,10 +157,10 @@ unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const 
 }
 
 /// `nvJitLinkComplete`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
-    // SAFETY: it takes a handle.
+    // SAFETY: 1: it takes a handle: the caller's own, under the same contract.
     let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
     if code == SUCCESS
         && let Some(link) = links().get_mut(&handle)
@@ -165,13 +171,14 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
 }
 
 /// `nvJitLinkGetLinkedCubinSize`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize) -> usize {
     let mut name = c"nvJitLinkGetLinkedCubinSize";
     if let Some(link) = links().get(&handle) {
         if let Some(text) = link.image.as_ref().filter(|_| !size.is_null()) {
-            // SAFETY: not null; by the function's contract a place for a size.
+            // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which
+            // nobody else uses during the call.
             unsafe { size.write(text.len()) };
             return SUCCESS;
         }
@@ -179,19 +186,20 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize
             name = c"nvJitLinkGetLinkedPtxSize";
         }
     }
-    // SAFETY: both take a handle and a place for a size.
+    // SAFETY: 1: both take a handle and a place for a size: the caller's own, under the same contract.
     unsafe { call(name, [handle, size as usize, 0, 0, 0]) }
 }
 
 /// `nvJitLinkGetLinkedCubin`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> usize {
     let is_lto = match links().get(&handle) {
         Some(link) => {
             if let Some(text) = link.image.as_ref().filter(|_| !cubin.is_null()) {
-                // SAFETY: the caller's place has the size that `nvJitLinkGetLinkedCubinSize` gave, which was that of the text; the text is this
-                // library's own, so the place is not in it.
+                // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+                // `nvJitLinkGetLinkedCubinSize` gave, which was that of the text. The text is this library's own, so
+                // the place is not in it, and stays, as `links` is locked. Bytes need no alignment.
                 unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
                 return SUCCESS;
             }
@@ -200,41 +208,45 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> u
         None => false,
     };
     if is_lto {
-        // SAFETY: the place has the size of the PTX, as above.
+        // SAFETY: its contract: the caller's own handle, and a place of the size that `nvJitLinkGetLinkedCubinSize`
+        // gave, which for `-lto` is that of the PTX.
         return unsafe { nvJitLinkGetLinkedPtx(handle, cubin) };
     }
-    // SAFETY: it takes a handle and a place.
+    // SAFETY: 1: it takes a handle and a place: the caller's own, under the same contract.
     unsafe { call(c"nvJitLinkGetLinkedCubin", [handle, cubin as usize, 0, 0, 0]) }
 }
 
 /// `nvJitLinkGetLinkedPtx`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize {
     let mut size = 0_usize;
-    // SAFETY: it takes a handle and a place for a size.
+    // SAFETY: 1: it takes a handle and a place for a size: the caller's handle, and a local place that outlives the
+    // call.
     let code = unsafe { call(c"nvJitLinkGetLinkedPtxSize", [handle, &raw mut size as usize, 0, 0, 0]) };
     if code != SUCCESS {
         return code;
     }
-    // SAFETY: it takes a handle and a place.
+    // SAFETY: 1: it takes a handle and a place: the caller's own, under the same contract.
     let code = unsafe { call(c"nvJitLinkGetLinkedPtx", [handle, ptx as usize, 0, 0, 0]) };
     if code == SUCCESS && !ptx.is_null() {
-        // SAFETY: by the function's contract the place has that size, and now holds the text.
+        // SAFETY: not null, as was compared; by the function's contract the place has that size, which nobody else uses
+        // during the call, and now holds the text, whose every byte is set. Bytes need no alignment.
         lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
     }
     code
 }
 
 /// `nvJitLinkDestroy`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkDestroy(handle: *mut usize) -> usize {
-    // SAFETY: by the function's contract null, or a place that holds a handle.
+    // SAFETY: by the function's contract null, or an aligned place that holds a handle, which nobody writes before the
+    // call below: the reference is not used after this.
     if let Some(handle) = unsafe { handle.as_ref() } {
         links().remove(handle);
     }
-    // SAFETY: it takes the place of a handle.
+    // SAFETY: 1: it takes the place of a handle: the caller's own, under the same contract.
     unsafe { call(c"nvJitLinkDestroy", [handle as usize, 0, 0, 0, 0]) }
 }
 
@@ -266,10 +278,12 @@ macro_rules! of_versions {
 macro_rules! of_version {
     ($version:literal; $($name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`__", stringify!($name), $version, "`")]
-        // SAFETY: the name is the C function's, and so is the signature.
+        // SAFETY: the exported name is the C function's of that version, so is the signature, and no other function of
+        // this library has it: each version is in the list once.
         #[unsafe(export_name = concat!("__", stringify!($name), $version))]
         unsafe extern "C" fn $name($($argument: $type),*) -> usize {
-            // SAFETY: the same function by its other name.
+            // SAFETY: the same function by its other name, and so of the same contract, which the caller keeps; the
+            // arguments are the caller's.
             unsafe { crate::nvjitlink::$name($($argument),*) }
         }
     )*};

@@ -25,16 +25,16 @@ forward! { Nvrtc, INTERNAL;
 }
 
 /// `nvrtcGetErrorString`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetErrorString(result: usize) -> usize {
     let missing = c"NVRTC_ERROR_INTERNAL_ERROR".as_ptr() as usize;
-    // SAFETY: it takes one number and returns a pointer.
+    // SAFETY: 1: it takes one number and returns a pointer. 2: any number keeps its contract.
     unsafe { Compiler::Nvrtc.call(c"nvrtcGetErrorString", [result, 0, 0, 0, 0, 0], missing) }
 }
 
 /// `nvrtcCompileProgram`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcCompileProgram(
     program: usize,
@@ -42,7 +42,8 @@ unsafe extern "C" fn nvrtcCompileProgram(
     options: *const *const c_char,
 ) -> usize {
     let given = usize::try_from(count).ok().filter(|_| !options.is_null()).unwrap_or(0);
-    // SAFETY: by the function's contract there are as many options, each a text.
+    // SAFETY: by the function's contract there are as many options, `count` aligned pointers, each to a text with its
+    // NUL; nobody writes either during the call, and the texts are copied in it.
     let given = (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) });
     let asked: Vec<(CString, bool)> = virtually(given);
     let is_changed = asked.iter().any(|(_, is_changed)| *is_changed);
@@ -55,7 +56,8 @@ unsafe extern "C" fn nvrtcCompileProgram(
     }
     drop(known);
     let options = if pointers.is_empty() { options as usize } else { pointers.as_ptr() as usize };
-    // SAFETY: the program's own handle, and as many options as there were, which live over the call.
+    // SAFETY: 1: it takes a handle, a number and a pointer. 2: the program's own handle, and as many options as there
+    // were, each with its NUL, which live over the call.
     unsafe {
         Compiler::Nvrtc.call(c"nvrtcCompileProgram", [program, count as usize, options, 0, 0, 0], INTERNAL)
     }
@@ -88,56 +90,61 @@ fn is_virtual(program: usize) -> bool {
 }
 
 /// `nvrtcGetCUBINSize`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usize {
     let name = if is_virtual(program) { c"nvrtcGetPTXSize" } else { c"nvrtcGetCUBINSize" };
-    // SAFETY: both take a handle and a place for a size.
+    // SAFETY: 1: both take a handle and a place for a size. 2: the caller's own, which keep the contract of either: it
+    // is the same.
     unsafe { Compiler::Nvrtc.call(name, [program, size as usize, 0, 0, 0, 0], INTERNAL) }
 }
 
 /// `nvrtcGetCUBIN`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
     if is_virtual(program) {
-        // SAFETY: the place has the size that `nvrtcGetCUBINSize` gave, which was that of the PTX.
+        // SAFETY: its contract: the caller's own handle, and a place of the size that `nvrtcGetCUBINSize` gave, which
+        // was that of the PTX.
         return unsafe { nvrtcGetPTX(program, cubin) };
     }
-    // SAFETY: it takes a handle and a place.
+    // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
     unsafe { Compiler::Nvrtc.call(c"nvrtcGetCUBIN", [program, cubin as usize, 0, 0, 0, 0], INTERNAL) }
 }
 
 /// `nvrtcGetPTX`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
     let mut size = 0_usize;
-    // SAFETY: it takes a handle and a place for a size.
+    // SAFETY: 1: it takes a handle and a place for a size. 2: the caller's handle, and a local place that outlives the
+    // call.
     let code = unsafe {
         Compiler::Nvrtc.call(c"nvrtcGetPTXSize", [program, &raw mut size as usize, 0, 0, 0, 0], INTERNAL)
     };
     if code != SUCCESS {
         return code;
     }
-    // SAFETY: it takes a handle and a place.
+    // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
     let code = unsafe { Compiler::Nvrtc.call(c"nvrtcGetPTX", [program, ptx as usize, 0, 0, 0, 0], INTERNAL) };
     if code == SUCCESS && !ptx.is_null() {
-        // SAFETY: by the function's contract the place has that size, and now holds the text.
+        // SAFETY: not null, as was compared; by the function's contract the place has that size, which nobody else uses
+        // during the call, and now holds the text, whose every byte is set. Bytes need no alignment.
         lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
     }
     code
 }
 
 /// `nvrtcDestroyProgram`
-// SAFETY: the name is the C function's, and so is the signature.
+// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcDestroyProgram(program: *mut usize) -> usize {
-    // SAFETY: by the function's contract null, or a place that holds a handle.
+    // SAFETY: by the function's contract null, or an aligned place that holds a handle, which nobody writes before the
+    // call below: the reference is not used after this.
     if let Some(handle) = unsafe { program.as_ref() } {
         VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner).remove(handle);
     }
-    // SAFETY: it takes the place of a handle.
+    // SAFETY: 1: it takes the place of a handle. 2: the caller's own, which keeps its contract, that of this function.
     unsafe { Compiler::Nvrtc.call(c"nvrtcDestroyProgram", [program as usize, 0, 0, 0, 0, 0], INTERNAL) }
 }
 

@@ -21,9 +21,10 @@ pub(crate) enum Compiler {
 /// What the loader answered: a handle, or null.
 struct Handle(*mut c_void);
 
-// SAFETY: the loader's functions may be called with a handle on any thread, and the library is never closed.
+// SAFETY: nothing here follows it: the loader's functions may be called with it on any thread, and the library is never
+// closed.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: as for `Send`; a shared one is only read, and the loader's functions may be called by many threads at once.
 unsafe impl Sync for Handle {}
 
 static OPENED: [OnceLock<Handle>; 2] = [const { OnceLock::new() }; 2];
@@ -51,24 +52,29 @@ impl Compiler {
             complain(self.name(), "its path is unknown");
             return Handle(null_mut());
         };
-        // SAFETY: a library that the program was about to load.
+        // SAFETY: the path ends with a NUL, `CString`. Initialisers run that the program has chosen: it was about to
+        // load this library.
         let first = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
-        if let Some(name) = soname(first) {
+        // SAFETY: 1: what `dlopen` has just answered; it is closed below.
+        if let Some(name) = unsafe { soname(first) } {
             // Whoever asks by this name later gets the first that was loaded under it, and that is to be the stand-in: the auditor has
             // it for a bare name that comes from here.
-            // SAFETY: the handle from above, whose last use was to read its name; then this library itself, once more.
+            // SAFETY: the handle from above, open and not null, as it has a name, and not used again: the name is a
+            // copy. Then, by a name that ends with a NUL, `CString`, this library itself, whose initialisers have run.
             unsafe {
                 libc::dlclose(first);
                 libc::dlopen(name.as_ptr(), libc::RTLD_LAZY);
             }
         }
-        // SAFETY: as above. With its own symbols first: what it calls of itself is not to come back here.
+        // SAFETY: the same path, and the library that the program has chosen. With its own symbols first: what it calls
+        // of itself is not to come back here.
         let handle =
             unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND) };
         if handle.is_null() {
-            // SAFETY: the last failure of this thread, which is text or null.
+            // SAFETY: it asks for nothing: the last failure of this thread, which is text or null.
             let why = unsafe { libc::dlerror() };
-            // SAFETY: not null, and good until the next call of the loader.
+            // SAFETY: not null, as was compared, so a text with its NUL, this thread's own and good until its next call
+            // of the loader, which comes after the text's last use below.
             let why = if why.is_null() { c"no reason given" } else { unsafe { CStr::from_ptr(why) } };
             complain(self.name(), &why.to_string_lossy());
         }
@@ -81,7 +87,8 @@ impl Compiler {
         if handle.0.is_null() {
             return None;
         }
-        // SAFETY: a handle that was opened and not closed; the name ends with a NUL.
+        // SAFETY: not null, as was compared, so a handle that `open` got and that nobody closes; the name ends with a
+        // NUL, by its type.
         let address = unsafe { libc::dlsym(handle.0, name.as_ptr()) };
         (!address.is_null()).then_some(address.cast_const())
     }
@@ -90,16 +97,17 @@ impl Compiler {
     ///
     /// # Safety
     ///
-    /// 1. The function takes up to six integers or pointers, and returns one or none.
-    /// 2. The program's arguments for it come first; the rest may be anything.
+    /// 1. The function of that name takes up to six integers or pointers, and returns one or none.
+    /// 2. Its arguments come first, and keep its contract; the rest may be anything.
     pub(crate) unsafe fn call(self, name: &CStr, arguments: [usize; 6], missing: usize) -> usize {
         let Some(address) = self.function(name) else { return missing };
         type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
-        // SAFETY: 1. On x86-64 and AArch64 the first six integers or pointers are passed in registers, each in one of its own, and a
-        // result in another: a function that takes fewer does not look at the rest.
+        // SAFETY: the address of the function of this name, not null, in a library that is never closed. By duty 1 it
+        // takes up to six integers or pointers: on x86-64 and AArch64 each is passed in a register of its own, and a
+        // result in another, so that one that takes fewer does not look at the rest.
         let function = unsafe { std::mem::transmute::<*const c_void, Function>(address) };
         let [a, b, c, d, e, f] = arguments;
-        // SAFETY: 2. They are the program's, for the function of this name.
+        // SAFETY: the function's own arguments, which keep its contract, come first, by duty 2; it reads no others.
         unsafe { function(a, b, c, d, e, f) }
     }
 }
@@ -111,16 +119,23 @@ fn beside_its_name(path: &Path) -> Vec<u8> {
 }
 
 /// The name by which other libraries need one.
-fn soname(handle: *mut c_void) -> Option<CString> {
+///
+/// # Safety
+///
+/// 1. The handle is null, or of a library that stays open during the call.
+unsafe fn soname(handle: *mut c_void) -> Option<CString> {
     if handle.is_null() {
         return None;
     }
     let mut map: *const LinkMap = null();
-    // SAFETY: an open handle, and a place for what is asked.
+    // SAFETY: not null, so an open handle: duty 1. `RTLD_DI_LINKMAP` writes one address of the loader's structure, for
+    // which `map` is the place.
     let code = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-    // SAFETY: where the answer is good, the loader's structure, which lives as long as the library.
+    // SAFETY: null still, or what the loader wrote there: its structure, aligned and filled, which lives as long as the
+    // library is open: duty 1. Only its first members are in the type, which do not change meanwhile.
     let map = unsafe { map.as_ref() }.filter(|_| code == 0)?;
-    // SAFETY: as above.
+    // SAFETY: 1: the loader's structure, of a library that stays loaded during the call, by duty 1; the name is copied
+    // here.
     unsafe { map.soname() }.map(CStr::to_owned)
 }
 
@@ -134,14 +149,16 @@ fn complain(compiler: &str, why: &str) {
 macro_rules! forward {
     ($compiler:ident, $missing:expr; $($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's; its arguments are passed on in the registers that they came in.
+        // SAFETY: the name is the C function's, which no other function of this library has. It takes up to six
+        // integers or pointers, so that they are in the registers of these; the others are only passed on.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
             const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => c"",
             };
-            // SAFETY: 1: so are all functions in these lists declared. 2: as they came.
+            // SAFETY: 1: so NVIDIA's headers declare all functions in these lists. 2: the caller's own, in their
+            // places, under the contract of the function of this name, which is this one's.
             unsafe { crate::real::Compiler::$compiler.call(NAME, [a, b, c, d, e, f], $missing) }
         }
     )*};

@@ -130,7 +130,7 @@ impl Inner {
         let (foreign, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_iter().partition(|problem| problem.mistake == Mistake::WrongContext);
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
-        // SAFETY: 1: duty 1.
+        // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
@@ -145,7 +145,7 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// 1. The call succeeded.
+    /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
         let Begun { call, launch, stream, undo, .. } = begun;
         if launch.is_none() {
@@ -154,7 +154,8 @@ impl Inner {
         }
         // SAFETY: 1: duty 1.
         let results = unsafe { decode::results(call.function, call.words) };
-        // SAFETY: 1: duty 1, and the results are the ones of the line above. Outside the lock: it may ask the driver.
+        // SAFETY: 1: duty 1: a call of `base`; the results are those of the line above. Outside the lock: it may ask
+        // the driver.
         let listed = unsafe { lists::listed(&self.base, call.function, call.words, &results) };
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
@@ -205,7 +206,7 @@ impl Inner {
     /// Whether a stream is captured: then it gives nothing to a device.
     fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is good for a status; the stream is one that the driver has just taken.
+        // SAFETY: the place is a status's and outlives the call; the stream is one that the driver has just taken.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
         };
@@ -276,7 +277,7 @@ fn fault(state: &mut State, answer: CUresult) -> String {
 ///
 /// # Safety
 ///
-/// 1. It is a call that succeeded.
+/// 1. It is a call whose contract holds, and that succeeded.
 unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Option<Listed>) {
     match call.function.name {
         "cuGetErrorName" | "cuGetErrorString" => {
@@ -295,7 +296,7 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Optio
         "cuGetExportTable" => state.is_runtime = true,
         "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
         name if call.function.effects.iter().any(loads) => {
-            // SAFETY: 1: duty 1.
+            // SAFETY: 1: duty 1: it is this call.
             let image = unsafe { Image::loaded(call) };
             let kind = if name.starts_with("cuLibrary") { Kind::Library } else { Kind::Module };
             if let Some((place, image)) = state.objects.find(kind, made).zip(image) {

@@ -113,14 +113,14 @@ fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
 
 fn device(driver: &Driver) -> Option<i32> {
     let mut device = 0;
-    // SAFETY: the place is good for a device.
+    // SAFETY: the place is a device's number and outlives the call, which asks for nothing else.
     let answer = unsafe { driver.cuCtxGetDevice(&mut device) };
     (answer == CUresult::SUCCESS).then_some(device)
 }
 
 fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
     let mut value = 0;
-    // SAFETY: the place outlives the call; a number that is no device is answered by an error.
+    // SAFETY: the place is a number's and outlives the call; a device that is none is answered by an error.
     let answer = unsafe { driver.cuDeviceGetAttribute(&mut value, which, device) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }

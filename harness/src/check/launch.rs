@@ -31,7 +31,7 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, with its numbers.
+    /// 1. It is a call whose contract holds, and `raw` was read from its arguments.
     pub(super) unsafe fn launch(&self, call: &Call<'_>, raw: &Raw, findings: &mut Vec<Finding>) -> Launch {
         let (known, of_library) = self.kernel(call, raw.function);
         let kernel = &*known;
@@ -41,7 +41,8 @@ impl Inner {
         findings.extend(broken.map(|(rule, message)| call.finding(rule, message)));
         let mut touches = Vec::new();
         if let Some((parameters, bytes)) = kernel.parameters.as_ref().zip(kernel.bytes()) {
-            // SAFETY: 1, 2: duty 1.
+            // SAFETY: 1, 2: as the contract of a launch has it, which holds by duty 1: the lists are those of this
+            // launch, and the parameters those of its kernel.
             let block = unsafe { packet::arguments(parameters, bytes, raw.arguments, raw.extra) };
             match block {
                 Ok(block) if findings.len() == before => {

@@ -14,8 +14,10 @@ const LOWEST: u64 = 4096;
 ///
 /// # Safety
 ///
-/// 1. `arguments` is null, or has a pointer for each parameter; those that are addresses have as many bytes as the parameter.
-/// 2. `extra` is null, or a list that ends as the driver wants it, and its buffer has as many bytes as it says, which nobody writes.
+/// 1. `arguments` is null, or has a pointer for each parameter, aligned and set; those that are addresses have as many
+///    bytes as the parameter, initialised or padding of a C structure, which nobody writes during the call.
+/// 2. `extra` is null, or a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as
+///    it says, initialised or padding of a C structure; nobody writes list or buffer during the call.
 pub(super) unsafe fn arguments(
     parameters: &[(usize, usize)],
     bytes: usize,
@@ -27,7 +29,7 @@ pub(super) unsafe fn arguments(
         return Err((Rule::ArgumentPacket, message));
     }
     if extra != 0 {
-        // SAFETY: 1: duty 2.
+        // SAFETY: 1: duty 2, as it is not null.
         return unsafe { packet(bytes, extra) };
     }
     let mut block = vec![0; bytes];
@@ -36,7 +38,8 @@ pub(super) unsafe fn arguments(
         return Err((Rule::MissingArguments, message));
     }
     for (number, (offset, size)) in parameters.iter().enumerate() {
-        // SAFETY: 1: the list is not null where there are parameters, as was compared, and has a pointer for each: duty 1.
+        // SAFETY: 1: the list is not null where there are parameters, as was compared, and has a pointer for each,
+        // aligned and set, which nobody writes: duty 1.
         let argument = unsafe { read::pointer(arguments, number) };
         if argument < LOWEST {
             let message = format!(
@@ -46,7 +49,8 @@ pub(super) unsafe fn arguments(
             return Err((Rule::NullArgument, message));
         }
         if let Some(place) = block.get_mut(*offset..offset + size) {
-            // SAFETY: 1: no null, so the address of `size` bytes of the program's, by duty 1; the place has as many, and is this function's own.
+            // SAFETY: 1: no null, so the address of `size` bytes of the program's, initialised or padding, which nobody
+            // writes, by duty 1; the place has as many, and is this function's own.
             unsafe { read::into(argument, place) };
         }
     }
@@ -55,23 +59,26 @@ pub(super) unsafe fn arguments(
 
 /// # Safety
 ///
-/// 1. `extra` is a list that ends as the driver wants it, and its buffer has as many bytes as it says, which nobody writes.
+/// 1. `extra` is a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as it says,
+///    initialised or padding of a C structure; nobody writes list or buffer during the call.
 unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
     let wrong = |message: String| Err((Rule::ArgumentPacket, message));
     let (mut buffer, mut size) = (0, None);
     // Two pairs and an end.
     for pair in (0..4).step_by(2) {
-        // SAFETY: 1: until its end a list has pairs, by duty 1.
+        // SAFETY: 1: until its end, where the loop stops, a list has aligned pairs, which are set and which nobody
+        // writes, by duty 1.
         let key = unsafe { read::pointer(extra, pair) };
         if key == 0 {
             break;
         }
-        // SAFETY: 1: as above.
+        // SAFETY: 1: the other half of that pair: the key, just compared, was not the end: duty 1.
         let value = unsafe { read::pointer(extra, pair + 1) };
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) if value >= LOWEST => {
-                // SAFETY: 1: it points to a size, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set and which nobody
+                // writes, by duty 1.
                 size = Some(unsafe { read::structure::<usize>(value) });
             }
             _ => return wrong(format!("element {pair} of extra is {key:#x}, which means nothing")),
@@ -85,7 +92,8 @@ unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
         Some(_) if buffer < LOWEST && bytes != 0 => {
             wrong("extra has no CU_LAUNCH_PARAM_BUFFER_POINTER, or a null one".to_owned())
         }
-        // SAFETY: 1: it has at least that many bytes, as its size, compared above, says by duty 1; nobody writes it during the launch.
+        // SAFETY: 1: it has at least that many bytes, as its size, compared above, says; they are initialised or
+        // padding of a C structure, and nobody writes them: duty 1.
         Some(_) => Ok(unsafe { read::block(buffer, bytes) }),
     }
 }

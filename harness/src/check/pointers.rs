@@ -62,7 +62,8 @@ impl Inner {
     pub(super) fn is_memory(&self, address: u64) -> bool {
         let mut kind = 0_u32;
         let which = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        // SAFETY: the attribute is a number of 4 bytes, for which the place is good; any address may be asked about.
+        // SAFETY: the attribute is a number of 4 bytes, for which the place is aligned, and it outlives the call; any
+        // address may be asked about, as it is only looked up.
         let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut kind).cast(), which, address) };
         answer == CUresult::SUCCESS
     }

@@ -30,12 +30,13 @@ const NO_BITS: u32 = 8;
 pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Option<Vec<u8>> {
     let image = words.get(1).copied()?;
     match function {
-        // SAFETY: 1: the driver has read it as an image, as the call succeeded. 2: the contract of the call.
+        // SAFETY: 1: the driver has read it as an image, as the call succeeded: duty 1. 2: it is the program's, who
+        // leaves it as it is until the call returns, by the call's contract.
         "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" => unsafe { at(image, most) },
         // SAFETY: 1, 2: as above.
         "cuLibraryLoadData" => unsafe { at(image, most) },
         "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-            // SAFETY: 1: the path, which is a C string by the contract of the call: duty 1.
+            // SAFETY: 1: the path, a C string that nobody writes during the call, by the call's contract: duty 1.
             let path = unsafe { read::text(image) }?;
             std::fs::metadata(&path).ok().filter(|file| file.len() <= most as u64)?;
             std::fs::read(path).ok()
@@ -51,12 +52,14 @@ pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Optio
 /// 2. Nobody writes it during the call.
 unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
     let first = with_exposed_provenance::<u8>(start as usize);
-    // SAFETY: by duty 1 an image is there: it has its magic number whole, or is text with its NUL, and no magic number has a zero byte, so
-    // that the first difference comes at the latest there, and `all` reads no further.
+    // SAFETY: by duty 1 an image is there, which nobody writes, by duty 2: it has its magic number whole, or is text
+    // with its NUL, and no magic number has a zero byte, so that the first difference comes at the latest there, and
+    // `all` reads no further.
     let begins =
         |magic: [u8; 4]| magic.iter().enumerate().all(|(at, byte)| unsafe { first.add(at).read() } == *byte);
     if begins(WRAPPER) {
-        // SAFETY: 1: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1.
+        // SAFETY: 1: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1; nobody writes them
+        // now, by duty 2.
         let inner = unsafe { read::value(start + IN_WRAPPER, Plain::Host) };
         // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
         return if inner == 0 { None } else { unsafe { at(inner, most) } };
@@ -84,7 +87,8 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
 /// 1. At the address is an ELF file, with the list of sections that its header names.
 /// 2. Nobody writes it during the call.
 unsafe fn elf_length(start: u64) -> Option<u64> {
-    // SAFETY: 1: every ELF file begins with 16 bytes that say what it is, of which this is the fifth, by duty 1.
+    // SAFETY: 1: every ELF file begins with 16 bytes that say what it is, of which this is the fifth, by duty 1; nobody
+    // writes it, by duty 2.
     if unsafe { read::value(start + CLASS, Plain::Unsigned(1)) } != OF_64_BITS {
         return None;
     }

@@ -53,12 +53,12 @@ impl Layer for Inner {
         let raw = unsafe { Raw::of(function, words) };
         let (doing, undo) = self.begin(function, words, raw.as_ref());
         let answer = match raw.as_ref().and_then(|raw| self.wanted(raw)) {
-            // SAFETY: 1, 2: duty 1.
+            // SAFETY: 1: duty 1; 2: `raw` was read from the words, and `wanted` gives the kernel of its handle.
             Some((kernel, raw)) => unsafe { self.record(function, words, raw, &kernel, base) },
             None => base(&self.base),
         };
         if answer == CUresult::SUCCESS {
-            // SAFETY: 1: duty 1, and it succeeded.
+            // SAFETY: 1: duty 1, and it succeeded, as was compared; `doing` has the function and the words.
             unsafe { self.done(&doing) };
         } else if !answer.is_sticky() {
             doing.refused(&mut self.lock().objects, undo);
@@ -96,7 +96,8 @@ impl Inner {
         unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
         // SAFETY: 1: duty 1.
         let results = unsafe { decode::results(function, words) };
-        // SAFETY: 1: duty 1. Outside the lock: it may ask the driver.
+        // SAFETY: 1: duty 1: a call of `base`, the driver behind; the results are those of the line above. Outside the
+        // lock: it may ask the driver.
         let listed = unsafe { lists::listed(&self.base, function, words, &results) };
         let loads = function.effects.iter().find_map(|effect| match effect {
             Effect::Makes(kind @ (Kind::Module | Kind::Library), ..) => Some(*kind),
@@ -230,7 +231,7 @@ impl Inner {
         let memory = reach::reached(&self.base, &state.objects, &arguments, self.options.limit);
         let memory = memory.map_err(|failed| self.why(&failed))?;
         let mut driver = 0;
-        // SAFETY: the place is good for a number.
+        // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
         let _ = unsafe { self.base.cuDriverGetVersion(&mut driver) };
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         let recording = Recording {
@@ -312,17 +313,20 @@ unsafe fn attributes(function: &Function, raw: &Raw, words: &[u64]) -> Vec<(u32,
         return Vec::new();
     }
     let Some(config) = words.first() else { return Vec::new() };
-    // SAFETY: 1: a launch with attributes has a configuration, by duty 1.
+    // SAFETY: 1: a launch with attributes has a configuration, aligned and with all members set, which nobody writes
+    // before the call returns, by duty 1.
     let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
     let start = config.attrs.expose_provenance() as u64;
     let one = |number: u64| {
         let at = start + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: an attribute of the list, by duty 1.
+        // SAFETY: 1: an attribute of the list, which has `numAttrs` of them, begins with its id, which is set and which
+        // nobody writes before the call returns, by duty 1.
         let id = unsafe { read::value(at, Plain::Unsigned(4)) } as u32;
         let mut value = [0; ATTRIBUTE];
         let used = width(CUlaunchAttributeID(id));
         let from = at + std::mem::offset_of!(CUlaunchAttribute, value) as u64;
-        // SAFETY: 1: the member of the union that the id asks for has so many bytes, which the program has written, by duty 1.
+        // SAFETY: 1: the member of the union that the id asks for has so many bytes (`width`), which the program has
+        // written and leaves as they are until the call returns, by duty 1.
         let bytes = unsafe { read::block(from, used) };
         value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
         (id, value)

@@ -3,7 +3,8 @@
 //! Every word of eight bytes, at a multiple of eight, that is an address in live memory counts as a pointer. Recording too much is harmless.
 //!
 //! Relies on: the driver writes no more than it is asked for, to buffers of that length; and the caller holds the recorder's lock, which a
-//! call that frees takes before it goes to the driver.
+//! call that frees takes before it goes to the driver, and marks what it frees. Of memory whose allocation was not seen nothing is marked:
+//! a program that passes such memory to the launch must not be freeing it meanwhile.
 #![allow(unsafe_code)]
 
 use crate::kind::Kind;
@@ -45,8 +46,15 @@ pub(super) fn reached(
             continue;
         }
         // What is in memory may be anything: there only addresses count whose allocation was seen.
-        let range = known(objects, address)
-            .or_else(|| if at <= of_arguments { asked(driver, address) } else { None });
+        // Nor is the driver asked of what a call is known to have ended: that call may be under way.
+        let has_ended = || {
+            let memory = objects.memory_at(address).and_then(|(place, _)| objects.at(place));
+            memory.is_some_and(|memory| !memory.is_live())
+        };
+        let range = known(objects, address).or_else(|| {
+            let may_ask = at <= of_arguments && !has_ended();
+            if may_ask { asked(driver, address) } else { None }
+        });
         let Some((start, bytes)) = range else { continue };
         total = total.saturating_add(bytes);
         if total > most {
@@ -102,9 +110,10 @@ pub(super) fn contents(driver: &Driver, start: u64, bytes: u64) -> Result<Vec<u8
     contents.try_reserve_exact(length).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     contents.resize(length, 0);
     let place = contents.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: the place has that many initialised bytes, which nobody else uses, and outlives the call, which waits for the copy. The other
-    // range was one allocation when `known` or `asked` told of it, and the driver has both ends of it still, as was just asked: so it is there
-    // to be read, or the driver answers an error. Calls of the program that free wait for the recorder's lock, which its caller holds.
+    // SAFETY: the place has that many initialised bytes, which nobody else uses, and outlives the call, which waits for
+    // the copy. The other range was one allocation when `known` or `asked` told of it, and the driver has both ends of
+    // it still, as was just asked. A call that frees takes the recorder's lock, which the caller holds, before it goes
+    // to the driver; one that had it before has marked the memory as ended, and of such neither tells.
     match unsafe { driver.cuMemcpy(place, start, length) } {
         CUresult::SUCCESS => Ok(contents),
         code => Err(code),

@@ -30,7 +30,8 @@ pub struct Cuda {
 
 // SAFETY: `Driver` may be sent and shared; the handle is a number to Rust, and CUDA lets any thread use a context.
 unsafe impl Send for Cuda {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: a shared one gives the driver, which may be shared, and the handle, which nothing here
+// follows.
 unsafe impl Sync for Cuda {}
 
 impl Cuda {

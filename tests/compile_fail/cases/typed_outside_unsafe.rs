@@ -62,7 +62,7 @@ mod async_fn_called_safe {
 
     fn launch(module: &kernels::Module, x: DeviceBuffer<f32>, mut y: DeviceBuffer<f32>) -> Result<(), Error> {
         module.saxpy_async(LaunchConfig::for_num_elems(8), 8, 2.0, &x, &mut y)?.sync()
-        //~ // SAFETY: both have 8 elements.
+        //~ // SAFETY: compiled, never run.
         //+ unsafe { module.saxpy_async(LaunchConfig::for_num_elems(8), 8, 2.0, &x, &mut y) }?.sync()
     }
 }
@@ -85,7 +85,7 @@ mod async_on_safe {
         c: &mut DeviceBuffer<f32>,
     ) -> Result<(), Error> {
         module.vecadd_async(LaunchConfig::for_num_elems(8), a, a, c)?.async_on(stream)
-        //~ // SAFETY: 1: both outlive the function that calls this.
+        //~ // SAFETY: compiled, never run.
         //+ unsafe { module.vecadd_async(LaunchConfig::for_num_elems(8), a, a, c)?.async_on(stream) }
     }
 }
@@ -107,7 +107,7 @@ mod async_owned_fn_called_safe {
         y: DeviceBuffer<f32>,
     ) -> Result<(DeviceBuffer<f32>, DeviceBuffer<f32>), Error> {
         module.saxpy_async_owned(LaunchConfig::for_num_elems(8), 8, 2.0, x, y)?.sync()
-        //~ // SAFETY: both have 8 elements.
+        //~ // SAFETY: compiled, never run.
         //+ unsafe { module.saxpy_async_owned(LaunchConfig::for_num_elems(8), 8, 2.0, x, y) }?.sync()
     }
 }

@@ -28,14 +28,26 @@ const TSAN: &[&str] = &[
     "ordering_threads",
     "ordering_ends",
     "ordering_races",
+    "ordering_memory",
     "safe_programs",
     "copies",
     "arrays",
     "peer",
     "pinned",
+    "views",
+    "textures",
+    "external",
+    "foreign",
     "stream_memory",
     "callbacks",
+    "deferred_drops",
+    "nothing_lost",
+    "unwinding",
+    "subscribers",
+    "plan",
     "capture",
+    "capture_ends",
+    "capture_modes",
     "graphs",
     "graph_changes",
     "graph_lifetimes",
@@ -298,7 +310,6 @@ fn loom() -> Result<()> {
     run(cargo(&tests)?.env("RUSTFLAGS", "--cfg cuda_launch_loom").env("CARGO_TARGET_DIR", target))
 }
 
-/// Miri keeps one core busy: the first tests, which take as long as all others, run beside these.
 /// Two at a time: Miri runs on one core.
 fn miri() -> Result<()> {
     let next = std::sync::Mutex::new(MIRI.iter());
@@ -320,8 +331,9 @@ fn miri() -> Result<()> {
 fn tsan() -> Result<()> {
     let target = root()?.join("target/tsan");
     let tests = TSAN.iter().flat_map(|test| ["--test", test]);
-    let always = ["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--package", "cuda-launch"];
-    let mut command = on("nightly", &always.into_iter().chain(tests).collect::<Vec<_>>())?;
+    let always = ["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"];
+    let always = always.into_iter().chain(["--package", "cuda-launch", "--features", "tracing"]);
+    let mut command = on("nightly", &always.chain(tests).collect::<Vec<_>>())?;
     let suppressions = target.join("suppressions");
     std::fs::create_dir_all(&target)?;
     std::fs::write(&suppressions, TSAN_SUPPRESSIONS)?;

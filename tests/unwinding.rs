@@ -11,6 +11,7 @@ mod spies;
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
 use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions, Linker};
 use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope, value, with_context};
+use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use skip::skipped;
 use std::cell::RefCell;
@@ -291,4 +292,32 @@ fn what_has_pointers_to_compiler_options_goes_before_them() {
         spies::fail_calls_of(&spy, "cuLibraryUnload", cuda_launch::sys::CUresult::CUDA_ERROR_INVALID_HANDLE);
     assert!(CudaLibrary::load(ctx.driver(), fill).unwrap().close().is_err());
     drop(refused);
+}
+
+/// The mode of this thread towards captures.
+#[allow(unsafe_code)] // A bare call of the driver.
+fn mode(ctx: &CudaContext) -> CUstreamCaptureMode {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: a local, which outlives the call, and one of the three modes.
+    let code = unsafe { ctx.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    assert_eq!(code, CUresult::SUCCESS);
+    mode
+}
+
+/// A wait that the crate makes beside captures of other code: the thread minds captures again afterwards.
+#[test]
+fn a_thread_has_its_own_capture_mode_again_where_a_wait_unwinds() {
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    // What it is by default, and what this function leaves.
+    assert_eq!(mode(&ctx), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+    let (ended, (tell, told)) = (Arc::new(AtomicUsize::new(0)), channel());
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        scope(|s| {
+            s.submit(Late { panicked: None, ended: &ended }).unwrap();
+            ARMED.with(|armed| *armed.borrow_mut() = Some(("wait", tell)));
+        })
+    }));
+    assert!(result.is_err() && told.recv().is_ok(), "{result:?}");
+    assert_eq!(mode(&ctx), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
 }

@@ -164,45 +164,47 @@ impl Drop for ContextWait {
 #[inline]
 pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
     // Not two calls of `call`: the compiler would put both into every function that calls the driver.
-    let changed = if any(Open::forbids) { relax(context) } else { None };
-    let result = call();
-    if let Some(mode) = changed {
-        restore(context, mode);
-    }
-    result
+    let _relaxed = if any(Open::forbids) { Relaxed::begin(context) } else { None };
+    call()
 }
 
 /// The same, also for captures by other code, which this crate cannot see: for calls that the program did not request.
 ///
 /// It costs two calls each time, whether there is such a capture or not. No function of the driver tells whether a stream is captured
 /// that one has no handle of; and to call first and look at the answer is too late, since a call that is refused has spoilt the capture
-/// (`capture_of_others` in `emulator/tests/driver_truth/captures.rs`). Nor may a thread be left as `relax` makes it: other code on it is
+/// (`capture_of_others` in `emulator/tests/driver_truth/captures.rs`). Nor may a thread be left as [`Relaxed`] makes it: other code on it is
 /// to be refused what it would break. What no capture minds goes without: see `give_back_by_handle`.
 ///
 /// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
 pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    let changed = relax(context);
-    let result = call();
-    if let Some(mode) = changed {
-        restore(context, mode);
+    let _relaxed = Relaxed::begin(context);
+    call()
+}
+
+/// This thread minds no capture, until this is dropped: then it has its own mode again, also where the call in between unwinds.
+struct Relaxed<'c> {
+    context: &'c CudaContext,
+    own: CUstreamCaptureMode,
+}
+
+impl<'c> Relaxed<'c> {
+    /// `None` where the driver does not agree.
+    #[cold]
+    fn begin(context: &'c CudaContext) -> Option<Self> {
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: `mode` is a local, which is read and written during the call alone; it is one of the three modes.
+        let code = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+        (code == CUresult::SUCCESS).then_some(Self { context, own: mode })
     }
-    result
 }
 
-/// From now on this thread minds no capture; its own mode, to be given back by [`restore`], if the driver agrees.
-#[cold]
-fn relax(context: &CudaContext) -> Option<CUstreamCaptureMode> {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` is a local, which is read and written during the call alone; it is one of the three modes.
-    let code = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
-    (code == CUresult::SUCCESS).then_some(mode)
-}
-
-/// The thread gets its own mode back; there is nothing to do about a refusal.
-#[cold]
-fn restore(context: &CudaContext, mut mode: CUstreamCaptureMode) {
-    // SAFETY: `mode` is a local, which outlives the call; it is what the driver handed out as this thread's mode in `relax`.
-    let _ = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+impl Drop for Relaxed<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: `own` is this value's, which outlives the call; it is what the driver handed out as this thread's mode in `begin`. There
+        // is nothing to do about a refusal.
+        let _ = unsafe { self.context.driver().cuThreadExchangeStreamCaptureMode(&mut self.own) };
+    }
 }
 
 /// Whether there is such a capture.

@@ -381,6 +381,28 @@ fn a_refused_launch_is_no_suspect() {
     assert_eq!(fault.suspects, [cuda_launch::error::Suspect::Kernel("kernel_2".into())], "{error}");
 }
 
+/// What a refusal of the driver means for a launch, and the next step.
+#[test]
+fn a_refused_launch_is_told_with_a_hint_of_its_own() {
+    use cuda_launch::sys::CUresult as R;
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    for (code, hint) in [
+        (R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "use a smaller block"),
+        (R::CUDA_ERROR_NOT_SUPPORTED, "nothing was launched, and the context is as before"),
+        (R::CUDA_ERROR_INVALID_CLUSTER_SIZE, "cannot run clusters of this shape"),
+        (R::CUDA_ERROR_INVALID_VALUE, "look at the attributes first"),
+    ] {
+        support::answer(code);
+        let refused = unsafe {
+            cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [1u32] }
+        };
+        support::answer(R::SUCCESS);
+        let error = refused.unwrap_err();
+        assert!(error.code() == Some(code) && error.to_string().contains(hint), "{error}");
+    }
+}
+
 #[test]
 fn a_driver_that_knows_no_parameters_says_why_and_launches() {
     let ctx =

@@ -19,6 +19,7 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("memory", memory),
     ("host", host),
     ("pointers", pointers),
+    ("graph_memory", graph_memory),
 ];
 
 fn free(row: &mut Row) {
@@ -287,4 +288,51 @@ fn pointers(row: &mut Row) {
         let (code, values) = many(address);
         row.value(label, code, values);
     }
+}
+
+/// A graph that allocates and does not free, and the address.
+fn allocating(cuda: &Driver) -> (CUgraph, CUdeviceptr) {
+    let (graph, mut node) = (graphs::graph(cuda), null_mut());
+    let mut asked = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 4096, ..Default::default() };
+    asked.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    asked.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    ok(unsafe { cuda.cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut asked) });
+    (graph, asked.dptr)
+}
+
+/// When a node that frees memory of a graph may be added, to that graph and to another.
+fn graph_memory(row: &mut Row) {
+    let (cuda, _) = with_context();
+    let stream = stream(&cuda, 1);
+    let add = |graph: CUgraph, address: CUdeviceptr| unsafe {
+        cuda.cuGraphAddMemFreeNode(&mut null_mut(), graph, null(), 0, address)
+    };
+    for state in ["new", "instantiated", "launched", "freed", "destroyed"] {
+        // Each is asked of memory of its own.
+        for to in ["own", "other"] {
+            let (graph, address) = allocating(&cuda);
+            let exec = (state != "new").then(|| graphs::instantiate(&cuda, graph));
+            if let ("launched" | "freed" | "destroyed", Some(exec)) = (state, exec) {
+                graphs::run(&cuda, exec, stream);
+            }
+            if state == "freed" {
+                ok(unsafe { cuda.cuMemFreeAsync(address, stream) });
+                ok(unsafe { cuda.cuStreamSynchronize(stream) });
+            }
+            if let ("destroyed", Some(exec)) = (state, exec) {
+                ok(unsafe { cuda.cuGraphExecDestroy(exec) });
+            }
+            let target = if to == "own" { graph } else { graphs::graph(&cuda) };
+            row.code(&format!("{state} {to}"), add(target, address));
+            row.code("again", add(target, address));
+        }
+    }
+    let (graph, address) = allocating(&cuda);
+    let (first, mut second) = (graphs::instantiate(&cuda, graph), null_mut());
+    row.code("2nd exec", unsafe { cuda.cuGraphInstantiateWithFlags(&mut second, graph, 0) });
+    graphs::run(&cuda, first, stream);
+    row.code("2nd launch", unsafe { cuda.cuGraphLaunch(first, stream) });
+    row.code("cuMemFree", unsafe { cuda.cuMemFree(address) });
+    row.code("3rd launch", unsafe { cuda.cuGraphLaunch(first, stream) });
+    row.code("add node", unsafe { cuda.cuGraphAddEmptyNode(&mut null_mut(), graph, null(), 0) });
 }

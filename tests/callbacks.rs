@@ -441,7 +441,7 @@ fn round_of_stress(own: &CudaStream, shared: &CudaStream, thread: usize, round: 
     own.call_host(move || seen.store(1, Ordering::Relaxed)).unwrap();
     let error = own.synchronize().unwrap_err();
     assert_eq!(panics(&error), [message]);
-    assert_eq!(done.load(Ordering::Relaxed), 1, "the stream went on");
+    assert_eq!(done.load(Ordering::Relaxed), 1, "the stream continued");
     if round.is_multiple_of(7) {
         shared.synchronize().map_or_else(|e| count_shared(&e, told), drop);
     }

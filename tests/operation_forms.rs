@@ -209,7 +209,7 @@ fn what_cannot_be_captured_says_so_by_name() {
         operation::from_result(unsafe { launch.execute(cx) })
     });
     let error = raw.graph_in(&context()).unwrap_err();
-    assert!(error.to_string().contains("fill: an address was given as a number"), "{error}");
+    assert!(error.to_string().contains("fill: an address was passed as a number"), "{error}");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn what_is_not_wanted_is_not_reported() {
     }
     std::fs::write(file, "leak\nleeks\n").unwrap();
     let run = programs.run(&["check", "--allow-file", file], &["true"]);
-    assert!(run.code == 3 && run.says("line 2: `leeks` is no rule"), "{}", run.err);
+    assert!(run.code == 3 && run.says("line 2: `leeks` is not a rule"), "{}", run.err);
     for wrong in [["--allow", "leeks"], ["--level", "note"]] {
         let run = programs.run(&[&["check"][..], &wrong].concat(), &["true"]);
         assert_eq!(run.code, 2, "{}", run.err);

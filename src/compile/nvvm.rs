@@ -283,7 +283,7 @@ unsafe impl Api for Functions {
 fn hint(code: nvvmResult, log: &str) -> Option<String> {
     let text = match code {
         nvvmResult::NVVM_ERROR_IR_VERSION_MISMATCH => {
-            "the module's `!nvvmir.version` is not what this library reads: see `Nvvm::ir_version`"
+            "this library cannot read the module's `!nvvmir.version`: see `Nvvm::ir_version`"
         }
         nvvmResult::NVVM_ERROR_INVALID_OPTION if log.contains("-arch=") => {
             "this library does not know the architecture: request an older one with `NvvmOptions::new`, or install one that does"

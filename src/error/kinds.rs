@@ -118,8 +118,8 @@ pub enum ErrorKind {
     Cast(#[from] super::region::CastError),
     /// A buffer of this many elements would exceed the address space.
     #[error(
-        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length; a negative number \
-         made unsigned looks like this",
+        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length: it may be a negative \
+         number cast to an unsigned type",
         usize::MAX
     )]
     Capacity {

@@ -70,8 +70,8 @@ impl std::error::Error for Faulted {}
 /// The process is a fork of the one that initialised CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: process {child} is a fork of {parent}, which initialised CUDA: the driver serves only that one\n  help: \
-     fork before the first call of CUDA, or start a new program instead (`spawn` in Python's multiprocessing)"
+    "{call}: process {child} was forked from process {parent} after CUDA was initialised, so it cannot use CUDA\n  help: \
+     fork before the first CUDA call, or start a new program instead (`spawn` in Python's multiprocessing)"
 )]
 #[non_exhaustive]
 pub struct Forked {
@@ -87,7 +87,7 @@ pub struct Forked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
-     give back, and host memory that is borrowed now may be gone then\n  help: {help}"
+     free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
 )]
 #[non_exhaustive]
 pub struct NotInCapture {

@@ -159,7 +159,7 @@ macro_rules! __cuda_launch_fields {
     ($state:tt function: $($rest:tt)*) => { $crate::__cuda_launch_twice!("function") };
     ($state:tt module: $($rest:tt)*) => { $crate::__cuda_launch_twice!("module") };
     ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} stream: $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch_async!: there is no field `stream`: the schedule chooses one")
+        ::core::compile_error!("cuda_launch_async! has no field `stream`: the schedule chooses one")
     };
     ($state:tt stream: $($rest:tt)*) => { $crate::__cuda_launch_twice!("stream") };
     ($state:tt config: $($rest:tt)*) => { $crate::__cuda_launch_twice!("config") };
@@ -169,13 +169,13 @@ macro_rules! __cuda_launch_fields {
     ($state:tt attributes: $($rest:tt)*) => { $crate::__cuda_launch_twice!("attributes") };
     ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} $field:ident: $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch_async!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, \
+            "cuda_launch_async! has no field `", ::core::stringify!($field), "`; the fields are kernel, module, \
              function, config, args, cluster_dim, cooperative, attributes"
         ))
     };
     ($state:tt $field:ident: $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \
+            "cuda_launch! has no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \
              stream, config, args, cluster_dim, cooperative, attributes"
         ))
     };
@@ -204,12 +204,12 @@ macro_rules! __cuda_launch_twice {
 #[macro_export]
 macro_rules! __cuda_launch_finish {
     ([] [] $m:tt $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: which kernel? Give `kernel: name, module: module`, or `function: f`")
+        ::core::compile_error!("cuda_launch!: no kernel is named: write `kernel: name, module: module`, or `function: f`")
     };
     ([$($k:tt)+] [$($fu:tt)+] $($rest:tt)*) => {
         ::core::compile_error!(
-            "cuda_launch!: both `kernel` and `function` are given; `function: f` alone, or `kernel: name, module: module`, \
-             says which kernel"
+            "cuda_launch!: both `kernel` and `function` are given: write `function: f` alone, or \
+             `kernel: name, module: module`"
         )
     };
     ([] [$($fu:tt)+] [$($m:tt)+] $($rest:tt)*) => {
@@ -391,7 +391,7 @@ macro_rules! __cuda_launch_args {
     };
     ($($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is no expression; separate arguments by commas"
+            "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is not an expression; separate arguments with commas"
         ))
     };
 }

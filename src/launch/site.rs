@@ -120,7 +120,7 @@ handle_trait! {
 #[diagnostic::on_unimplemented(
     message = "`kernel:` takes a name or a string, not `{Self}`",
     label = "not a string",
-    note = "a kernel that was looked up is given as `function: f`, without `kernel` and `module`"
+    note = "pass a kernel that is already looked up as `function: f`, without `kernel` and `module`"
 )]
 pub trait KernelName {
     /// The name.
@@ -138,7 +138,7 @@ impl<T: AsRef<str> + ?Sized> KernelName for T {
 #[diagnostic::on_unimplemented(
     message = "`attributes:` takes an array, `Vec` or slice of `Attribute`, not `{Self}`",
     label = "not a list of `Attribute`",
-    note = "also a single one is a list: `attributes: [Attribute::priority(-1)]`"
+    note = "a single attribute is a list, too: `attributes: [Attribute::priority(-1)]`"
 )]
 pub trait AttributeList<'event> {
     /// The attributes.
@@ -159,7 +159,7 @@ impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T
     message = "`byval(x)` takes a value that is `Copy`, not `{Self}`",
     label = "not `Copy`",
     note = "a closure is `Copy` if it is a `move` closure and all that it captures is: no `Vec`, `String`, `Box` or `&mut`",
-    note = "a buffer is passed as `slice(x)`, `slice_mut(x)` or `x.as_device_ptr()`; host memory is copied into one first: \
+    note = "pass a buffer or view as `slice(x)`, `slice_mut(x)`, `ptr(x)` or `ptr_mut(x)`; copy host memory into a buffer first: \
             `DeviceBuffer::from_host(&stream, &data)?`"
 )]
 pub trait ByValue: Copy + 'static {}

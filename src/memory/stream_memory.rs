@@ -345,8 +345,8 @@ impl CudaStream {
 fn explain(error: Error) -> Error {
     error.with_hint_for(
         CUresult::CUDA_ERROR_INVALID_VALUE,
-        "the address must be aligned to its number, and of memory outside of pools, such as `DeviceBuffer::uninit_plain` gives, \
-         or pinned: drivers refuse memory of pools and managed memory here",
+        "the address must be aligned to the size of its value, and be in pinned memory or in device memory that is not from a pool, \
+         such as that of `DeviceBuffer::uninit_plain`: drivers refuse pool and managed memory here",
     )
 }
 

@@ -44,7 +44,7 @@ use crate::memory::DeviceCopy;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing is launched before it is executed"]
+#[must_use = "nothing is launched until it is executed"]
 pub struct AsyncKernelLaunch<'a> {
     /// An error of the lookup is returned when the launch is submitted.
     function: Result<CudaFunction, Error>,

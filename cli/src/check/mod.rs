@@ -108,7 +108,7 @@ fn allow(text: &str) -> Result<String, String> {
         Some(_) => Ok(text.to_owned()),
         None => {
             let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
-            Err(format!("`{text}` is no rule, and no rule with a kernel; the rules are {}", names.join(", ")))
+            Err(format!("`{text}` is not a rule, nor RULE:KERNEL; the rules are {}", names.join(", ")))
         }
     }
 }

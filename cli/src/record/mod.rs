@@ -99,7 +99,7 @@ fn fault(recorded: &Value) -> String {
     let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
     match cuda_launch::sys::CUresult(code) {
         cuda_launch::sys::CUresult::SUCCESS => String::new(),
-        code => format!("  it failed with {code:?}: the file has the memory of before\n"),
+        code => format!("  the launch failed with {code:?}: the file has the memory from before it\n"),
     }
 }
 

@@ -138,12 +138,12 @@ pub struct FunctionLimits {
 impl fmt::Display for FunctionLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ptx, binary) = (self.ptx_version, self.binary_version);
-        writeln!(f, "threads of a block         {}", self.max_threads_per_block)?;
-        writeln!(f, "registers of a thread      {}", self.registers)?;
+        writeln!(f, "threads per block          {}", self.max_threads_per_block)?;
+        writeln!(f, "registers per thread       {}", self.registers)?;
         writeln!(f, "static shared memory       {} bytes", self.static_shared_memory)?;
         writeln!(f, "dynamic shared memory      up to {} bytes", self.max_dynamic_shared_memory)?;
         writeln!(f, "constants                  {} bytes", self.const_memory)?;
-        writeln!(f, "local memory of a thread   {} bytes", self.local_memory)?;
+        writeln!(f, "local memory per thread    {} bytes", self.local_memory)?;
         writeln!(f, "compiled for               compute_{}{}, sm_{}{}", ptx.0, ptx.1, binary.0, binary.1)?;
         match self.required_cluster {
             Some((x, y, z)) => write!(f, "cluster                    {x} x {y} x {z} blocks"),

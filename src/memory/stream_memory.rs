@@ -31,7 +31,7 @@ bitflags! {
     /// How a stream writes a value (`CUstreamWriteValue_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteValueFlags: u32 {
-        /// Work in front of it need not be visible to those who see the number. Driver 580 refuses it.
+        /// Earlier work need not be visible to readers of the value. Driver 580 rejects this flag.
         const NO_MEMORY_BARRIER = 1;
         // Flags of newer drivers pass through.
         const _ = !0;
@@ -62,7 +62,7 @@ impl StreamValue for u64 {}
 mod sealed {
     use super::{Awaited, CUresult, CUstream, Driver, Op, Written};
 
-    /// What the driver has for each width.
+    /// The driver's functions for each width.
     pub trait Sealed {
         const WAIT: (Op, &'static str);
         const WRITE: (Op, &'static str);
@@ -313,7 +313,7 @@ impl CudaStream {
             .map_err(explain)
     }
 
-    /// Submits several such operations at once, at most 256; they run in order.
+    /// Submits several such operations in one call, at most 256; they run in order.
     ///
     /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
     ///

@@ -22,8 +22,8 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 ///
 /// The first poll waits for the work for a short time ([`inline_wait`]); short work completes in it, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
-/// a kernel faulted; then the error names the launches that may have caused it. That thread runs the waker, which must not wait:
-/// otherwise all futures would wait with it.
+/// a kernel has faulted; in that case the error names the launches that may have caused it. That thread runs the waker, which must not block:
+/// otherwise all futures would be delayed.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.

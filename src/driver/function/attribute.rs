@@ -197,8 +197,8 @@ impl CudaFunction {
 
     /// Registers per thread.
     ///
-    /// The emulator compiles nothing: its number is an estimate, the 32-bit values that are needed at once, which may differ from the count
-    /// of a GPU's compiler by a few. So may what follows from it: occupancy, and whether a large block fits.
+    /// The emulator does not compile PTX: its number is an estimate, the maximum of 32-bit values that are live at once, which may differ
+    /// by a few from the count of a GPU's compiler. So may what depends on it: occupancy, and whether a large block fits.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
@@ -347,7 +347,7 @@ impl CudaFunction {
 
     /// Everything that limits its launches.
     ///
-    /// Driver call: `cuFuncGetAttribute`, once for each that can change or was not asked for yet.
+    /// Driver call: `cuFuncGetAttribute`, once for each attribute that can change or was not queried yet.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, load_kernel_module};

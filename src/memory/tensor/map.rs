@@ -191,7 +191,7 @@ options!(Im2colMap);
 impl TiledMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
+    /// Every rule documented for the driver is checked first; an error names the value that violates it. Driver call:
     /// `cuTensorMapEncodeTiled`.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl TiledMap {
 impl Im2colMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
+    /// Every rule documented for the driver is checked first; an error names the value that violates it. Driver call:
     /// `cuTensorMapEncodeIm2col`.
     ///
     /// # Errors

@@ -199,7 +199,7 @@ impl PhysicalAllocation {
     /// # Safety
     /// 1. The handle is live and of the kind that it claims, and its memory has `bytes` bytes.
     /// 2. Nothing else, neither another process nor another handle in this one, uses its buffers in a way that a `Vec`
-    ///    would not allow: all holders of the memory agree on which of them uses it when.
+    ///    would not allow: all holders of the memory take turns using it.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -268,7 +268,7 @@ impl Drop for PhysicalInner {
     }
 }
 
-/// A range of addresses that nothing else can be given, and that are unmapped until memory is
+/// A range of addresses that are reserved, and unmapped until memory is
 /// [mapped](crate::virtual_memory::Mapping) there.
 ///
 /// Handles are cheap to clone. The addresses are freed with the last handle and the last mapping.

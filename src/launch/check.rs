@@ -365,7 +365,9 @@ fn clusters(
     };
     let blocks = volume(cluster);
     if !kernel.context.limits().cluster_launch {
-        return refuse("this device does not support clusters, which need compute capability 9.0".into());
+        return refuse(
+            "this device does not support clusters, which need compute capability 9.0 or later".into(),
+        );
     }
     if blocks == 0 {
         return refuse("no dimension of a cluster may be 0".into());

@@ -142,7 +142,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    /// Sets the address of memory that the kernel only reads, passed as `ptr`. Otherwise like [`Launch::set_slice`].
+    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
     /// As for [`Launch::set_slice`].
@@ -154,7 +154,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::pointer(memory.parts(), false))
     }
 
-    /// Sets the address of memory that the kernel may write, passed as `ptr_mut`. Otherwise like
+    /// Sets the address of memory that the kernel may write, passed as `ptr_mut` or as `&mut x` of a buffer. Otherwise like
     /// [`Launch::set_slice`].
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Which of its launches, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     nth: u64,
-    /// Bytes of memory that the launch may reach (K, M, G)
+    /// Limit for the memory that the launch can reach, in bytes (K, M, G)
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     limit: u64,
     /// Where to write the recording

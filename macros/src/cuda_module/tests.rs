@@ -230,11 +230,7 @@ fn what_else_a_declaration_cannot_have() {
         &["2 type parameters, so a name is that of as many types: `(A, B, ..)"],
     );
     refused(TYPED, "#[entry(\"a\")] #[entry(\"b\")] fn scale();", &["a kernel has one `#[entry(..)]`"]);
-    refused(
-        TYPED,
-        "#[cluster_launch(0)] fn bounded(out: &mut [u32]);",
-        &["give one to three dimensions"],
-    );
+    refused(TYPED, "#[cluster_launch(0)] fn bounded(out: &mut [u32]);", &["give one to three dimensions"]);
     refused(
         IMAGE,
         "#[cluster_launch(2)] fn ranks_fixed(out: &mut [u32]);",

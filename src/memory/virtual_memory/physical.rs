@@ -199,7 +199,7 @@ impl PhysicalAllocation {
     /// # Safety
     /// 1. The handle is live and of the kind that it claims, and its memory has `bytes` bytes.
     /// 2. Nothing else, neither another process nor another handle in this one, uses its buffers in a way that a `Vec`
-    ///    would not allow: all holders of the memory take turns using it.
+    ///    would not allow: all holders of the memory agree on which of them uses it at any time.
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -450,7 +450,7 @@ const CAUSES: &[Case] = &[
             }
         },
         is: Error::is_argument_mismatch,
-        says: &["bare pointers", "`ptr(x)` or `ptr_mut(x)` instead of `slice(x)`", "`.arg(&x)`"],
+        says: &["bare pointers", "`ptr(x)` or `ptr_mut(x)` instead of `slice(x)`", "`.ptr(&x)`"],
     },
     Case {
         row: 0,

@@ -307,7 +307,7 @@ fn arguments_of_the_attribute() {
     refused(quote!(1), "takes the file that has the kernels");
     refused(quote!(include_str!("x")), "takes the file that has the kernels");
     refused(quote!("a.ptx", "a.ptx"), "`a.ptx` is given twice");
-    refused(quote!("a.ptx", name = b), "has one option: `crate = path::to::cuda_launch`");
+    refused(quote!("a.ptx", name = b), "is `crate = path::to::cuda_launch`");
     refused(quote!(env!("NO_SUCH_VARIABLE")), "the environment variable `NO_SUCH_VARIABLE` is not set");
     refused(quote!(concat!(env!("OUT_DIR"), "/a.ptx")), "cargo sets it for crates that have a build script");
     refused(quote!("no/such.ptx"), "no/such.ptx: cannot be read: ");

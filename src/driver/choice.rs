@@ -4,7 +4,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Error, ErrorKind, Forked, NoDriver, check};
+use crate::error::{Error, ErrorKind, ForkError, NoDriver, check};
 
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
 pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
@@ -135,7 +135,7 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
     match code {
         CUresult::SUCCESS => INITIALISED.store(child, Ordering::Relaxed),
         CUresult::CUDA_ERROR_NOT_INITIALIZED if parent != 0 && parent != child => {
-            return Err(ErrorKind::Forked(Forked { call: "cuInit", parent, child }).into());
+            return Err(ErrorKind::Forked(ForkError { call: "cuInit", parent, child }).into());
         }
         _ => {}
     }

@@ -31,7 +31,7 @@ type Call = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
-pub enum HostWait {
+pub enum HostTaskSyncMode {
     /// It sleeps, as with [`CudaStream::call_host`].
     Blocking = 0,
     /// It spins: the function is called sooner, but a core is busy until then.
@@ -148,7 +148,7 @@ impl CudaStream {
     #[doc(alias = "cuLaunchHostFunc_v2")]
     pub fn call_host_with(
         &self,
-        wait: HostWait,
+        wait: HostTaskSyncMode,
         function: impl FnOnce() + Send + 'static,
     ) -> Result<(), Error> {
         let stream = self.raw();

@@ -26,7 +26,7 @@ pub enum HostAccess {
     "{call}: the memory at {address:#x} is misaligned for {element}, which needs an alignment of {align} bytes\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct Misaligned {
+pub struct AlignmentError {
     /// The driver function that gave the address.
     pub call: &'static str,
     /// The address.
@@ -86,7 +86,7 @@ pub struct DlPackError {
     "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct BadMapping {
+pub struct MappingError {
     /// The operation.
     pub what: &'static str,
     /// Where it was to start, in bytes.

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// A kernel faulted: this process can no longer use CUDA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Faulted {
+pub struct FaultError {
     /// The first error that the driver returned.
     pub code: CUresult,
     /// The driver function that returned it; rarely the cause.
@@ -44,7 +44,7 @@ impl fmt::Display for Suspect {
     }
 }
 
-impl fmt::Display for Faulted {
+impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.suspects.as_slice() {
@@ -65,7 +65,7 @@ impl fmt::Display for Faulted {
     }
 }
 
-impl std::error::Error for Faulted {}
+impl std::error::Error for FaultError {}
 
 /// The process is a fork of the one that initialised CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -74,7 +74,7 @@ impl std::error::Error for Faulted {}
      fork before the first CUDA call, or start a new program instead (`spawn` in Python's multiprocessing)"
 )]
 #[non_exhaustive]
-pub struct Forked {
+pub struct ForkError {
     /// The driver function that failed.
     pub call: &'static str,
     /// The process that initialised CUDA.

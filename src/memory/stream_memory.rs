@@ -42,7 +42,7 @@ bitflags! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
-pub enum Until {
+pub enum WaitCondition {
     /// It has reached the value: at most half of the range ahead of it, because values are compared cyclically.
     AtLeast = 0,
     /// It equals the value.
@@ -157,7 +157,7 @@ impl StreamMemoryOp {
     /// Waits for a value in memory.
     pub fn wait<T: StreamValue>(
         address: impl Into<DevicePtr<T>>,
-        until: Until,
+        until: WaitCondition,
         value: T,
         flags: WaitValueFlags,
     ) -> Self {
@@ -242,7 +242,7 @@ impl CudaStream {
     /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
     /// ```
-    /// use cuda_launch::stream::{Until, WaitValueFlags, WriteValueFlags};
+    /// use cuda_launch::stream::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_launch::{CudaContext, DeviceBuffer};
     /// let ctx = CudaContext::new(0)?;
     /// let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
@@ -252,7 +252,7 @@ impl CudaStream {
     /// stream.synchronize()?;
     /// // SAFETY: the buffer lives until both streams are done, and nobody else uses it.
     /// unsafe {
-    ///     stream.wait_value(flag, Until::Equal, 7, WaitValueFlags::empty())?;
+    ///     stream.wait_value(flag, WaitCondition::Equal, 7, WaitValueFlags::empty())?;
     ///     other.write_value(flag, 7, WriteValueFlags::empty())?;
     /// }
     /// stream.synchronize()?;
@@ -271,7 +271,7 @@ impl CudaStream {
     pub unsafe fn wait_value<T: StreamValue>(
         &self,
         address: impl Into<DevicePtr<T>>,
-        until: Until,
+        until: WaitCondition,
         value: T,
         flags: WaitValueFlags,
     ) -> Result<(), Error> {
@@ -360,7 +360,10 @@ mod tests {
         let (from, to) = (DevicePtr::<u64>::from_raw(0x2000), DevicePtrMut::<u32>::from_raw(0x1000));
         let operations = [
             (StreamMemoryOp::write(to, 7, WriteValueFlags::NO_MEMORY_BARRIER), [2, 0x1000, 7, 1, 0, 0]),
-            (StreamMemoryOp::wait(from, Until::Nor, 8, WaitValueFlags::empty()), [4, 0x2000, 8, 3, 0, 0]),
+            (
+                StreamMemoryOp::wait(from, WaitCondition::Nor, 8, WaitValueFlags::empty()),
+                [4, 0x2000, 8, 3, 0, 0],
+            ),
             (StreamMemoryOp::barrier(BarrierScope::System), [6, 0, 0, 0, 0, 0]),
         ];
         for (operation, words) in operations {

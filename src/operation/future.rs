@@ -16,7 +16,7 @@ use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
 use super::{reactor, run};
 use crate::driver::process;
-use crate::error::{Error, ErrorKind, Forked, OperationError};
+use crate::error::{Error, ErrorKind, ForkError, OperationError};
 
 /// An operation as a future. The first poll submits the work.
 ///
@@ -149,7 +149,7 @@ impl<T> Waiting<T> {
         if child == parent {
             return Ok(());
         }
-        Err(ErrorKind::Forked(Forked { call: "cuEventQuery", parent, child }).into())
+        Err(ErrorKind::Forked(ForkError { call: "cuEventQuery", parent, child }).into())
     }
 }
 

@@ -7,7 +7,7 @@ use std::future::IntoFuture;
 use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
-use super::typed::{Describe, TypedLaunch};
+use super::typed::{BuildLaunch, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
 use crate::launch::site::AttributeList;
@@ -298,7 +298,7 @@ where
 impl<R, F> DeviceOperation for OwnedKernelLaunch<R, F>
 where
     R: Send,
-    F: Describe<R>,
+    F: BuildLaunch<R>,
 {
     type Output = R;
 

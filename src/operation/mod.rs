@@ -86,5 +86,5 @@ pub use select::{Either, Select, SelectAll, select, select_all};
 pub use shared::{Part, Shared, Unzip};
 pub use timeout::Timeout;
 pub use tuple::{First, Last, PartOf, Split, Tuple};
-pub use typed::{Describe, TypedLaunch};
+pub use typed::{BuildLaunch, TypedLaunch};
 pub use zip::{Zip, zip};

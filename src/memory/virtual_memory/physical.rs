@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::CudaContext;
-use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
+use crate::error::{AliasedMemory, Error, ErrorKind, MappingError, failed};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::{OsHandle, OsHandleKinds};
 use crate::memory::share::{HandleBytes, with_handle};
@@ -344,5 +344,5 @@ pub(in crate::memory) fn multiples(
     }
     let help =
         "round sizes up with `next_multiple_of(granularity)`, and map inside what is reserved and allocated";
-    Err(ErrorKind::Mapping(BadMapping { what, offset, bytes, limit, granularity, help }).into())
+    Err(ErrorKind::Mapping(MappingError { what, offset, bytes, limit, granularity, help }).into())
 }

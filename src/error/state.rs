@@ -67,7 +67,7 @@ impl fmt::Display for FaultError {
 
 impl std::error::Error for FaultError {}
 
-/// The process is a fork of the one that initialised CUDA.
+/// The process was forked from one that had already initialised CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call}: process {child} was forked from process {parent} after CUDA was initialised, so it cannot use CUDA\n  help: \

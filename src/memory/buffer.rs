@@ -170,7 +170,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// Allocates a buffer of the same length and copies the elements, on `stream`; does not wait.
     ///
-    /// The copy comes after the work that writes this buffer, on whatever stream, and work that writes it later comes after the copy.
+    /// The copy comes after work on any stream that writes this buffer, and later work that writes it comes after the copy.
     /// (An implementation of `Clone` could not report that memory ran out.)
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemcpyDtoDAsync` on `stream`.

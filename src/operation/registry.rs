@@ -125,7 +125,7 @@ pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// A future that has `device` as its default device whenever it is polled, on whatever thread: a task's own default.
+/// A future with `device` as its default device whenever it is polled, on any thread: a default for one task.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, default_device, task_on_device};

@@ -11,7 +11,7 @@ use crate::launch::site::{slice, slice_mut};
 use crate::memory::object::KernelObject;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
-/// How an [`OwnedKernelLaunch`] comes to its launch: a closure, or what a method of a typed module left.
+/// How an [`OwnedKernelLaunch`] builds its launch: a closure, or the [`TypedLaunch`] of a method of a typed module.
 pub trait BuildLaunch<R>: Send {
     /// The launch of what is owned.
     #[doc(hidden)]
@@ -27,7 +27,7 @@ where
     }
 }
 
-/// What a method of a typed module left: the launch but for its memory and objects, and which these are.
+/// A launch prepared by a method of a typed module, without its memory and objects, which are filled in when it runs.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};

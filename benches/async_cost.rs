@@ -56,7 +56,7 @@ struct Bench {
 /// Ours and the bare calls, each so many times.
 struct Kind {
     name: &'static str,
-    /// Most times the bare calls that issue 5 allows.
+    /// The limit, as a multiple of the bare calls.
     limit: f64,
     /// How often a round does each.
     times: usize,

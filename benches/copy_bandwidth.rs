@@ -16,7 +16,7 @@ use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, PinnedBuffer};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What issue 3 asks of the required kinds, from this size on.
+/// The limit for the required kinds, from this size on.
 const TARGET: f64 = 0.95;
 const COUNTS_FROM: usize = 16 << 20;
 const KIB: usize = 1 << 10;

@@ -14,7 +14,7 @@ use std::time::Instant;
 const LAUNCHES: usize = 100;
 const N: usize = 32;
 const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
-/// What issue 3 asks of a replay, and of a replay with one argument changed, on an H200.
+/// The limits for a replay, and for a replay with one argument changed, on an H200.
 const TARGETS: [f64; 3] = [1.0, 0.30, 0.45];
 
 struct Bench {

@@ -24,7 +24,7 @@ fn main() -> Result<(), Error> {
             kernel: vecadd,
             stream: stream,
             module: module,
-            config: LaunchConfig::for_num_elems(n as u32), // 256 threads a block, grid = ceil(n / 256)
+            config: LaunchConfig::for_num_elems(n as u32), // 256 threads per block, grid = ceil(n / 256)
             args: [slice(a), slice(b), slice_mut(c)]
         }
     }?;

@@ -62,9 +62,9 @@ pub mod context {
 
 /// Streams: flags, priorities, and operations on single words of memory.
 pub mod stream {
-    pub use crate::driver::{CaptureStatus, CudaStream, HostWait, StreamFlags, StreamPriorities};
+    pub use crate::driver::{CaptureStatus, CudaStream, HostTaskSyncMode, StreamFlags, StreamPriorities};
     pub use crate::memory::stream_memory::{
-        BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags,
+        BarrierScope, StreamMemoryOp, StreamValue, WaitCondition, WaitValueFlags, WriteValueFlags,
     };
 }
 

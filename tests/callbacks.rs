@@ -14,7 +14,7 @@ mod spies;
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::error::HostPanic;
 use cuda_launch::event::EventWaitFlags;
-use cuda_launch::stream::HostWait;
+use cuda_launch::stream::HostTaskSyncMode;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind,
@@ -266,7 +266,7 @@ fn how_the_driver_waits_can_be_said_where_it_knows_the_call() {
     let (ctx, _shared) = context();
     let stream = ctx.new_stream().unwrap();
     let owned = Arc::new(());
-    for wait in [HostWait::Blocking, HostWait::Spin] {
+    for wait in [HostTaskSyncMode::Blocking, HostTaskSyncMode::Spin] {
         let inside = owned.clone();
         if let Err(error) = stream.call_host_with(wait, move || drop(inside)) {
             assert!(error.is_unsupported() && error.call() == Some("cuLaunchHostFunc_v2"), "{error}");
@@ -441,7 +441,7 @@ fn round_of_stress(own: &CudaStream, shared: &CudaStream, thread: usize, round: 
     own.call_host(move || seen.store(1, Ordering::Relaxed)).unwrap();
     let error = own.synchronize().unwrap_err();
     assert_eq!(panics(&error), [message]);
-    assert_eq!(done.load(Ordering::Relaxed), 1, "the stream went on");
+    assert_eq!(done.load(Ordering::Relaxed), 1, "the stream continued");
     if round.is_multiple_of(7) {
         shared.synchronize().map_or_else(|e| count_shared(&e, told), drop);
     }

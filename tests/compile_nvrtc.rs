@@ -154,13 +154,13 @@ fn a_missing_header_is_told_with_where_it_looked() {
     let text = nvrtc.compile(&source, &options).unwrap_err().to_string();
     for part in [
         "k.cu:1: error: cannot open source file \"helper.h\"",
-        "it looked in no folder",
+        "NVRTC looked in no folder",
         "CudaSource::header",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let text = nvrtc.compile(&source, &options.include("no/such/folder")).unwrap_err().to_string();
-    assert!(text.contains("it looked in no/such/folder"), "{text}");
+    assert!(text.contains("NVRTC looked in no/such/folder"), "{text}");
 }
 
 #[test]

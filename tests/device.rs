@@ -205,7 +205,7 @@ fn a_context_of_ones_own_is_apart_from_the_primary_one() {
     };
     let error = launch.unwrap_err();
     assert!(error.is_context_mismatch() && !error.is_wrong_device(), "{error}");
-    assert!(error.to_string().contains("another context of device 0"), "{error}");
+    assert!(error.to_string().contains("different contexts of device 0"), "{error}");
     drop(module);
     own.close().unwrap();
 }

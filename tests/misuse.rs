@@ -266,21 +266,21 @@ const CASES: &[Case] = &[
         mistake: "a buffer on a stream of another context",
         make: |rig| rig.four.to_host_vec(&rig.foreign).map(drop),
         is: Error::is_context_mismatch,
-        says: &["buffer", "another context of device 0", "stream", "help: create both"],
+        says: &["buffer", "different contexts of device 0", "stream", "help: create both"],
     },
     Case {
         row: 37,
         mistake: "an event on a stream of another context",
         make: |rig| rig.ctx.new_event()?.record(&rig.foreign),
         is: Error::is_context_mismatch,
-        says: &["event", "another context of device 0", "stream", "help: create both"],
+        says: &["event", "different contexts of device 0", "stream", "help: create both"],
     },
     Case {
         row: 37,
         mistake: "a module on a stream of another context",
         make: |rig| rig.launch(&rig.foreign.clone()),
         is: Error::is_context_mismatch,
-        says: &["another context of device 0", "stream of the launch", "help: create both"],
+        says: &["different contexts of device 0", "stream of the launch", "help: create both"],
     },
     Case {
         row: 37,
@@ -290,7 +290,7 @@ const CASES: &[Case] = &[
             rig.four.view_mut().copy_from_pinned(&rig.stream, &pinned)
         },
         is: Error::is_context_mismatch,
-        says: &["another context of device 0", "help: create both"],
+        says: &["different contexts of device 0", "help: create both"],
     },
     Case {
         row: 40,
@@ -300,7 +300,7 @@ const CASES: &[Case] = &[
             rig.in_callback(move || stream.synchronize())
         },
         is: Error::is_in_host_callback,
-        says: &["cuStreamSynchronize", "host function of a stream", "help: let the function only signal"],
+        says: &["cuStreamSynchronize", "host function of a stream", "help: let the callback only signal"],
     },
     Case {
         row: 40,
@@ -310,7 +310,7 @@ const CASES: &[Case] = &[
             rig.in_callback(move || DeviceBuffer::<u32>::uninit(&stream, 4).map(drop))
         },
         is: Error::is_in_host_callback,
-        says: &["cuMemAllocAsync", "host function of a stream", "help: let the function only signal"],
+        says: &["cuMemAllocAsync", "host function of a stream", "help: let the callback only signal"],
     },
     Case {
         row: 40,
@@ -320,7 +320,7 @@ const CASES: &[Case] = &[
             rig.stream.synchronize()
         },
         is: Error::is_host_panic,
-        says: &["host function of the stream panicked", "seven of nine", "help: the stream went on"],
+        says: &["host function of the stream panicked", "seven of nine", "help: the stream continued"],
     },
     Case {
         row: 41,
@@ -450,7 +450,7 @@ const CAUSES: &[Case] = &[
             }
         },
         is: Error::is_argument_mismatch,
-        says: &["bare pointers", "`ptr(x)` or `ptr_mut(x)` instead of `slice(x)`", "`.arg(&x)`"],
+        says: &["bare pointers", "`ptr(x)` or `ptr_mut(x)` instead of `slice(x)`", "`.ptr(&x)`"],
     },
     Case {
         row: 0,
@@ -590,7 +590,7 @@ fn a_fork_is_told() {
     if !child::is_child(NAME) {
         let ended = child::run(NAME);
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-        for part in [": process ", "is a fork of", "help: fork before the first call of CUDA"] {
+        for part in [": process ", "was forked from process", "help: fork before the first CUDA call"] {
             assert!(ended.stdout.contains(part), "{}{}", ended.stdout, ended.stderr);
         }
         return;

@@ -209,7 +209,7 @@ fn what_cannot_be_captured_says_so_by_name() {
         operation::from_result(unsafe { launch.execute(cx) })
     });
     let error = raw.graph_in(&context()).unwrap_err();
-    assert!(error.to_string().contains("fill: an address was given as a number"), "{error}");
+    assert!(error.to_string().contains("fill: an address was passed as a number"), "{error}");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn devices_are_initialised_once_by_whoever_is_first() {
     let results: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
     let error = operation::init_device_contexts(0, 1).unwrap_err();
-    assert!(error.to_string().contains("called before, with default device 0 of 1"), "{error}");
+    assert!(error.to_string().contains("already called, with default device 0 of 1"), "{error}");
     assert!(operation::init_device_contexts(3, 1).is_err());
     let pool = operation::device_policy(0).unwrap();
     let inside = value(()).map(|()| operation::device_policy(0).unwrap()).sync().unwrap();

@@ -315,7 +315,7 @@ fn clusters_that_do_not_fit_are_refused() {
     for (grid, cluster, text) in [
         ((8, 1, 1), (3, 1, 1), "must be a multiple"),
         ((8, 1, 1), (0, 1, 1), "may be 0"),
-        ((32, 1, 1), (32, 1, 1), "no device has clusters of more than 16"),
+        ((32, 1, 1), (32, 1, 1), "no device supports clusters of more than 16"),
         ((16, 1, 1), (16, 1, 1), "more than 8 need"),
     ] {
         let config = LaunchConfig::new(grid, ONE.block_dim);
@@ -344,7 +344,7 @@ fn what_the_driver_refuses_comes_back_with_the_launch() {
     for (code, cooperative, hint) in [
         (Code::CUDA_ERROR_INVALID_CLUSTER_SIZE, false, "clusters of this shape"),
         (Code::CUDA_ERROR_INVALID_VALUE, true, "a cooperative launch cannot have"),
-        (Code::CUDA_ERROR_INVALID_VALUE, false, "a rule that this crate does not"),
+        (Code::CUDA_ERROR_INVALID_VALUE, false, "a rule unknown to this crate"),
     ] {
         support::answer(code);
         let result = unsafe {

@@ -5,7 +5,7 @@
 
 mod support;
 
-use cuda_launch::error::{Faulted, Suspect};
+use cuda_launch::error::{FaultError, Suspect};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CudaContext, CudaFunction, CudaModule, CudaStream, Error, ErrorKind, LaunchConfig, cuda_launch,
@@ -42,7 +42,7 @@ impl Rig {
     }
 }
 
-fn faulted(error: &Error) -> &Faulted {
+fn faulted(error: &Error) -> &FaultError {
     match error.kind() {
         ErrorKind::Faulted(fault) => fault,
         _ => panic!("{error}"),

@@ -13,7 +13,7 @@ mod skip;
 use alone::{Alone, alone};
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::stream::{
-    BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags,
+    BarrierScope, StreamMemoryOp, StreamValue, WaitCondition, WaitValueFlags, WriteValueFlags,
 };
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
@@ -47,7 +47,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
     let (flags, flag) = zeros::<u32>(&stream);
     for round in 1..=20 {
         unsafe {
-            stream.wait_value(flag, Until::Equal, round, NOW).unwrap();
+            stream.wait_value(flag, WaitCondition::Equal, round, NOW).unwrap();
             stream.write_value(flag.wrapping_add(1), round, PLAIN).unwrap();
             assert!(!stream.query().unwrap());
             other.write_value(flag, round, PLAIN).unwrap();
@@ -58,7 +58,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
 }
 
 /// `stream` goes on when `value` is written, and not when `early` is.
-fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: Until, wanted: T, early: T, value: T) {
+fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: WaitCondition, wanted: T, early: T, value: T) {
     let (_alone, _ctx, stream, other) = context();
     let (_numbers, number) = zeros::<T>(&stream);
     unsafe { other.write_value(number, early, PLAIN).unwrap() };
@@ -72,15 +72,15 @@ fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: Until, wanted: T, ea
 
 #[test]
 fn numbers_are_compared_as_asked() {
-    lets_go::<u32>(Until::AtLeast, 5, 4, 6);
-    lets_go::<u32>(Until::AtLeast, 2, u32::MAX, 3); // In a circle: the largest is just before 0.
-    lets_go::<u32>(Until::Equal, 5, 6, 5);
-    lets_go::<u32>(Until::And, 0b110, 0b1001, 0b0100);
-    lets_go::<u32>(Until::Nor, 0xffff, 0xffff_0000, 1);
-    lets_go::<u64>(Until::AtLeast, 1 << 40, u64::MAX, (1 << 40) + 1);
-    lets_go::<u64>(Until::Equal, 5 << 32, 5, 5 << 32);
-    lets_go::<u64>(Until::And, 1 << 63, 1, 3 << 62);
-    lets_go::<u64>(Until::Nor, u64::MAX >> 1, 1 << 63, 0);
+    lets_go::<u32>(WaitCondition::AtLeast, 5, 4, 6);
+    lets_go::<u32>(WaitCondition::AtLeast, 2, u32::MAX, 3); // In a circle: the largest is just before 0.
+    lets_go::<u32>(WaitCondition::Equal, 5, 6, 5);
+    lets_go::<u32>(WaitCondition::And, 0b110, 0b1001, 0b0100);
+    lets_go::<u32>(WaitCondition::Nor, 0xffff, 0xffff_0000, 1);
+    lets_go::<u64>(WaitCondition::AtLeast, 1 << 40, u64::MAX, (1 << 40) + 1);
+    lets_go::<u64>(WaitCondition::Equal, 5 << 32, 5, 5 << 32);
+    lets_go::<u64>(WaitCondition::And, 1 << 63, 1, 3 << 62);
+    lets_go::<u64>(WaitCondition::Nor, u64::MAX >> 1, 1 << 63, 0);
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_batch_is_done_in_order() {
     let words = number.cast::<u32>();
     let operations = [
         StreamMemoryOp::write(number.wrapping_add(1), 1 << 40, PLAIN),
-        StreamMemoryOp::wait(number, Until::AtLeast, 9u64, NOW),
-        StreamMemoryOp::wait(number.wrapping_add(1), Until::Equal, 1u64 << 40, NOW),
+        StreamMemoryOp::wait(number, WaitCondition::AtLeast, 9u64, NOW),
+        StreamMemoryOp::wait(number.wrapping_add(1), WaitCondition::Equal, 1u64 << 40, NOW),
         StreamMemoryOp::write(words.wrapping_add(4), 7, PLAIN),
     ];
     unsafe {
@@ -120,7 +120,7 @@ fn the_host_lets_a_stream_go_on_through_pinned_memory() {
     let mut flag = PinnedBuffer::<u32>::zeroed(&ctx, 2, PinnedFlags::empty()).unwrap();
     let (host, device) = (flag.as_host_ptr(), flag.device_view_mut().as_mut_device_ptr());
     unsafe {
-        stream.wait_value(device, Until::Equal, 7, NOW).unwrap();
+        stream.wait_value(device, WaitCondition::Equal, 7, NOW).unwrap();
         stream.write_value(device.wrapping_add(1), 8, PLAIN).unwrap();
         assert!(!stream.query().unwrap());
         // SAFETY: `flag` is alive, two `u32`s of page-aligned memory, and no reference to them exists until `as_slice`; the
@@ -139,7 +139,7 @@ fn memory_of_a_pool_is_refused_with_a_way_out() {
     let results = unsafe {
         [
             stream.write_value(number, 1, PLAIN),
-            stream.wait_value(number, Until::Equal, 1, NOW),
+            stream.wait_value(number, WaitCondition::Equal, 1, NOW),
             stream.memory_operations(&[StreamMemoryOp::write(number, 1, PLAIN)]),
         ]
     };
@@ -164,7 +164,7 @@ fn a_refused_operation_says_what_was_asked() {
     let (_numbers, number) = zeros::<u32>(&stream);
     let odd = DevicePtrMut::from_raw(number.addr() + 2);
     let invalid = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
-    let error = unsafe { stream.wait_value(odd, Until::And, 5u32, NOW) }.unwrap_err();
+    let error = unsafe { stream.wait_value(odd, WaitCondition::And, 5u32, NOW) }.unwrap_err();
     assert_eq!((error.call(), error.code()), (Some("cuStreamWaitValue32"), invalid));
     assert!(error.to_string().contains(&format!("{:#x} And 5", odd.addr())), "{error}");
     let error = unsafe { stream.write_value(odd.cast(), 5u64, PLAIN) }.unwrap_err();
@@ -191,7 +191,7 @@ fn a_fault_ends_a_wait() {
     let (_numbers, number) = zeros::<u32>(&stream);
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     unsafe {
-        stream.wait_value(number, Until::Equal, 1, NOW).unwrap();
+        stream.wait_value(number, WaitCondition::Equal, 1, NOW).unwrap();
         cuda_launch! { kernel: write_f32, module: module, stream: other, config: LaunchConfig::for_num_elems(1),
         args: [DevicePtrMut::<u8>::from_raw(0), 16i64, 1.0f32] }
         .unwrap();

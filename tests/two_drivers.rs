@@ -334,7 +334,7 @@ fn some_are_refused_of_another_context_too() {
     for answer in refused {
         let error = answer.unwrap_err();
         assert!(error.is_context_mismatch() && !error.is_wrong_device(), "{error}");
-        assert!(error.to_string().contains("another context of device 0"), "{error}");
+        assert!(error.to_string().contains("different contexts of device 0"), "{error}");
     }
     let asked: Vec<_> =
         objects.spy.calls().names().into_iter().filter(|call| !objects::is_harmless(call)).collect();

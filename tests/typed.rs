@@ -383,9 +383,9 @@ fn launch_bounds_and_shared_memory_are_checked() {
     module.bounded(&stream, one_block(128), &mut out).unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [128]);
     let error = module.bounded(&stream, one_block(160), &mut out).unwrap_err();
-    assert_eq!(contract(&error).0, "at most 128 threads a block");
+    assert_eq!(contract(&error).0, "at most 128 threads per block");
     let error = module.bounded_more(&stream, one_block(65), &mut out).unwrap_err();
-    assert_eq!(contract(&error), ("at most 64 threads a block".into(), "a block of (65, 1, 1)".into()));
+    assert_eq!(contract(&error), ("at most 64 threads per block".into(), "a block of (65, 1, 1)".into()));
 
     let shared = |bytes| one_block(32).with_shared(bytes);
     module.dynamic(&stream, shared(48), &mut out).unwrap();

@@ -327,7 +327,7 @@ fn contracts_are_checked_by_the_call() {
 
     let mut out = DeviceBuffer::<u32>::zeroed(&stream(), 1).unwrap();
     let error = typed.bounded_async(blocks(1, 160), &mut out).unwrap_err();
-    assert_eq!(contract(&error).0, "at most 128 threads a block");
+    assert_eq!(contract(&error).0, "at most 128 threads per block");
     let error = typed.dynamic_async_owned(blocks(1, 32), out).unwrap_err();
     assert_eq!(contract(&error).0, "dynamic_shared = 16..=64");
 }

@@ -48,7 +48,7 @@ fn driver(report: &DriverReport) -> String {
     let mark = if report.serves { style::good("* used") } else { style::faint("  -   ") };
     let mut text = format!("{mark}  {} ({source})", style::strong(&report.name));
     if let Some(version) = report.cuda_version {
-        text += &format!(", serves CUDA up to {}", cuda(version));
+        text += &format!(", supports CUDA up to {}", cuda(version));
     }
     text.push('\n');
     if let Some(file) = &report.file {

@@ -59,30 +59,30 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show what CUDA this machine has, and what is wrong with it
+    /// Show the CUDA installation of this machine, and problems with it
     Doctor,
-    /// Show what is in a PTX, cubin or fatbin: kernels, parameters, resources
+    /// Show the contents of a PTX, cubin or fatbin: kernels, parameters, resources
     Inspect(inspect::Arguments),
     /// Generate the `#[cuda_module]` source for a kernel file
     Bind(bind::Arguments),
     /// Launch a kernel, show or save its output; check or time it
     Run(run::Arguments),
-    /// Run a kernel on the emulator and show what each line of it does
+    /// Run a kernel on the emulator and show a profile of its lines
     Profile(profile::Arguments),
     /// Show how many blocks fit on a multiprocessor, by block size and shared memory
     Occupancy(occupancy::Arguments),
     /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
-    /// Run a program and report its mistakes in using the driver
+    /// Run a program and report misuse of the driver API
     Check(check::Arguments),
     /// Run a program and write one of its launches to a file
     Record(record::Arguments),
-    /// Repeat a recorded launch, on the emulator with all checks or on a GPU
+    /// Replay a recorded launch, on the emulator with all checks or on a GPU
     Replay(replay::Arguments),
     /// Run a program on the emulator, with failing calls, leak reports, logs, or as an
     /// older driver
     Harness(harness::Arguments),
-    /// Run a program without a GPU: on the emulator, and its compilers produce PTX
+    /// Run a program without a GPU, on the emulator, with compilers that produce PTX
     Emulate(emulate::Arguments),
 }
 

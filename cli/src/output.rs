@@ -95,7 +95,7 @@ pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
             let place = if is_error { "standard error" } else { "standard output" };
             let _ = writeln!(
                 std::io::stderr(),
-                "error: cannot write the answer to {place}: {error}\n  help: make room, or send it elsewhere"
+                "error: cannot write the output to {place}: {error}\n  help: make room, or send it elsewhere"
             );
             ExitCode::from(Exit::File as u8)
         }

@@ -240,7 +240,7 @@ fn what_is_not_wanted_is_not_reported() {
     }
     std::fs::write(file, "leak\nleeks\n").unwrap();
     let run = programs.run(&["check", "--allow-file", file], &["true"]);
-    assert!(run.code == 3 && run.says("line 2: `leeks` is no rule"), "{}", run.err);
+    assert!(run.code == 3 && run.says("line 2: `leeks` is not a rule"), "{}", run.err);
     for wrong in [["--allow", "leeks"], ["--level", "note"]] {
         let run = programs.run(&[&["check"][..], &wrong].concat(), &["true"]);
         assert_eq!(run.code, 2, "{}", run.err);
@@ -279,7 +279,7 @@ fn a_program_is_answered_the_same() {
     // A program that fails keeps its code, also by a signal, and what was found until then is said.
     let run = programs.run(&["check"], &[program, "abort"]);
     assert!(run.code == 134 && run.says("signal 6 ended the program"), "{}", run.err);
-    assert!(run.says("error[double-free]") && run.says("it did not come to its end"), "{}", run.err);
+    assert!(run.says("error[double-free]") && run.says("the program was ended early"), "{}", run.err);
     let run = programs.run(&["check"], &["sh", "-c", "exit 7"]);
     assert!(run.code == 7 && run.says("the program made no driver call"), "{}", run.err);
 }

@@ -47,7 +47,7 @@
 //! ```
 //!
 //! As in a real driver, there is one state per process, no matter which of [`driver`]'s tables is used to access it. An [`Instance`] is
-//! another emulator in the same process, for tests that run beside each other. The same code as a
+//! a separate emulator in the same process, for tests that run concurrently. The same code as a
 //! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
 //! because the runtime asks a driver to prove that it is NVIDIA's, and the emulator does not answer. The tool's command
@@ -66,8 +66,8 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
 //! to have succeeded. Functions newer than CUDA 13.0 are missing.
 //!
-//! The device's limits are those of an H200. Graphs have two of their own, beyond which they are `CUDA_ERROR_OUT_OF_MEMORY`: 256 of
-//! them in each other (as child graphs or as bodies of conditional nodes), and 65,536 bodies of a SWITCH. Attributes for features
+//! The device's limits are those of an H200. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
+//! levels of nesting (as child graphs or as bodies of conditional nodes), and 65,536 bodies per SWITCH. Attributes for features
 //! that an H200 has and the emulator does not (pools and events shared between processes, access through tensor maps, sparse arrays,
 //! ..) are 0, so that programs use an alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by
 //! descriptor.
@@ -98,19 +98,19 @@
 //! release accesses, `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that
 //! no correct protocol is reported, but some incorrect ones are missed. The same holds for part of a warp that
 //! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
-//! order, and only what shows in that order is found; [`set_schedules`] has them run in others.
+//! order, and only what shows in that order is found; [`set_schedules`] makes them run in others.
 //!
-//! # What it counts
+//! # Profiles
 //!
 //! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
 //! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
 //!
-//! # What it tries
+//! # Schedules
 //!
-//! With [`set_schedules`] each launch is run under several orders of its warps and blocks, each decided by a seed, from the same memory:
-//! warps let others go first between any two accesses, threads of a warp part, blocks start in any order and only a few at a time, and
-//! stores become visible late. [`take_differences`] returns the seeds under which memory, faults, ends or findings are others. What the
-//! program sees is what the ordinary order leaves.
+//! With [`set_schedules`] each launch runs under several orders of its warps and blocks, each determined by a seed and starting from the
+//! same memory: warps yield between any two accesses, the threads of a warp diverge, blocks start in any order and only a few at a time,
+//! and stores become visible late. [`take_differences`] returns the seeds under which memory, faults, termination or findings differ. The
+//! program sees only the results of the ordinary order.
 //!
 //! [`live_handles`] counts what the program has created and not released.
 //!
@@ -123,11 +123,11 @@
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, shared by all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
-//! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, which lines and branches of its kernels ran is written there, for `lcov` | nothing |
-//! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | under how many orders of warps and blocks each launch is run; what differs is printed on standard error | one, the ordinary order |
-//! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; alone, that one order is run besides the ordinary one | `1` |
+//! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, the coverage of its kernels' lines and branches is written there, for `lcov` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | the number of orders of warps and blocks under which each launch runs; differences are printed on standard error | only the ordinary order |
+//! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; set alone, only that order runs besides the ordinary one | `1` |
 //! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
-//! | `CUDA_LAUNCH_EMULATOR_PROGRESS` | if set to anything, a kernel that runs for more than a second shows how far it is, if standard error is a terminal ([`show_progress`]) | nothing is shown |
+//! | `CUDA_LAUNCH_EMULATOR_PROGRESS` | if set to anything, a kernel that runs for more than a second shows its progress, if standard error is a terminal ([`show_progress`]) | nothing is shown |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
@@ -171,5 +171,5 @@ pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 
 /// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
-/// says how to make cargo do so in debug builds.
+/// says how to optimise it in debug builds, too.
 pub const OPTIMISED: bool = !matches!(env!("OPT_LEVEL_OF_EMULATOR").as_bytes(), b"0");

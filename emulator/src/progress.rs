@@ -48,8 +48,8 @@ pub(crate) struct Entry {
     pub(crate) progress: Arc<Progress>,
 }
 
-/// From now on, a kernel that runs for more than a second on the emulator shows how far it is, on one line of the terminal, which is
-/// erased when the kernel ends. A library should leave this to its program: the terminal is the program's.
+/// From now on, a kernel that runs for more than a second on the emulator shows its progress on one line of the terminal, which is
+/// erased when the kernel ends. A library should not call this: the terminal belongs to the program.
 ///
 /// Nothing is written if standard error is not a terminal, or the variable `CUDA_LAUNCH_QUIET` is set.
 /// `CUDA_LAUNCH_EMULATOR_PROGRESS` does the same from outside.

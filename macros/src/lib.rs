@@ -100,7 +100,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// # Images
 /// The attribute takes one image or several, separated by commas: PTX, cubins and fatbins. A path is relative to the folder of
 /// `Cargo.toml`; `concat!(env!("OUT_DIR"), "/kernels.ptx")` names a file that a build script created. When an image changes, the crate is
-/// compiled again. `load` uses the best image that the device can run: machine code for it, else the newest PTX that is not newer than
+/// compiled again. `load` uses the best image that the device can run: machine code for it, otherwise the newest PTX that is not newer than
 /// the device; if the driver refuses an image, the next one is tried.
 ///
 /// It also accepts sources that are compiled when the module is loaded, each with a feature of `cuda-launch`: CUDA C++ (`.cu`,

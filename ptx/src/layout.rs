@@ -79,7 +79,7 @@ impl Function<'_> {
     }
 }
 
-/// Places `variables` one after the other by the rules of C.
+/// Lays out `variables` consecutively by the rules of C.
 #[must_use]
 pub fn layout(variables: &[Variable<'_>]) -> Vec<Parameter> {
     let mut end = 0usize;

@@ -33,7 +33,7 @@ fn verdict(path: &Path, owner: u32, mode: u32, own: u32) -> io::Result<()> {
     let path = path.display();
     let why = if owner != own && owner != 0 {
         format!(
-            "{path} belongs to user {owner}, not to {own} who runs this, so its code is not trusted: use another folder"
+            "{path} belongs to user {owner}, but this process runs as user {own}, so its code is not trusted: use another folder"
         )
     } else if mode & OTHERS_MAY_WRITE != 0 {
         let mode = mode & 0o7777;

@@ -13,7 +13,7 @@ use super::cache::{CacheUse, CompileCache, KeyParts};
 use super::code::{CodeKind, CompiledCode};
 use super::search::Library;
 use super::text::{argument_error, from_log};
-use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
+use crate::error::{CompileError, CompileFailure, Diagnostic, Error, ErrorKind};
 
 /// The functions of one library, as far as all of them have the like.
 ///
@@ -176,7 +176,7 @@ impl<'a, A: Api> Job<'a, A> {
     #[cold]
     fn refused(&self, call: &'static str, answer: Answer) -> Error {
         let (log, options) = (self.log(), self.asked.options);
-        ErrorKind::Compile(CompileError::Refused(Refusal {
+        ErrorKind::Compile(CompileError::Refused(CompileFailure {
             library: A::LIBRARY.name,
             version: self.compiler.version(),
             call,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::kernel_file::load_kernel_file;
 use crate::driver::{CudaContext, CudaModule};
-use crate::error::{Error, ErrorKind, ModuleNotFound, Tried};
+use crate::error::{Error, ErrorKind, ModuleNotFound, SearchAttempt};
 
 /// A folder that is searched before all others.
 const VARIABLE: &str = "CUDA_LAUNCH_KERNEL_DIR";
@@ -40,14 +40,14 @@ pub fn load_kernel_module(context: &CudaContext, name: &str) -> Result<CudaModul
         for ending in ENDINGS {
             let path = folder.join(format!("{name}.{ending}"));
             if !path.is_file() {
-                tried.push(Tried { path, reason: "no such file".into() });
+                tried.push(SearchAttempt { path, reason: "no such file".into() });
                 continue;
             }
             match load_kernel_file(context, &path) {
                 Ok(module) => return Ok(module),
                 // A poisoned process, or no memory: other files fail the same way.
                 Err(error) if error.is_sticky() || error.is_out_of_memory() => return Err(error),
-                Err(error) => tried.push(Tried { path, reason: error.to_string() }),
+                Err(error) => tried.push(SearchAttempt { path, reason: error.to_string() }),
             }
         }
     }

@@ -22,7 +22,7 @@ enum FileKind {
 /// | `.cubin`, `.fatbin`, `.ptx` | the driver loads it | |
 /// | `.ltoir` | nvJitLink links it to a cubin for the device | `nvjitlink` |
 /// | `.bc`, `.ll` | libNVVM compiles it to PTX for the device, with `libdevice` if it is used | `nvvm` |
-/// | `.cu` | NVRTC compiles it to a cubin for the device if it knows it, else to PTX; headers are searched for next to the file | `nvrtc` |
+/// | `.cu` | NVRTC compiles it to a cubin for the device if it supports it, otherwise to PTX; headers are searched for next to the file | `nvrtc` |
 ///
 /// For the emulator all of them become PTX, which is impossible for a cubin. What is compiled or linked is cached in
 /// `CompileCache::user()`. A file with another extension is identified by its first bytes.

@@ -23,7 +23,7 @@ pub enum NvJitLinkOption {
     PreciseSqrt(bool),
     /// Maximum number of registers per thread (`-maxrregcount`).
     MaxRegisters(u32),
-    /// The kernels that are used: whatever no such kernel needs is left out; for LTO IR (`-kernels-used`).
+    /// The kernels that are used; code that none of them needs is omitted. For LTO IR (`-kernels-used`).
     KernelsUsed(Vec<String>),
     /// Removes variables that no kernel uses; for LTO IR (`-optimize-unused-variables`).
     OptimizeUnusedVariables,

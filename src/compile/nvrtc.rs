@@ -289,7 +289,7 @@ fn lowered(program: &Job<'_, Functions>, expression: &CStr) -> Result<String, Er
         table.nvrtcGetLoweredName(raw, expression.as_ptr(), &mut name)
     })?;
     if name.is_null() {
-        let what = format!("nvrtcGetLoweredName reports success, and no name for {expression:?}");
+        let what = format!("nvrtcGetLoweredName reported success, but returned no name for {expression:?}");
         return Err(argument_error(what, "install another version, and name it with CUDA_LAUNCH_NVRTC"));
     }
     // SAFETY: not null, so a name that ends in NUL, and lives as long as the program, which is borrowed.

@@ -33,8 +33,8 @@ unsafe impl Api for Functions {
 
     fn since(symbol: &str) -> &'static str {
         match symbol {
-            "nvrtcGetLTOIR" | "nvrtcGetLTOIRSize" => "LTO IR came with NVRTC 12.0",
-            "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" => "cubins came with NVRTC 11.1",
+            "nvrtcGetLTOIR" | "nvrtcGetLTOIRSize" => "LTO IR requires NVRTC 12.0",
+            "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" => "cubins require NVRTC 11.1",
             _ => "this crate needs NVRTC 11.1",
         }
     }
@@ -58,8 +58,8 @@ fn hint(log: &str, options: &[String], archs: &[u32]) -> Option<String> {
         let folders = folders.collect::<Vec<_>>().join(", ");
         let looked = if folders.is_empty() { "no folder".to_string() } else { folders };
         return Some(format!(
-            "it looked in {looked}: give the header's text with `CudaSource::header`, or its folder with `NvrtcOptions::include`; \
-             those of CUDA are in the toolkit's `include`"
+            "NVRTC looked in {looked}: pass the header's text with `CudaSource::header`, or its folder with `NvrtcOptions::include`; \
+             CUDA's own headers are in the toolkit's `include`"
         ));
     }
     (log.contains("invalid value for --gpu-architecture") && !archs.is_empty()).then(|| known(archs))

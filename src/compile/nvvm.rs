@@ -15,7 +15,7 @@ use super::nvvm_arch;
 use super::nvvm_options::NvvmOptions;
 use super::search::{Library, once};
 use super::text::{argument_error, c_strings, pointers};
-use crate::error::{CompileError, Error, ErrorKind, Tried};
+use crate::error::{CompileError, Error, ErrorKind, SearchAttempt};
 use crate::trace;
 
 const LIBRARY: Library = Library {
@@ -167,7 +167,7 @@ impl Nvvm {
         for path in places {
             match std::fs::read(&path) {
                 Ok(bytes) => return Ok(bytes),
-                Err(error) => tried.push(Tried { path, reason: error.to_string() }),
+                Err(error) => tried.push(SearchAttempt { path, reason: error.to_string() }),
             }
         }
         let help = "read the toolkit's libdevice.10.bc, and give it with `NvvmIr::library`".to_string();
@@ -286,7 +286,7 @@ unsafe impl Api for Functions {
 fn hint(code: nvvmResult, log: &str) -> Option<String> {
     let text = match code {
         nvvmResult::NVVM_ERROR_IR_VERSION_MISMATCH => {
-            "the module's `!nvvmir.version` is not what this library reads: see `Nvvm::ir_version`"
+            "this library cannot read the module's `!nvvmir.version`: see `Nvvm::ir_version`"
         }
         nvvmResult::NVVM_ERROR_INVALID_OPTION if log.contains("-arch=") => {
             "this library does not know the architecture: request an older one with `NvvmOptions::new`, or install one that does"

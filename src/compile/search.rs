@@ -6,7 +6,7 @@ use cuda_driver_sys::{Compiler, Table};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::{CompileError, Error, ErrorKind, Tried};
+use crate::error::{CompileError, Error, ErrorKind, SearchAttempt};
 
 /// One of the libraries.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Library {
             // can run any code in the process.
             match unsafe { Compiler::open(&path) } {
                 Ok(library) => return Ok(library),
-                Err(reason) => tried.push(Tried { path, reason: reason.to_string() }),
+                Err(reason) => tried.push(SearchAttempt { path, reason: reason.to_string() }),
             }
         }
         let help = match asked {
@@ -73,7 +73,7 @@ impl Library {
         Err(ErrorKind::Compile(CompileError::NotFound { library: self.name, tried, help }).into())
     }
 
-    fn candidates(&self, tried: &mut Vec<Tried>) -> Vec<PathBuf> {
+    fn candidates(&self, tried: &mut Vec<SearchAttempt>) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> =
             folders().iter().flat_map(|folder| self.in_folder(folder, tried)).collect();
         files.extend(self.names.iter().map(PathBuf::from));
@@ -81,7 +81,7 @@ impl Library {
     }
 
     /// The files of a folder that may be it, newest version first. A folder without one was tried too.
-    fn in_folder(&self, folder: &Path, tried: &mut Vec<Tried>) -> Vec<PathBuf> {
+    fn in_folder(&self, folder: &Path, tried: &mut Vec<SearchAttempt>) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten();
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let mut found: Vec<(Vec<u32>, PathBuf)> =
@@ -90,7 +90,7 @@ impl Library {
         if found.is_empty() {
             let what =
                 if folder.is_dir() { format!("no {}*", self.stem) } else { "no such folder".to_string() };
-            tried.push(Tried { path: folder.to_path_buf(), reason: what });
+            tried.push(SearchAttempt { path: folder.to_path_buf(), reason: what });
         }
         found.into_iter().map(|(_, path)| path).collect()
     }

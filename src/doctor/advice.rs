@@ -111,7 +111,7 @@ fn mismatch(found: &Doctor, driver: &DriverReport) -> Option<String> {
 fn too_old(driver: &DriverReport) -> Option<String> {
     let version = driver.cuda_version.filter(|version| *version < OLDEST)?;
     let [major, minor] = [version / 1000, version % 1000 / 10];
-    Some(format!("the driver serves CUDA {major}.{minor}; this crate needs 11.8: update the driver"))
+    Some(format!("the driver supports CUDA {major}.{minor}; this crate needs 11.8: update the driver"))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl fmt::Display for DriverReport {
         };
         write!(f, "{} {} ({source})", if self.serves { "*" } else { " " }, self.name)?;
         if let Some(version) = self.cuda_version {
-            write!(f, ", serves CUDA up to {}.{}", version / 1000, version % 1000 / 10)?;
+            write!(f, ", supports CUDA up to {}.{}", version / 1000, version % 1000 / 10)?;
         }
         if let Some(version) = &self.library_version {
             write!(f, ", version {version}")?;

@@ -4,7 +4,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Error, ErrorKind, Forked, NoDriver, check};
+use crate::error::{Error, ErrorKind, ForkError, NoDriver, check};
 
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
 pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
@@ -81,15 +81,15 @@ fn automatic() -> Result<Arc<Driver>, Error> {
     Err(ErrorKind::NoDriver(NoDriver { tried }).into())
 }
 
-/// Says on standard error that the emulator steps in: one dependency with that feature decides for the whole program. In a test the
-/// harness captures the line.
+/// Reports on standard error that the emulator is used: one dependency with that feature decides for the whole program. In a test
+/// the harness captures the line.
 #[cfg(feature = "emulator")]
 fn announce(why: &str) {
     if std::env::var_os(QUIET).is_some() {
         return;
     }
     eprintln!(
-        "cuda-launch: kernels run on the CPU emulator, because {why}; {VARIABLE}=system makes that an error, {QUIET}=1 hides this line"
+        "cuda-launch: using the CPU emulator, because {why}; set {VARIABLE}=system to get an error instead, {QUIET}=1 to hide this line"
     );
     if !cuda_emulator::OPTIMISED {
         eprintln!("cuda-launch: {SLOW_EMULATOR}");
@@ -101,8 +101,8 @@ fn announce(_: &str) {}
 
 /// Advice where the emulator is not [`OPTIMISED`](cuda_emulator::OPTIMISED).
 #[cfg(feature = "emulator")]
-pub(crate) const SLOW_EMULATOR: &str = "this program contains the emulator without optimisation, about forty times slower; add to \
-    Cargo.toml: [profile.dev.package.cuda-emulator] opt-level = 3, [profile.dev.package.cuda-ptx] opt-level = 2";
+pub(crate) const SLOW_EMULATOR: &str = "the emulator was compiled without optimisation, so kernels run about forty times slower; \
+    add to Cargo.toml, below `[profile.dev.package]`, the lines `cuda-emulator.opt-level = 3` and `cuda-ptx.opt-level = 2`";
 
 #[cfg(feature = "emulator")]
 #[allow(clippy::unnecessary_wraps)] // the other build has none
@@ -135,7 +135,7 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
     match code {
         CUresult::SUCCESS => INITIALISED.store(child, Ordering::Relaxed),
         CUresult::CUDA_ERROR_NOT_INITIALIZED if parent != 0 && parent != child => {
-            return Err(ErrorKind::Forked(Forked { call: "cuInit", parent, child }).into());
+            return Err(ErrorKind::Forked(ForkError { call: "cuInit", parent, child }).into());
         }
         _ => {}
     }

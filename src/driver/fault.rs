@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use super::kernel::Kernel;
 use super::numbered::Numbered;
 use super::stream::StreamInner;
-use crate::error::{Error, ErrorKind, Faulted, Suspect, log};
+use crate::error::{Error, ErrorKind, FaultError, Suspect, log};
 
 /// The last launches on one stream: what a fault is looked for in.
 ///
@@ -68,7 +68,7 @@ impl Launches {
 /// What a context can report about a fault.
 #[derive(Debug, Default)]
 pub(super) struct FaultState {
-    fault: OnceLock<Faulted>,
+    fault: OnceLock<FaultError>,
     /// Names of the kernels that are looked up now, by number.
     names: Mutex<Numbered<u32, String>>,
     streams: Mutex<Watched>,
@@ -152,7 +152,7 @@ impl FaultState {
         let streams = self.streams();
         let fault = self.fault.get_or_init(|| {
             let suspects = self.suspects(&streams);
-            Faulted { code, call, suspects, log: log::of_fault(driver, code) }
+            FaultError { code, call, suspects, log: log::of_fault(driver, code) }
         });
         again(fault)
     }
@@ -191,7 +191,7 @@ impl Watched {
 }
 
 #[cold]
-fn again(fault: &Faulted) -> Error {
+fn again(fault: &FaultError) -> Error {
     ErrorKind::Faulted(fault.clone()).into()
 }
 

@@ -115,7 +115,7 @@ impl SmResource {
     /// At most `groups` parts of at least `least` multiprocessors each, and the remainder. The driver rounds up to what
     /// the device can schedule together, for example 8 multiprocessors.
     ///
-    /// A part cannot be split again directly: make a green context of it, and split [its
+    /// A part cannot be split again directly: make a green context from it, and split [its
     /// multiprocessors](GreenContext::multiprocessors).
     ///
     /// Driver call: `cuDevSmResourceSplitByCount`.
@@ -207,7 +207,7 @@ unsafe impl Send for Green {}
 unsafe impl Sync for Green {}
 
 impl GreenContext {
-    /// A green context on the device of `primary`, with these multiprocessors, which must come from one split.
+    /// Creates a green context on the device of `primary` with these multiprocessors, which must come from one split.
     ///
     /// Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
     ///

@@ -31,7 +31,7 @@ type Call = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
-pub enum HostWait {
+pub enum HostTaskSyncMode {
     /// It sleeps, as with [`CudaStream::call_host`].
     Blocking = 0,
     /// It spins: the function is called sooner, but a core is busy until then.
@@ -95,13 +95,13 @@ impl CudaStream {
     /// another thread then frees; other objects, such as modules, should be dropped elsewhere, because the driver does
     /// not free them there.
     ///
-    /// A function that blocks holds up more than its stream: a driver calls the functions of all streams on few
+    /// A function that blocks delays more than its stream: drivers call the functions of all streams on a few
     /// threads, and calls that wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and
     /// make other calls wait in the meantime.
     ///
     /// A function must not wait for work on another stream that uses the same memory as earlier work on this one. That work waits
-    /// for all that this stream was given before it, also for the function, even if the stream was given the function after the work
-    /// that uses the memory: neither would ever end.
+    /// for everything submitted to this stream before it, including the function, even if the function was submitted after the work
+    /// that uses the memory: this is a deadlock.
     ///
     /// The context lives until the function has been called. If a kernel in front of it faults, the function is dropped
     /// instead.
@@ -148,7 +148,7 @@ impl CudaStream {
     #[doc(alias = "cuLaunchHostFunc_v2")]
     pub fn call_host_with(
         &self,
-        wait: HostWait,
+        wait: HostTaskSyncMode,
         function: impl FnOnce() + Send + 'static,
     ) -> Result<(), Error> {
         let stream = self.raw();

@@ -122,7 +122,7 @@ impl Linker {
     }
 
     /// Adds PTX text, a cubin or a fatbin, detecting which it is; `name` is its name in logs. Compile cubins and
-    /// fatbins for it with `-rdc=true` (of `ptxas`: `--compile-only`).
+    /// fatbins for it with `-rdc=true` (`--compile-only` with `ptxas`).
     ///
     /// The bytes are checked before they reach the driver. Driver call: `cuLinkAddData`.
     ///

@@ -74,7 +74,7 @@ pub use function::CudaFunction;
 pub use function::attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 #[cfg(feature = "green-contexts")]
 pub use green::{GreenContext, SmResource, SmSplitFlags};
-pub use host_call::HostWait;
+pub use host_call::HostTaskSyncMode;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub(crate) use kernel::{LaunchBounds, biased, kind};

@@ -44,7 +44,7 @@ open_number! {
 impl CudaDevice {
     /// Whether kernels on this device can be granted access to the memory of `peer`. A device is not a peer of itself.
     ///
-    /// Driver call: `cuDeviceCanAccessPeer`; none where the two are not of one driver: then they cannot.
+    /// Driver call: `cuDeviceCanAccessPeer`; none if the two belong to different drivers: the result is then false.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -93,7 +93,7 @@ impl CudaDevice {
 }
 
 impl CudaContext {
-    /// Lets kernels in this context access the memory of `peer`'s device; returns whether they could not do so before.
+    /// Lets kernels in this context access the memory of `peer`'s device; returns false if they already could.
     ///
     /// It works in one direction: the other needs its own call. Memory from pools is not affected; a pool has an access
     /// list. Copies between devices do not need it, though they are faster with it. It ends with either context.

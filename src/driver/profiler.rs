@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// A section of the program that a profiler records, from [`Profiler::start`] until this is dropped.
 ///
-/// It has an effect under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
+/// It has an effect under a profiler that waits for it (`nsys profile -c cudaProfilerApi`,
 /// `ncu --profile-from-start off`); without one, nothing happens. There is one recording for the whole process: starts
 /// are not counted, so the first end stops it.
 ///
@@ -48,7 +48,7 @@ impl Profiler {
 
     /// Stops the recording, and reports any error.
     ///
-    /// Work that is still running is recorded to its end: wait for it first where that matters.
+    /// Work that is still running is recorded until it ends: wait for it first if that matters.
     ///
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStop`.
     ///

@@ -7,9 +7,9 @@ use thiserror::Error;
 /// be used; or one that submits work to a stream, made by a `tracing` subscriber in the middle of another such call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), or \
-     that is told of a call in the middle of another one (a subscriber of `tracing`): what waits there may wait for the function \
-     itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
+    "{call}: this thread is inside a callback (a host function of a stream or graph, a listener of the driver's log, or a `tracing` \
+     subscriber that is called in the middle of another call), where waiting could deadlock\n  help: let the callback only \
+     signal (a channel, an atomic), and make the call on another thread"
 )]
 #[non_exhaustive]
 pub struct InHostCallback {
@@ -35,7 +35,7 @@ impl fmt::Display for HostPanic {
                 write!(f, "{count} host functions of the stream panicked, the first one: {first}")?;
             }
         }
-        f.write_str("\n  help: the stream went on; its other work is done")
+        f.write_str("\n  help: the stream continued, and its other work was done")
     }
 }
 

@@ -20,8 +20,8 @@ use thiserror::Error;
 pub enum CaptureError {
     /// The stream was made for a capture that has ended.
     #[error(
-        "{call}: {stream} was made for a capture that has ended\n  help: use a stream of the context; streams given to a \
-         capture's closure, and their forks, serve until it returns"
+        "{call}: {stream} was made for a capture that has ended\n  help: use a stream of the context; streams passed to a \
+         capture's closure, and their forks, are valid until it returns"
     )]
     Ended {
         /// The driver call that was requested.

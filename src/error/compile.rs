@@ -3,12 +3,12 @@
 use std::fmt;
 use thiserror::Error;
 
-use super::images::Tried;
+use super::images::SearchAttempt;
 
 /// A run-time compiler that cannot be used, or that rejects its input.
 ///
 /// ```
-/// use cuda_launch::error::{CompileError, Diagnostic, Refusal, Severity};
+/// use cuda_launch::error::{CompileError, Diagnostic, CompileFailure, Severity};
 /// let log = "k.cu(2): error: identifier \"x\" is undefined\n   a[0]=x;\n        ^\n\n1 error detected";
 /// let first = &Diagnostic::parse(log)[0];
 /// assert_eq!((first.severity, first.file.as_deref(), first.line), (Severity::Error, Some("k.cu"), Some(2)));
@@ -23,7 +23,7 @@ pub enum CompileError {
         /// `NVRTC`, `nvJitLink` or `libNVVM`.
         library: &'static str,
         /// Every file and name tried, in order.
-        tried: Vec<Tried>,
+        tried: Vec<SearchAttempt>,
         /// How to install it, or how to specify where it is.
         help: String,
     },
@@ -73,13 +73,13 @@ pub enum CompileError {
     },
     /// The compiler rejected its input, with this report.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CompileFailure),
 }
 
 /// What a compiler reported when it rejected its input: the log, unchanged and parsed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Refusal {
+pub struct CompileFailure {
     /// `NVRTC`, `nvJitLink` or `libNVVM`.
     pub library: &'static str,
     /// Its version.
@@ -102,7 +102,7 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for CompileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.version;
         write!(
@@ -131,7 +131,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for CompileFailure {}
 
 /// How severe a compiler's diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +268,7 @@ fn linker(line: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(Severity::Error, file.map(|file| (file, None)), message))
 }
 
-fn lines(tried: &[Tried]) -> String {
+fn lines(tried: &[SearchAttempt]) -> String {
     tried.iter().map(|t| format!("\n  {}: {}", t.path.display(), t.reason)).collect()
 }
 

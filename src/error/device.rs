@@ -43,9 +43,9 @@ impl fmt::Display for ContextMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, with, object, stream, other_driver } = self;
         if *other_driver {
-            write!(f, "{what} belongs to another driver than {with}")?;
+            write!(f, "{what} and {with} belong to different drivers")?;
         } else if object == stream {
-            write!(f, "{what} belongs to another context of device {object} than {with}")?;
+            write!(f, "{what} and {with} belong to different contexts of device {object}")?;
         } else {
             write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;
         }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum GraphError {
     /// A node of one graph was given to another.
-    #[error("node {index} belongs to another graph than the one it was given to")]
+    #[error("node {index} does not belong to the graph it was passed to")]
     ForeignNode {
         /// The node's number in its own graph.
         index: usize,
@@ -45,7 +45,7 @@ pub enum GraphError {
     /// A capture into the graph was broken. Drivers destroy the graph then, so that its handle may be another graph's by now; so may
     /// those of the graphs nested in it or around it.
     #[error(
-        "a capture into the graph, or into one nested in it or around it, was broken, and the driver destroyed it\n  help: build the graph anew"
+        "a capture into the graph, or into one nested in it or around it, was invalidated, and the driver destroyed it\n  help: build a new graph"
     )]
     Lost,
     /// The driver cannot make the graph executable.
@@ -102,8 +102,8 @@ impl fmt::Display for UpdateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
             Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or added in another order",
-            Self::NODE_TYPE_CHANGED => "a node is of another kind",
-            Self::FUNCTION_CHANGED => "a kernel node has another function",
+            Self::NODE_TYPE_CHANGED => "a node has a different kind",
+            Self::FUNCTION_CHANGED => "a kernel node has a different function",
             Self::PARAMETERS_CHANGED => "a parameter that cannot be changed was changed",
             Self::NOT_SUPPORTED => "a node does not support it",
             Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
@@ -118,7 +118,7 @@ impl fmt::Display for UpdateRefusal {
 #[non_exhaustive]
 pub enum PlanError {
     /// No launch has an argument of this name.
-    #[error("there is no argument {name:?} to set; {}", listed(names))]
+    #[error("no argument is named {name:?}; {}", listed(names))]
     NoSuchArgument {
         /// The requested name.
         name: String,
@@ -141,7 +141,7 @@ pub enum PlanError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "no argument has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
+        return "no argument has a name: pass it as `named(\"alpha\", 2.0f32)`, to a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
     format!("the names are {}", names.join(", "))
 }

@@ -84,7 +84,7 @@ impl std::error::Error for KernelNotFound {}
 /// One place that was searched for a module file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Tried {
+pub struct SearchAttempt {
     /// The file.
     pub path: PathBuf,
     /// Why it could not be used.
@@ -98,14 +98,14 @@ pub struct ModuleNotFound {
     /// The requested name.
     pub name: String,
     /// The paths, in the order in which they were tried.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<SearchAttempt>,
 }
 
 impl fmt::Display for ModuleNotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no kernel module {:?}; tried:", self.name)?;
         // Files of one folder that are all not there are one line: `kernels/name.cubin, .fatbin, .ptx: no such file`.
-        let alike = |a: &Tried, b: &Tried| {
+        let alike = |a: &SearchAttempt, b: &SearchAttempt| {
             a.reason == b.reason && a.path.with_extension("") == b.path.with_extension("")
         };
         for group in self.tried.chunk_by(alike) {

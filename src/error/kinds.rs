@@ -10,9 +10,9 @@ use super::device::ContextMismatch;
 use super::driver::{DriverError, NoDriver};
 use super::images::{CompilerLog, KernelNotFound, ModuleNotFound};
 use super::launch::{AttributeError, LaunchError};
-use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
+use super::memory::{AliasedMemory, AlignmentError, DlPackError, HostAccess, MappingError};
 use super::region::LengthMismatch;
-use super::state::{Faulted, Forked, NotInCapture};
+use super::state::{FaultError, ForkError, NotInCapture};
 
 /// The contents of an [`Error`](crate::Error).
 #[derive(Debug, Error)]
@@ -118,8 +118,8 @@ pub enum ErrorKind {
     Cast(#[from] super::region::CastError),
     /// A buffer of this many elements would exceed the address space.
     #[error(
-        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length; a negative number \
-         made unsigned looks like this",
+        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length: it may be a negative \
+         number cast to an unsigned type",
         usize::MAX
     )]
     Capacity {
@@ -130,10 +130,10 @@ pub enum ErrorKind {
     },
     /// A kernel faulted, in this call or an earlier one.
     #[error(transparent)]
-    Faulted(#[from] Faulted),
+    Faulted(#[from] FaultError),
     /// This process is a fork of the one that initialised CUDA.
     #[error(transparent)]
-    Forked(#[from] Forked),
+    Forked(#[from] ForkError),
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
@@ -145,10 +145,10 @@ pub enum ErrorKind {
     DlPack(#[from] DlPackError),
     /// Memory cannot be mapped there.
     #[error(transparent)]
-    Mapping(#[from] BadMapping),
+    Mapping(#[from] MappingError),
     /// Memory that is misaligned for its elements.
     #[error(transparent)]
-    Alignment(#[from] Misaligned),
+    Alignment(#[from] AlignmentError),
     /// Memory that another buffer owns or may own.
     #[error(transparent)]
     Aliased(#[from] AliasedMemory),

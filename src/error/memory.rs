@@ -8,7 +8,7 @@ use thiserror::Error;
 pub enum HostAccess {
     /// A capture or a graph uses the memory.
     #[error(
-        "a graph or a texture uses this memory, at any time\n  help: drop it first; or use `as_host_ptr` and see to it \
+        "a graph or a texture may use this memory at any time\n  help: drop it first; or use `as_host_ptr` and make sure \
          that the graph does not run meanwhile"
     )]
     Graph,
@@ -23,10 +23,10 @@ pub enum HostAccess {
 /// Memory that is misaligned for its elements.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: memory at {address:#x} for elements of {element}, which start at multiples of {align} bytes\n  help: {help}"
+    "{call}: the memory at {address:#x} is misaligned for {element}, which needs an alignment of {align} bytes\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct Misaligned {
+pub struct AlignmentError {
     /// The driver function that gave the address.
     pub call: &'static str,
     /// The address.
@@ -45,8 +45,8 @@ pub struct Misaligned {
 pub enum AliasedMemory {
     /// A buffer was already made from another mapping of the same memory.
     #[error(
-        "a buffer has this memory at another address: {bytes} bytes, mapped at {address:#x} too\n  help: drop that buffer first, or \
-         make this one with `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
+        "a buffer uses this memory at another address: {bytes} bytes, also mapped at {address:#x}\n  help: drop that buffer first, or \
+         make this one with `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
     )]
     Mapped {
         /// The address of the memory that was to become a buffer.
@@ -56,8 +56,8 @@ pub enum AliasedMemory {
     },
     /// It is a multicast object: its bytes are those of the memory bound to it.
     #[error(
-        "a multicast object, mapped at {address:#x}, has the bytes of the memory that is bound to it\n  help: make the buffer with \
-         `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
+        "a multicast object, mapped at {address:#x}, shares the bytes of the memory bound to it\n  help: make the buffer with \
+         `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
     )]
     Multicast {
         /// The address at which it was to become a buffer.
@@ -86,7 +86,7 @@ pub struct DlPackError {
     "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct BadMapping {
+pub struct MappingError {
     /// The operation.
     pub what: &'static str,
     /// Where it was to start, in bytes.

@@ -31,7 +31,7 @@ pub(crate) use arguments::count;
 pub use arguments::{ArgumentMismatch, Parameter, PassedArgument};
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
-pub use compile::{CompileError, Diagnostic, Refusal, Severity};
+pub use compile::{CompileError, CompileFailure, Diagnostic, Severity};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
 pub use device::{ContextInUse, ContextMismatch};
@@ -39,15 +39,15 @@ pub use driver::{DriverError, NoDriver};
 pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::{call_hint, device_hint};
-pub use images::{CompilerLog, KernelNotFound, ModuleNotFound, Tried};
+pub use images::{CompilerLog, KernelNotFound, ModuleNotFound, SearchAttempt};
 pub use kinds::ErrorKind;
 pub use launch::{AttributeError, Axis, LaunchError};
-pub use memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
+pub use memory::{AliasedMemory, AlignmentError, DlPackError, HostAccess, MappingError};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
-pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use state::{FaultError, ForkError, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
 pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 
@@ -312,7 +312,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
     }
 
-    /// A run-time compiler rejected its source, its options or its inputs; [`Refusal`] has its log.
+    /// A run-time compiler rejected its source, its options or its inputs; [`CompileFailure`] has its log.
     pub fn is_compile_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Compile(CompileError::Refused(_) | CompileError::Argument { .. }))
     }
@@ -362,10 +362,10 @@ impl Error {
     ///
     /// ```
     /// use cuda_launch::CudaContext;
-    /// use cuda_launch::stream::HostWait;
+    /// use cuda_launch::stream::HostTaskSyncMode;
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
-    /// match stream.call_host_with(HostWait::Spin, || ()) {
+    /// match stream.call_host_with(HostTaskSyncMode::Spin, || ()) {
     ///     Err(error) if error.is_unsupported() => stream.call_host(|| ())?, // an older driver
     ///     other => other?,
     /// }

@@ -61,8 +61,8 @@ pub enum GlobalError {
     },
     /// A handle to the variable already exists. There is only one at a time, so that mutable views are exclusive.
     #[error(
-        "variable {name:?} of {module} has a handle already, or is `.managed` and used by a graph of another context\n  help: drop that first, or share the handle; \
-         `raw_global` tells the address as often as one likes"
+        "variable {name:?} of {module} already has a handle, or is `.managed` and used by a graph of another context\n  help: drop \
+         that first, or share the handle; `raw_global` returns the address any number of times"
     )]
     InUse {
         /// The variable.
@@ -71,7 +71,9 @@ pub enum GlobalError {
         module: String,
     },
     /// It was requested as a variable that kernels can write, but it is a constant.
-    #[error("variable {name:?} of {module} is a constant, which kernels only read\n  help: use `constant`")]
+    #[error(
+        "variable {name:?} of {module} is a constant, which kernels can only read\n  help: use `constant`"
+    )]
     Constant {
         /// The variable.
         name: String,

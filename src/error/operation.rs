@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum OperationError {
     /// The devices of the process were already initialised.
     #[error(
-        "init_device_contexts was called before, with default device {default} of {count}; nothing was changed\n  help: call it \
+        "init_device_contexts was already called, with default device {default} of {count}; nothing was changed\n  help: call it \
          once, early in `main`; `set_default_device` changes the default"
     )]
     AlreadyInitialised {
@@ -31,8 +31,8 @@ pub enum OperationError {
     NoStreams,
     /// More new streams for a policy than can be of use.
     #[error(
-        "a scheduling policy of {count} new streams; at most {limit} are made\n  help: a device runs at most 128 kernels at a time: \
-         a few streams keep it busy; `RoundRobin::of` takes more that you have made"
+        "a scheduling policy of {count} new streams; the limit is {limit}\n  help: a device runs at most 128 kernels at a time, so a \
+         few streams keep it busy; `RoundRobin::of` takes any number of existing streams"
     )]
     TooManyStreams {
         /// The requested number.
@@ -42,15 +42,15 @@ pub enum OperationError {
     },
     /// The work was not done in time. It continues, and what it uses is kept alive until it is done.
     #[error(
-        "the work was not done within {limit:?}; it goes on, and what it uses is kept until it is done\n  help: nothing stops a \
-         kernel but the end of the process"
+        "the work did not finish within {limit:?}; it continues, and what it uses is kept until it ends\n  help: only the \
+         end of the process stops a kernel"
     )]
     TimedOut {
         /// The time limit.
         limit: Duration,
     },
     /// A shared operation failed when another of its users ran it.
-    #[error("the operation behind this one failed before: {message}")]
+    #[error("the shared operation failed earlier: {message}")]
     SharedFailed {
         /// The message of that failure.
         message: String,
@@ -65,8 +65,8 @@ pub enum OperationError {
     },
     /// A launch that a graph cannot contain.
     #[error(
-        "{kernel}: an address was given as a number (push_device_ptr): a graph cannot keep its memory\n  help: `ptr` or \
-         `slice`, and their `_mut` forms"
+        "{kernel}: an address was passed as a number (push_device_ptr), so a graph cannot keep its memory alive\n  help: use `ptr` or \
+         `slice`, or their `_mut` forms"
     )]
     RawAddress {
         /// The kernel.

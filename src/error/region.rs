@@ -82,7 +82,7 @@ pub enum CastError {
     },
     /// The address is misaligned for the element.
     #[error(
-        "cannot cast {from} to {to}: the view starts at {address:#x}, its elements at multiples of {align} bytes"
+        "cannot cast {from} to {to}: the view starts at {address:#x}, which is not aligned to {align} bytes"
     )]
     Alignment {
         /// The current element type.

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// A kernel faulted: this process can no longer use CUDA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Faulted {
+pub struct FaultError {
     /// The first error that the driver returned.
     pub code: CUresult,
     /// The driver function that returned it; rarely the cause.
@@ -44,7 +44,7 @@ impl fmt::Display for Suspect {
     }
 }
 
-impl fmt::Display for Faulted {
+impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.suspects.as_slice() {
@@ -65,16 +65,16 @@ impl fmt::Display for Faulted {
     }
 }
 
-impl std::error::Error for Faulted {}
+impl std::error::Error for FaultError {}
 
-/// The process is a fork of the one that initialised CUDA.
+/// The process was forked from one that had already initialised CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: process {child} is a fork of {parent}, which initialised CUDA: the driver serves only that one\n  help: \
-     fork before the first call of CUDA, or start a new program instead (`spawn` in Python's multiprocessing)"
+    "{call}: process {child} was forked from process {parent} after CUDA was initialised, so it cannot use CUDA\n  help: \
+     fork before the first CUDA call, or start a new program instead (`spawn` in Python's multiprocessing)"
 )]
 #[non_exhaustive]
-pub struct Forked {
+pub struct ForkError {
     /// The driver function that failed.
     pub call: &'static str,
     /// The process that initialised CUDA.
@@ -87,7 +87,7 @@ pub struct Forked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
-     give back, and host memory that is borrowed now may be gone then\n  help: {help}"
+     free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
 )]
 #[non_exhaustive]
 pub struct NotInCapture {

@@ -16,7 +16,7 @@ pub enum TextureError {
         element: &'static str,
     },
     /// The array was not created for surfaces.
-    #[error("the array was made without ArrayFlags::SURFACE, so that no kernel can write to it")]
+    #[error("the array was made without ArrayFlags::SURFACE, so kernels cannot write to it")]
     NoSurface,
 }
 

@@ -67,7 +67,7 @@ pub enum ObjectError {
     /// The kernel may write memory that another argument also reaches.
     #[error(
         "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
-         help: give it two arrays or buffers, or declare a kernel that only reads both as `&`"
+         help: pass two different arrays or buffers, or declare both as `&` if the kernel only reads them"
     )]
     Aliased {
         /// The kernel.
@@ -80,7 +80,7 @@ pub enum ObjectError {
     /// The host may have a reference to the memory, and may write it while the kernel runs.
     #[error(
         "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
-         help: make it of a `DeviceBuffer`, or declare a kernel that takes a `TextureHandle`, whose method is `unsafe`"
+         help: make the texture from a `DeviceBuffer`, or declare the parameter as `TextureHandle`, which makes the method `unsafe`"
     )]
     SeenByHost {
         /// The kernel.

@@ -50,7 +50,7 @@ impl<T: DeviceCopy> GraphMemory<T> {
 }
 
 impl CudaGraph {
-    /// Adds an allocation of `len` elements. A graph that has one can have only one instantiation at a time, and cannot
+    /// Adds an allocation of `len` elements. A graph with such a node can have only one instantiation at a time, and cannot
     /// be cloned.
     ///
     /// ```

@@ -45,8 +45,8 @@ pub struct CaptureInfo {
     pub id: u64,
     /// The graph that is being recorded; it belongs to the driver and must not be destroyed.
     pub graph: CUgraph,
-    /// The nodes that the next work on the stream will wait for. None are told of a capture that other code began, or that was begun by
-    /// hand and is asked for by another handle than the capturing one: that code, or handle, may give the stream work meanwhile.
+    /// The nodes that the next work on the stream will wait for. Empty for a capture that other code began, or that was begun by
+    /// hand if another handle than the capturing one asks: that code or handle may submit work in the meantime.
     pub dependencies: Vec<CUgraphNode>,
 }
 
@@ -259,7 +259,7 @@ impl CudaStream {
         Ok(self.capturing(capture))
     }
 
-    /// Ends a capture and returns the graph; also a broken capture, or one that other code began.
+    /// Ends a capture and returns the graph. It also ends an invalidated capture, and one that other code began.
     ///
     /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///

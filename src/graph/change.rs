@@ -45,7 +45,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a memcpy node another copy, between the same kinds of memory. It is ordered against other nodes as
+    /// Replaces the copy of a memcpy node, between the same kinds of memory. It is ordered against other nodes as
     /// [`CudaGraph::add_copy`] says.
     ///
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
@@ -70,7 +70,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a memset node other memory or another value. It is ordered against other nodes as [`CudaGraph::add_memset`] says.
+    /// Replaces the memory or the value of a memset node. It is ordered against other nodes as [`CudaGraph::add_memset`] says.
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
@@ -109,7 +109,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a host node another function; see [`CudaGraph::add_host`].
+    /// Replaces the function of a host node; see [`CudaGraph::add_host`].
     ///
     /// Driver call: `cuGraphExecHostNodeSetParams`.
     ///
@@ -148,7 +148,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a node that records an event another event.
+    /// Replaces the event of an event record node.
     ///
     /// Driver call: `cuGraphExecEventRecordNodeSetEvent`.
     ///
@@ -169,7 +169,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a node that waits for an event another event.
+    /// Replaces the event of an event wait node.
     ///
     /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
@@ -190,7 +190,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a child graph node another graph with the same nodes and dependencies.
+    /// Replaces the graph of a child graph node by one with the same nodes and dependencies.
     ///
     /// Driver call: `cuGraphExecChildGraphNodeSetParams`.
     ///

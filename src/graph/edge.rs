@@ -134,7 +134,7 @@ impl CudaGraph {
     /// ```
     ///
     /// # Errors
-    /// A node is not part of this graph, or any error returned by the driver: there is no such dependency.
+    /// A node is not part of this graph, or any error returned by the driver: the dependency does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;

@@ -25,7 +25,7 @@ bitflags! {
         const AUTO_FREE_ON_LAUNCH = 1;
         /// The graph is made ready on the device at once, on the legacy default stream, instead of at its first launch.
         const UPLOAD = 2;
-        /// Kernels may launch the graph.
+        /// Kernels can launch the graph (device-side launch).
         const DEVICE_LAUNCH = 4;
         /// Nodes run with the priority of their attribute instead of the stream's.
         const USE_NODE_PRIORITY = 8;

@@ -195,8 +195,8 @@ impl CudaGraph {
         lock(&self.table).get(node).map(|record| record.raw)
     }
 
-    /// Removes a node and its dependencies. Executable graphs are not changed, but can no longer be updated at this
-    /// node.
+    /// Removes a node and its dependencies. Executable graphs are not changed, but this node of theirs can no longer
+    /// be updated.
     ///
     /// Driver call: `cuGraphDestroyNode`.
     ///

@@ -12,10 +12,10 @@ impl CudaGraph {
     /// may call it concurrently. The nodes that depend on it wait for it.
     ///
     /// As with [`CudaStream::call_host`](crate::CudaStream::call_host), the function cannot use CUDA, calls of this
-    /// crate return [`InHostCallback`](crate::error::InHostCallback), and what it drops is released on another thread. What is said
-    /// there of functions that block goes for these, too.
+    /// crate return [`InHostCallback`](crate::error::InHostCallback), and what it drops is released on another thread. What it says
+    /// about functions that block applies here, too.
     ///
-    /// The function is dropped with the last of the graphs that have it, or, if a launch was still running then, later, on another thread.
+    /// The function is dropped with the last graph that contains it or, if a launch is still running then, later on another thread.
     ///
     /// A panic inside is caught, and resumed by [`GraphExec::synchronize`](super::GraphExec::synchronize): the first
     /// one since its last call.

@@ -42,7 +42,7 @@ impl CudaGraph {
     ///    aliasing duty: no node that may run at the same time writes what this kernel reads, or uses what it writes. Nodes that
     ///    are added later ([`add_memset`](CudaGraph::add_memset), [`add_copy`](CudaGraph::add_copy)) and changes of
     ///    dependencies ([`remove_dependency`](CudaGraph::remove_dependency), [`Edge::PROGRAMMATIC`](super::Edge::PROGRAMMATIC))
-    ///    are safe to call, and are not checked: whoever adds the kernel is responsible for what is done with the graph
+    ///    are safe to call, and are not checked: the code that adds the kernel is responsible for what is done with the graph
     ///    afterwards, or must not rely on an order.
     #[doc(alias = "cuGraphAddKernelNode")]
     pub unsafe fn add_kernel(

@@ -36,7 +36,7 @@ impl MemsetNode {
     /// Sets every element of `memory` to `value`. No driver call.
     ///
     /// # Errors
-    /// There are no elements.
+    /// The memory is empty.
     pub fn new<T: FillElement>(
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
         value: T,

@@ -1,18 +1,20 @@
 //! Graphs: work that is described once and launched many times.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `graph` | [`CudaGraph`]: a graph that can be edited; its nodes, clones |
-//! | `node` | [`GraphNode`], the handle of a node; what the graph stores about each |
-//! | `edge` | dependencies, plain and programmatic |
-//! | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
-//! | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |
-//! | `exec`, `change`, `update` | [`GraphExec`]: an instantiated graph; its launch, and what can change without a new instantiation |
-//! | `plan` | [`LaunchPlan`]: `cuda_launch!`s recorded once and replayed, with arguments set by name |
-//! | `dot` | a graph as the source of a picture |
-//!
 //! What a graph uses is kept alive as long as it can run: modules, buffers passed as `slice` or `ptr`, events, host
 //! functions. Each launch is ordered against other accesses to those buffers, like a kernel launch.
+
+// The files:
+//
+// | file | contents |
+// |---|---|
+// | `graph` | `CudaGraph`: a graph that can be edited; its nodes, clones |
+// | `node` | `GraphNode`, the handle of a node; what the graph stores about each |
+// | `edge` | dependencies, plain and programmatic |
+// | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
+// | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |
+// | `exec`, `change`, `update` | `GraphExec`: an instantiated graph; its launch, and what can change without a new instantiation |
+// | `plan` | `LaunchPlan`: `cuda_launch!`s recorded once and replayed, with arguments set by name |
+// | `dot` | a graph as the source of a picture |
 
 mod alloc;
 mod capture;

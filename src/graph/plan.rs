@@ -110,8 +110,8 @@ impl LaunchPlan {
     /// Sets a value by name, from the next replay on; it must be of the type that was recorded. No driver call.
     ///
     /// # Errors
-    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. In
-    /// that case nothing is changed.
+    /// [`Error::is_plan_error`]: no argument has this name (the message lists the names), or the value has another type. Nothing
+    /// is changed then.
     ///
     /// # Safety
     /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) with this name hold for this value, too.

@@ -58,7 +58,7 @@ pub struct Signature {
 }
 
 impl ParameterType {
-    /// A parameter of so many bytes, which stands for a `T` in this role.
+    /// A parameter of `size` bytes, which represents a `T` in this role.
     pub const fn new<T>(size: usize, role: Role) -> Self {
         Self { size, type_name: type_name::<T>, role }
     }
@@ -163,7 +163,7 @@ pub struct Cons<A, R>(pub A, pub R);
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
 
-/// The same of any `Copy` type, whatever its bytes mean to the kernel: `byval(x)`.
+/// The same for any `Copy` type, regardless of what its bytes mean to the kernel: `byval(x)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits<'a, T>(pub &'a T);
 
@@ -435,7 +435,7 @@ impl<R: Memory, const WRITE: bool> Memory for Cons<Reached<'_, WRITE>, R> {
     }
 }
 
-/// Arrays of pointers, one after the other.
+/// Consecutive arrays of pointers.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Debug)]

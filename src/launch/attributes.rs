@@ -13,8 +13,8 @@ use crate::driver::{CudaEvent, Keep};
 
 /// One attribute of a launch.
 ///
-/// The constructors carry the driver's names without the prefix. An attribute that the driver is too old for is an error
-/// of the launch that names both versions.
+/// The constructors carry the driver's names without the prefix. If the driver is too old for an attribute, the
+/// launch returns an error that names both versions.
 ///
 /// ```
 /// use cuda_launch::Attribute;
@@ -45,14 +45,14 @@ unsafe impl Send for Attribute<'_> {}
 // `lent`, which is atomic.
 unsafe impl Sync for Attribute<'_> {}
 
-/// How a cluster's blocks are spread (`CUclusterSchedulingPolicy`).
+/// How a cluster's blocks are distributed (`CUclusterSchedulingPolicy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
 pub enum ClusterSchedulingPolicy {
     /// The driver chooses.
     Default = 0,
-    /// Spread the blocks of a cluster over the multiprocessors.
+    /// Distribute the blocks of a cluster over the multiprocessors.
     Spread = 1,
     /// Let the hardware balance the load.
     LoadBalancing = 2,
@@ -69,7 +69,7 @@ pub enum SynchronizationPolicy {
     Auto = 1,
     /// Spin.
     Spin = 2,
-    /// Spin, giving way to other threads.
+    /// Spin, yielding to other threads.
     Yield = 3,
     /// Sleep.
     BlockingSync = 4,
@@ -93,9 +93,9 @@ pub enum MemSyncDomain {
 pub enum PortableClusterMode {
     /// As the function attribute says.
     Default = 0,
-    /// Only sizes that every device with clusters has.
+    /// Only sizes that every device with clusters supports.
     RequirePortable = 1,
-    /// Any size that this device has.
+    /// Any size that this device supports.
     AllowNonPortable = 2,
 }
 
@@ -106,11 +106,11 @@ pub enum PortableClusterMode {
 pub enum SharedMemoryMode {
     /// As the function attribute says.
     Default = 0,
-    /// Only what every device has.
+    /// Only what every device supports.
     RequirePortable = 1,
-    /// What this device lets a kernel opt in to.
+    /// As much as a kernel can opt in to on this device.
     AllowNonPortable = 2,
-    /// Also more than that (CUDA 13.4).
+    /// More than that, too (CUDA 13.4).
     AllowOversized = 3,
     /// Preferably more than that (CUDA 13.4).
     PreferOversized = 4,
@@ -152,24 +152,24 @@ pub struct AccessPolicyWindow {
 }
 
 impl AccessPolicyWindow {
-    /// `bytes` from the device address `base` on, all of whose accesses are likely to stay in the cache.
+    /// `bytes` bytes starting at the device address `base`, all of whose accesses are likely to stay in the cache.
     pub const fn new(base: u64, bytes: usize) -> Self {
         Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Normal }
     }
 
-    /// With this share of the accesses as hits.
+    /// Sets the share of accesses that count as hits.
     #[must_use]
     pub const fn hit_ratio(self, hit_ratio: f32) -> Self {
         Self { hit_ratio, ..self }
     }
 
-    /// With this for hits.
+    /// Sets what a hit does.
     #[must_use]
     pub const fn hit(self, hit: AccessProperty) -> Self {
         Self { hit, ..self }
     }
 
-    /// With this for the other accesses.
+    /// Sets what the other accesses do.
     #[must_use]
     pub const fn miss(self, miss: AccessProperty) -> Self {
         Self { miss, ..self }
@@ -206,7 +206,7 @@ impl<'event> Attribute<'event> {
 
     /// All blocks run at once and may wait for each other. Since 11.8; the field `cooperative` sets it.
     ///
-    /// The grid must fit: blocks per multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
+    /// The grid must fit on the device: blocks per multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
     /// `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
     ///
     /// [`CudaFunction::max_active_blocks`]: crate::CudaFunction::max_active_blocks
@@ -215,7 +215,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
     }
 
-    /// How threads wait for a stream. Since 11.8; an attribute of streams only: a launch with it is an error.
+    /// How threads wait for a stream. Since 11.8; for streams only: on a launch it is an error.
     pub fn synchronization_policy(policy: SynchronizationPolicy) -> Self {
         let value = CUlaunchAttributeValue { syncPolicy: sys::CUsynchronizationPolicy(policy as u32) };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value)
@@ -230,7 +230,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
     }
 
-    /// How the blocks of clusters are spread. Since 11.8.
+    /// How the blocks of a cluster are distributed. Since 11.8.
     pub fn cluster_scheduling_policy_preference(policy: ClusterSchedulingPolicy) -> Self {
         let raw = sys::CUclusterSchedulingPolicy(policy as u32);
         let value = CUlaunchAttributeValue { clusterSchedulingPolicyPreference: raw };
@@ -298,7 +298,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value).with(Lent::Event(event))
     }
 
-    /// The graph node that capturing this launch makes, or that is added with it, can be updated from the device. Since 12.4; in a
+    /// The graph node that captures this launch, or is created from it, can be updated from the device. Since 12.4; in a
     /// capture, or of a kernel node.
     ///
     /// Kernels name the node by a handle: see [`device_updatable_kernel_node_at`](Self::device_updatable_kernel_node_at).
@@ -311,7 +311,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
     }
 
-    /// The same, and `node` receives the handle of the node.
+    /// The same, storing the handle of the node in `node`.
     pub fn device_updatable_kernel_node_at(node: &'event DeviceNode) -> Self {
         Self::device_updatable_kernel_node().with(Lent::Node(node))
     }
@@ -323,7 +323,7 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
     }
 
-    /// Schedule blocks for the best use of NVLink. Since 13.0.
+    /// Schedules blocks for the best NVLink utilisation. Since 13.0.
     pub fn nvlink_util_centric_scheduling(yes: bool) -> Self {
         let value = CUlaunchAttributeValue { nvlinkUtilCentricScheduling: yes.into() };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
@@ -347,7 +347,7 @@ impl<'event> Attribute<'event> {
     /// # Safety
     /// 1. Id and value are as the driver's documentation requires, and pointers in them outlive the launch call; those of an attribute that
     ///    a stream is given outlive the work on the stream.
-    /// 2. Where a graph gets the launch as a node, what they refer to lives as long as that can run: nothing keeps it.
+    /// 2. If the launch becomes a node of a graph, what they refer to lives as long as the graph can run: nothing else keeps it alive.
     /// 3. What they refer to may be used from any thread.
     pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {
         Self { raw, lent: Lent::Nothing }
@@ -386,7 +386,7 @@ impl<'event> Attribute<'event> {
         description(self.raw.id).map_or("(unknown to this crate)", |(name, _)| name)
     }
 
-    /// First driver that has it, as `cuDriverGetVersion` counts: 12030 is 12.3; 0 for an unknown one.
+    /// The first driver version that supports it, in the format of `cuDriverGetVersion`: 12030 is 12.3; 0 if unknown.
     pub fn since(&self) -> u32 {
         description(self.raw.id).map_or(0, |(_, since)| since)
     }

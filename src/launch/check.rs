@@ -365,7 +365,9 @@ fn clusters(
     };
     let blocks = volume(cluster);
     if !kernel.context.limits().cluster_launch {
-        return refuse("this device has no clusters (compute capability 9.0 has)".into());
+        return refuse(
+            "this device does not support clusters, which need compute capability 9.0 or later".into(),
+        );
     }
     if blocks == 0 {
         return refuse("no dimension of a cluster may be 0".into());
@@ -374,7 +376,7 @@ fn clusters(
         return refuse(format!("the kernel was compiled for clusters of {required:?}"));
     }
     if blocks > LARGEST {
-        return refuse(format!("{blocks} blocks; no device has clusters of more than {LARGEST}"));
+        return refuse(format!("{blocks} blocks; no device supports clusters of more than {LARGEST}"));
     }
     let attribute = A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     if blocks > PORTABLE && !non_portable && kernel.attribute(attribute).is_ok_and(|v| v == 0) {
@@ -443,7 +445,7 @@ fn launch_hint(
             ))
         }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => {
-            Some("this driver or device cannot run the kernel so; nothing was launched, and the context is as before".into())
+            Some("this driver or device cannot run the kernel with this configuration; nothing was launched, and the context is still usable".into())
         }
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
             Some("the device cannot run clusters of this shape with this block and shared memory".into())
@@ -452,7 +454,7 @@ fn launch_hint(
             Some("a cooperative launch cannot have this attribute, grid or stream".into())
         }
         CUresult::CUDA_ERROR_INVALID_VALUE => {
-            Some("the driver knows a rule that this crate does not: look at the attributes first".into())
+            Some("the driver enforces a rule unknown to this crate: check the attributes first".into())
         }
         _ => None,
     }

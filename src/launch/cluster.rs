@@ -8,9 +8,9 @@ use crate::driver::CudaFunction;
 use crate::error::Error;
 
 impl CudaFunction {
-    /// Blocks of the largest cluster that a launch of this shape can have.
+    /// The largest cluster size, in blocks, that a launch of this shape can have.
     ///
-    /// Clusters of more than 8 blocks count only where
+    /// Clusters of more than 8 blocks count only if
     /// [they are allowed](CudaFunction::set_non_portable_cluster_size_allowed). Driver call:
     /// `cuOccupancyMaxPotentialClusterSize`.
     ///
@@ -27,7 +27,7 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// The device has no clusters, or any error returned by the driver.
+    /// The device does not support clusters, or any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
     pub fn max_potential_cluster_size(&self, config: LaunchConfig) -> Result<u32, Error> {
         let mut size = 0;
@@ -42,7 +42,7 @@ impl CudaFunction {
         Ok(size.max(0) as u32)
     }
 
-    /// Clusters of this shape, in blocks, that the device runs at once for a launch of this shape.
+    /// How many clusters of this shape, in blocks, the device can run at once for a launch of this shape.
     ///
     /// Driver call: `cuOccupancyMaxActiveClusters`.
     ///

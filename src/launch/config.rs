@@ -32,7 +32,7 @@ impl LaunchConfig {
 
     /// One thread per element, 256 threads per block, rounded up: the kernel must not touch elements past `n`.
     ///
-    /// Zero elements give one block, which has nothing to do, because the driver refuses an empty grid.
+    /// For zero elements it is one block, which has nothing to do, because the driver rejects an empty grid.
     ///
     /// ```
     /// use cuda_launch::LaunchConfig;
@@ -53,7 +53,7 @@ impl LaunchConfig {
         Self::covering((width, height, depth), (32, 4, 2))
     }
 
-    /// Blocks of this shape, as many as cover the problem, and at least one along each axis: the kernel must not touch elements
+    /// As many blocks of this shape as cover the problem, and at least one along each axis: the kernel must not touch elements
     /// past its extent.
     ///
     /// ```

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where the driver's handle goes of a kernel node that can be updated from the device (`CUgraphDeviceNode`).
+/// Receives the driver's handle of a kernel node that can be updated from the device (`CUgraphDeviceNode`).
 ///
 /// [`Attribute::device_updatable_kernel_node_at`](super::Attribute::device_updatable_kernel_node_at) makes it known to a launch
 /// that is captured, or to a kernel node. A kernel of the graph gets the handle as one parameter of 8 bytes, and updates the node
 /// with functions of the device's library, such as `cudaGraphKernelNodeSetParam`.
 ///
-/// The driver does not remove such a node, nor clones its graph; the graph can be instantiated once, not be updated, and must be
+/// The driver neither removes such a node nor clones its graph; the graph can be instantiated only once, cannot be updated, and must be
 /// uploaded (`GraphExec::upload`) before it is launched.
 ///
 /// ```
@@ -24,12 +24,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct DeviceNode(AtomicUsize);
 
 impl DeviceNode {
-    /// Without a handle yet.
+    /// One without a handle yet.
     pub const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 
-    /// The handle that the driver gave last, valid as long as the graph.
+    /// The last handle returned by the driver, valid as long as the graph.
     pub fn handle(&self) -> Option<u64> {
         let handle = self.0.load(Ordering::Relaxed);
         (handle != 0).then_some(handle as u64)

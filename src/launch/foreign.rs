@@ -12,11 +12,11 @@ use crate::ordering::Submission;
 /// What errors call it.
 const CALL: &str = "foundation::submit_with";
 
-/// Lets other code submit work to `stream` that uses this memory: an NCCL collective, a cuBLAS product, a driver call of your own.
+/// Lets other code submit work to `stream` that uses this memory: an NCCL collective, a cuBLAS product, or a driver call of your own.
 ///
 /// The work is ordered as a launch with these arguments would be: it comes after all work on other streams that wrote the memory, or
 /// that used what it writes, and later work on other streams comes after it. `ptr(x)` in `arguments` is memory that it reads,
-/// `ptr_mut(x)` memory that it writes; `submit` is given the raw stream, whose context is current. What `submit` returns is returned.
+/// `ptr_mut(x)` memory that it writes; `submit` receives the raw stream, whose context is current. What `submit` returns is returned.
 ///
 /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` if another context is current. Where another stream used a buffer last:
 /// `cuEventRecord` there, `cuStreamWaitEvent` here.

@@ -64,7 +64,7 @@ fn slices_for_pointers(given: &[ParameterType], wanted: &[Parameter]) -> Option<
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
     fits(bare, wanted).then(|| {
         "The kernel takes bare pointers: pass `ptr(x)` or `ptr_mut(x)` instead of `slice(x)` or `slice_mut(x)`; to a builder, \
-         `.arg(&x)` or `.arg(&mut x)`"
+         `.ptr(&x)` or `.ptr_mut(&mut x)`"
             .into()
     })
 }

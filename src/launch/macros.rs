@@ -2,7 +2,7 @@
 
 /// Launches a kernel: turns the arguments into the packet of `cuLaunchKernelEx`, checks it, and submits it.
 ///
-/// Usable only inside `unsafe`. An expression of type `Result<(), Error>`; on an error nothing was launched.
+/// Usable only inside `unsafe`. It is an expression of type `Result<(), Error>`; on an error nothing was launched.
 ///
 /// ```
 /// use cuda_launch::{cuda_launch, CudaContext, DeviceBuffer, LaunchConfig};
@@ -28,7 +28,7 @@
 /// ```
 ///
 /// # Fields
-/// In any order, each once; a comma at the end is allowed.
+/// In any order, each at most once; a trailing comma is allowed.
 ///
 /// | field | takes |
 /// |---|---|
@@ -37,9 +37,9 @@
 /// | `function` | a [`CudaFunction`](crate::CudaFunction), in place of `kernel` and `module` |
 /// | `stream` | a [`CudaStream`](crate::CudaStream) |
 /// | `config` | a [`LaunchConfig`](crate::LaunchConfig) |
-/// | `args` | a list in brackets, one entry for one or two parameters of the kernel (below) |
+/// | `args` | a list in brackets; each entry is one or two parameters of the kernel (see below) |
 /// | `cluster_dim` | optional: blocks per cluster, `(x, y, z)` |
-/// | `cooperative` | optional: `true` for a grid whose blocks wait for each other |
+/// | `cooperative` | optional: `true` for a grid whose blocks synchronise with each other |
 /// | `attributes` | optional: an array, `Vec` or slice of [`Attribute`](crate::Attribute) |
 ///
 /// `module`, `stream`, `function` and the buffers in `args` may be values, references, `Box`es, `Rc`s or `Arc`s; they are
@@ -48,28 +48,28 @@
 ///
 /// # Arguments
 ///
-/// | written | parameters of the kernel |
+/// | argument | parameters of the kernel |
 /// |---|---|
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
-/// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
+/// | `slice_mut(x)` | the same, of a buffer or view that is borrowed mutably |
 /// | `pitched(x)`, `pitched_mut(x)` | two of 8 bytes: device address, pitch in bytes, of a [`PitchedBuffer`](crate::memory::PitchedBuffer) |
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address; `x` as for `slice(x)`, `slice_mut(x)` |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
 /// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices can access host memory: the memory that they point to is subject to duties 2 to 4 |
-/// | `named("n", x)` | those of `x`, which is one of these: a `LaunchPlan` can set it by this name |
+/// | `named("n", x)` | those of `x`, which is any argument of this table; a `LaunchPlan` can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
-/// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
+/// The macro recurses once per entry: more than about 110 entries need `#![recursion_limit = "256"]` or more.
 ///
 /// # Errors
 /// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): the number or sizes of the arguments differ from those of the
 ///   kernel's parameters, or an integer is passed where PTX declares a float, or the reverse; `byval(x)`
 ///   passes any bits. If neither driver nor image describes the parameters,
-///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch proceeds.
+///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch proceeds unchecked.
 /// - [`is_launch_refused`](crate::Error::is_launch_refused): a dimension is zero or over a limit, too much shared memory, a
-///   cluster that does not fit, an attribute that the driver is too old for.
+///   cluster that does not fit, an attribute that needs a newer driver.
 /// - [`is_context_mismatch`](crate::Error::is_context_mismatch): module, stream and buffers do not belong to the same context.
-/// - [`is_not_found`](crate::Error::is_not_found): there is no such kernel.
+/// - [`is_not_found`](crate::Error::is_not_found): the module has no such kernel.
 /// - Any error returned by `cuLaunchKernelEx`, including faults of earlier launches.
 ///
 /// # Safety
@@ -85,7 +85,7 @@
 ///    on another stream that is not ordered against this one. Buffers and views that are passed as `slice`, `slice_mut`,
 ///    `pitched`, `pitched_mut`, `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.
 /// 5. Validity: the kernel writes only valid values of a buffer's element type into it.
-/// 6. Termination: the kernel ends, and its blocks do not wait for each other unless `cooperative` is set.
+/// 6. Termination: the kernel terminates, and its blocks do not wait for each other unless `cooperative` is set.
 #[macro_export]
 macro_rules! cuda_launch {
     ($($fields:tt)*) => {
@@ -159,7 +159,7 @@ macro_rules! __cuda_launch_fields {
     ($state:tt function: $($rest:tt)*) => { $crate::__cuda_launch_twice!("function") };
     ($state:tt module: $($rest:tt)*) => { $crate::__cuda_launch_twice!("module") };
     ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} stream: $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch_async!: there is no field `stream`: the schedule chooses one")
+        ::core::compile_error!("cuda_launch_async! has no field `stream`: the schedule chooses one")
     };
     ($state:tt stream: $($rest:tt)*) => { $crate::__cuda_launch_twice!("stream") };
     ($state:tt config: $($rest:tt)*) => { $crate::__cuda_launch_twice!("config") };
@@ -169,13 +169,13 @@ macro_rules! __cuda_launch_fields {
     ($state:tt attributes: $($rest:tt)*) => { $crate::__cuda_launch_twice!("attributes") };
     ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} $field:ident: $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch_async!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, \
+            "cuda_launch_async! has no field `", ::core::stringify!($field), "`; the fields are kernel, module, \
              function, config, args, cluster_dim, cooperative, attributes"
         ))
     };
     ($state:tt $field:ident: $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \
+            "cuda_launch! has no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \
              stream, config, args, cluster_dim, cooperative, attributes"
         ))
     };
@@ -204,12 +204,12 @@ macro_rules! __cuda_launch_twice {
 #[macro_export]
 macro_rules! __cuda_launch_finish {
     ([] [] $m:tt $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: which kernel? Give `kernel: name, module: module`, or `function: f`")
+        ::core::compile_error!("cuda_launch!: no kernel is named: write `kernel: name, module: module`, or `function: f`")
     };
     ([$($k:tt)+] [$($fu:tt)+] $($rest:tt)*) => {
         ::core::compile_error!(
-            "cuda_launch!: both `kernel` and `function` are given; `function: f` alone, or `kernel: name, module: module`, \
-             says which kernel"
+            "cuda_launch!: both `kernel` and `function` are given: write `function: f` alone, or \
+             `kernel: name, module: module`"
         )
     };
     ([] [$($fu:tt)+] [$($m:tt)+] $($rest:tt)*) => {
@@ -391,7 +391,7 @@ macro_rules! __cuda_launch_args {
     };
     ($($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is no expression; separate arguments by commas"
+            "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is not an expression; separate arguments with commas"
         ))
     };
 }

@@ -18,29 +18,30 @@
 //! [`slice`](fn@slice), [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
 //! take. There are short forms known from other crates: `.arg(&x)` and `.arg(&mut x)` are a buffer's address or a value, as in cudarc;
 //! `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` are those of cuda-async.
-//!
-//! # Files
-//! | file | stage |
-//! |---|---|
-//! | `args` | what one argument is; a list of them as a type, with its static [`Signature`](crate::foundation::Signature) |
-//! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
-//! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
-//! | `stream_attributes` | those of them that streams have |
-//! | `device_node` | the handle of a graph node that kernels may update |
-//! | `check` | compares the list with the kernel's parameters, dimensions with limits; messages that say what is wrong |
-//! | `submit` | the one place that calls `cuLaunchKernelEx` |
-//! | `foreign` | work that other code submits, ordered like a launch |
-//! | `record` | what a capture keeps of a launch that is recorded instead of run |
-//! | `builder` | the builder: the list and the packet gathered one argument at a time |
-//! | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
-//! | `launch_arguments` | what a launch needs to know about its arguments, from a macro, a builder or a prepared launch |
-//! | `stored` | the builder's list with its values in it, for launches that happen later |
-//! | `node` | a checked kernel with its arguments as a value, for graphs |
-//! | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
-//! | `timed` | a launch between two events |
-//! | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |
-//! | `macros` | `cuda_launch!`, which puts these together |
-//! | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
+
+// The files:
+//
+// | file | stage |
+// |---|---|
+// | `args` | what one argument is; a list of them as a type, with its static `Signature` |
+// | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
+// | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
+// | `stream_attributes` | those of them that streams have |
+// | `device_node` | the handle of a graph node that kernels may update |
+// | `check` | compares the list with the kernel's parameters, dimensions with limits; messages that say what is wrong |
+// | `submit` | the one place that calls `cuLaunchKernelEx` |
+// | `foreign` | work that other code submits, ordered like a launch |
+// | `record` | what a capture keeps of a launch that is recorded instead of run |
+// | `builder` | the builder: the list and the packet gathered one argument at a time |
+// | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
+// | `launch_arguments` | what a launch needs to know about its arguments, from a macro, a builder or a prepared launch |
+// | `stored` | the builder's list with its values in it, for launches that happen later |
+// | `node` | a checked kernel with its arguments as a value, for graphs |
+// | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
+// | `timed` | a launch between two events |
+// | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |
+// | `macros` | `cuda_launch!`, which puts these together |
+// | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
 
 pub(crate) mod args;
 pub(crate) mod attributes;

@@ -20,7 +20,7 @@ use crate::memory::Allocation;
 /// A kernel, its dimensions, attributes and arguments: what a kernel node of a graph does.
 ///
 /// The arguments are checked against the kernel's parameters, and the dimensions against its limits, as in
-/// [`cuda_launch!`](crate::cuda_launch). Their bytes are copied, so that nothing borrowed is left; the module stays loaded.
+/// [`cuda_launch!`](crate::cuda_launch). Their bytes are copied, so nothing stays borrowed; the module stays loaded.
 ///
 /// ```
 /// use cuda_launch::graph::KernelNode;
@@ -50,13 +50,13 @@ pub struct KernelNode<'event> {
 }
 
 impl<'event> KernelNode<'event> {
-    /// Checks and copies. `arguments` come from [`kernel_args!`](crate::kernel_args).
+    /// Checks and copies the arguments, which come from [`kernel_args!`](crate::kernel_args).
     ///
-    /// No driver call, but for what a message needs.
+    /// No driver call, except to compose an error message.
     ///
     /// # Errors
-    /// As [`cuda_launch!`](crate::cuda_launch): the arguments do not fit, a dimension or attribute is not allowed, a buffer
-    /// is of another context.
+    /// Those of [`cuda_launch!`](crate::cuda_launch): the arguments do not match, a dimension or attribute is not allowed, or a
+    /// buffer belongs to another context.
     pub fn new<L: ArgumentList>(
         function: &CudaFunction,
         config: LaunchConfig,

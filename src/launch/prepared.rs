@@ -22,10 +22,10 @@ use crate::memory::{Allocation, DeviceCopy, DeviceSlice, DeviceSliceMut, Pitched
 use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
-/// or made of a `KernelNode` (feature `graph`).
+/// or made from a `KernelNode` (feature `graph`).
 ///
 /// It owns the bytes of its arguments and a share of their memory, so nothing stays borrowed, and it may go to another
-/// thread. An argument that was given as `named("alpha", &2.0f32)` can be set by that name between launches. Each launch is
+/// thread. An argument that was passed as `named("alpha", &2.0f32)` can be set by that name between launches. Each launch is
 /// ordered against other uses of the memory, as every launch is.
 ///
 /// For many launches in one driver call see `LaunchPlan` (feature `graph`).
@@ -101,14 +101,14 @@ impl<'event> Launch<'event> {
     /// Sets a value by name, from the next launch on; its type must not change. No driver call.
     ///
     /// # Errors
-    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value has another type. Then
-    /// nothing is changed.
+    /// [`Error::is_plan_error`]: no argument has this name (the message lists the names), or the value has another type. Nothing
+    /// is changed then.
     #[inline(always)]
     pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.set_copy(name, &value)
     }
 
-    /// Sets any `Copy` value that borrows nothing, given as `byval`, by name. Otherwise like [`Launch::set`].
+    /// Sets any `Copy` value that borrows nothing, passed as `byval`, by name. Otherwise like [`Launch::set`].
     ///
     /// # Errors
     /// As for [`Launch::set`].
@@ -117,7 +117,7 @@ impl<'event> Launch<'event> {
         self.set_copy(name, &value)
     }
 
-    /// Sets memory that the kernel only reads, given as `slice`, by name, from the next launch on. No driver call.
+    /// Sets memory that the kernel only reads, passed as `slice`, by name, from the next launch on. No driver call.
     ///
     /// The launch keeps the memory alive, and also the memory that it was prepared with.
     ///
@@ -131,7 +131,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
-    /// Sets memory that the kernel may write, given as `slice_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets memory that the kernel may write, passed as `slice_mut`. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
     /// As for [`Launch::set_slice`].
@@ -143,7 +143,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    /// Sets the address of memory that the kernel only reads, given as `ptr` and `&x` of a buffer. Otherwise like [`Launch::set_slice`].
+    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
     /// As for [`Launch::set_slice`].
@@ -155,7 +155,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::pointer(memory.parts(), false))
     }
 
-    /// Sets the address of memory that the kernel may write, given as `ptr_mut` and `&mut x` of a buffer. Otherwise like
+    /// Sets the address of memory that the kernel may write, passed as `ptr_mut` or as `&mut x` of a buffer. Otherwise like
     /// [`Launch::set_slice`].
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
     }
 
-    /// Sets rows that the kernel only reads, given as `pitched`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel only reads, passed as `pitched`. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
     /// As for [`Launch::set_slice`].
@@ -176,7 +176,7 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
     }
 
-    /// Sets rows that the kernel may write, given as `pitched_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel may write, passed as `pitched_mut`. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
     /// As for [`Launch::set_slice`].

@@ -93,7 +93,7 @@ macro_rules! handle_trait {
 }
 
 handle_trait! {
-    /// What may stand after `module:` in a launch: a [`CudaModule`], or a reference or smart pointer to one.
+    /// Values accepted after `module:` in a launch: a [`CudaModule`], or a reference or smart pointer to one.
     ModuleRef, module_ref -> CudaModule,
     "`module:` takes a `CudaModule`, or a reference or `Arc` of one, not `{Self}`",
     "not a `CudaModule`",
@@ -101,7 +101,7 @@ handle_trait! {
 }
 
 handle_trait! {
-    /// What may stand after `stream:` in a launch: a [`CudaStream`], or a reference or smart pointer to one.
+    /// Values accepted after `stream:` in a launch: a [`CudaStream`], or a reference or smart pointer to one.
     StreamRef, stream_ref -> CudaStream,
     "`stream:` takes a `CudaStream`, or a reference or `Arc` of one, not `{Self}`",
     "not a `CudaStream`",
@@ -109,18 +109,18 @@ handle_trait! {
 }
 
 handle_trait! {
-    /// What may stand after `function:` in a launch: a [`CudaFunction`], or a reference or smart pointer to one.
+    /// Values accepted after `function:` in a launch: a [`CudaFunction`], or a reference or smart pointer to one.
     FunctionRef, function_ref -> CudaFunction,
     "`function:` takes a `CudaFunction`, or a reference or `Arc` of one, not `{Self}`",
     "not a `CudaFunction`",
     "look one up: `module.load_function(\"name\")?`; or name it here: `kernel: name, module: module`"
 }
 
-/// What may stand after `kernel:` in parentheses: a `&str`, a `String`, or whatever else is text.
+/// Values accepted after `kernel:` in parentheses: a `&str`, a `String`, or any other string type.
 #[diagnostic::on_unimplemented(
     message = "`kernel:` takes a name or a string, not `{Self}`",
     label = "not a string",
-    note = "a kernel that was looked up is given as `function: f`, without `kernel` and `module`"
+    note = "pass a kernel that is already looked up as `function: f`, without `kernel` and `module`"
 )]
 pub trait KernelName {
     /// The name.
@@ -134,11 +134,11 @@ impl<T: AsRef<str> + ?Sized> KernelName for T {
     }
 }
 
-/// What may stand after `attributes:` in a launch: an array, a `Vec`, a slice, or whatever else holds a list of them.
+/// Values accepted after `attributes:` in a launch: an array, a `Vec`, a slice, or any other list of attributes.
 #[diagnostic::on_unimplemented(
     message = "`attributes:` takes an array, `Vec` or slice of `Attribute`, not `{Self}`",
     label = "not a list of `Attribute`",
-    note = "also a single one is a list: `attributes: [Attribute::priority(-1)]`"
+    note = "a single attribute is a list, too: `attributes: [Attribute::priority(-1)]`"
 )]
 pub trait AttributeList<'event> {
     /// The attributes.
@@ -159,7 +159,7 @@ impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T
     message = "`byval(x)` takes a value that is `Copy`, not `{Self}`",
     label = "not `Copy`",
     note = "a closure is `Copy` if it is a `move` closure and all that it captures is: no `Vec`, `String`, `Box` or `&mut`",
-    note = "a buffer is passed as `slice(x)`, `slice_mut(x)` or `x.as_device_ptr()`; host memory is copied into one first: \
+    note = "pass a buffer or view as `slice(x)`, `slice_mut(x)`, `ptr(x)` or `ptr_mut(x)`; copy host memory into a buffer first: \
             `DeviceBuffer::from_host(&stream, &data)?`"
 )]
 pub trait ByValue: Copy + 'static {}
@@ -219,7 +219,7 @@ pub fn byval<T: ByValue>(value: &T) -> Bits<'_, T> {
     Bits(value)
 }
 
-/// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
+/// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or anything that mutably dereferences to one.
 #[doc(hidden)]
 pub trait MutArgument: DeviceSliceMut {
     #[inline(always)]

@@ -266,12 +266,12 @@ impl Memory for WithObjects<'_, '_> {
 /// [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) ([`BuilderArgument`] lists it). Values are copied, memory is borrowed until
 /// the launch was submitted.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no argument of a kernel",
+    message = "`{Self}` cannot be passed to a kernel",
     label = "not an argument",
-    note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
-            its length as `.slice(&x)` or `.slice_mut(&mut x)`",
-    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
-            enums, tuples and types of other crates are given as `.byval(&x)`"
+    note = "pass a value by reference, as `.arg(&x)`; a buffer or view as `.slice(&x)` or `.slice_mut(&mut x)` if the kernel takes an \
+            address and a length, as `.ptr(&x)` or `.ptr_mut(&mut x)` if it takes a bare pointer",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; pass `bool`, `char`, closures, \
+            enums, tuples and types of other crates as `.byval(&x)`"
 )]
 pub trait StoredArgument<'a, Kind> {
     /// Appends its parameters.

@@ -14,7 +14,7 @@ use crate::error::{AttributeError, Error, ErrorKind};
 const STREAM: &str = "the stream";
 
 impl CudaStream {
-    /// Sets an attribute of the stream, for work given to it from now on.
+    /// Sets an attribute of the stream, for work submitted to it from now on.
     ///
     /// Streams take `access_policy_window`, `synchronization_policy`, `priority`, `mem_sync_domain_map` and
     /// `mem_sync_domain`. Driver call: `cuStreamSetAttribute`.
@@ -30,8 +30,8 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// [`AttributeError`]: an attribute that only launches have, or one that the driver is too old for. Or any error that the driver
-    /// answers, `CUDA_ERROR_INVALID_VALUE` for values that it does not take.
+    /// [`AttributeError`]: an attribute that only launches have, or that needs a newer driver. Otherwise any error returned by
+    /// the driver: `CUDA_ERROR_INVALID_VALUE` for an invalid value.
     #[doc(alias = "cuStreamSetAttribute")]
     pub fn set_attribute(&self, attribute: Attribute<'_>) -> Result<(), Error> {
         let (raw, name, since) = (attribute.raw(), attribute.name(), attribute.since());
@@ -54,12 +54,12 @@ impl CudaStream {
         })
     }
 
-    /// Gives this stream all attributes of `other`.
+    /// Copies all attributes of `other` to this stream.
     ///
     /// Driver call: `cuStreamCopyAttributes`.
     ///
     /// # Errors
-    /// The streams are of two contexts, or any error returned by the driver.
+    /// The streams belong to different contexts, or any error returned by the driver.
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, other: &CudaStream) -> Result<(), Error> {
         self.same_context(other.context(), "the other stream")?;
@@ -69,7 +69,7 @@ impl CudaStream {
         })
     }
 
-    /// How threads wait for this stream; `None` if that was never set, or is a way that this crate does not know.
+    /// How threads wait for this stream; `None` if that was never set, or is a policy unknown to this crate.
     ///
     /// Driver call: `cuStreamGetAttribute`.
     ///
@@ -129,12 +129,12 @@ impl CudaStream {
         Ok((map.default_, map.remote))
     }
 
-    /// Any attribute, as the driver has it; also those that this version of the crate does not know.
+    /// Any attribute in the driver's form, including those unknown to this version of the crate.
     ///
     /// Driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for what is no attribute of streams, and whatever else the driver answers.
+    /// `CUDA_ERROR_INVALID_VALUE` if it is not an attribute of streams, or any other error returned by the driver.
     #[doc(alias = "cuStreamGetAttribute")]
     pub fn raw_attribute(&self, id: Id) -> Result<CUlaunchAttributeValue, Error> {
         let mut value = CUlaunchAttributeValue::default();

@@ -45,7 +45,7 @@ pub(super) struct Request<'a> {
 ///
 /// `fields` are the attributes set by `cluster_dim` and `cooperative`, `attributes` those listed.
 ///
-/// Driver calls: `cuLaunchKernelEx`. If it returns that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
+/// Driver calls: `cuLaunchKernelEx`. If that reports that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
 /// and `cuLaunchKernelEx` again. Where another stream used a buffer last: `cuEventRecord` there, `cuStreamWaitEvent` here.
 ///
 /// # Errors

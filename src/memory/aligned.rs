@@ -1,6 +1,6 @@
 //! Whether memory starts where its elements must.
 
-use crate::error::{Error, ErrorKind, Misaligned};
+use crate::error::{AlignmentError, Error, ErrorKind};
 
 /// What to do about memory of a device.
 pub(super) const OF_DEVICE: &str = "align the type less, or map memory (`DeviceBuffer::from_mapping`) at a \
@@ -19,5 +19,5 @@ pub(super) fn aligned<T>(address: u64, call: &'static str, help: &'static str) -
         return Ok(());
     }
     let element = std::any::type_name::<T>();
-    Err(ErrorKind::Alignment(Misaligned { call, address, element, align, help }).into())
+    Err(ErrorKind::Alignment(AlignmentError { call, address, element, align, help }).into())
 }

@@ -24,12 +24,12 @@ use crate::ordering::Submission;
 /// The buffer tracks which streams access it, and work on another stream is ordered after those accesses: a kernel that
 /// takes it as `slice(x)` or `slice_mut(x)`, a copy, and the drop of the buffer, which does not block the host. Streams
 /// that accessed it live at least until it is written on another one. An access to part of a buffer counts as an access
-/// to all of it. Work that has to wait for an access waits for all that its stream was given up to then, also for host functions that it
-/// was given after the access.
+/// to all of it. Work that has to wait for an access waits for everything that was submitted to its stream up to then, including host
+/// functions that were submitted after the access.
 ///
-/// Memory comes from the device's memory pool and is returned to it in stream order; devices without one
-/// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) wait for all of their work when they allocate and free
-/// it.
+/// Memory comes from the device's memory pool and is returned to it in stream order; on devices without one
+/// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)), allocating and freeing wait for all work on the
+/// device.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -168,10 +168,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates as many elements and copies these, on `stream`; does not wait.
+    /// Allocates a buffer of the same length and copies the elements, on `stream`; does not wait.
     ///
-    /// The copy comes after the work that writes this buffer, on whatever stream, and work that writes it later comes after the copy.
-    /// A `Clone` could not report that memory ran out.
+    /// The copy comes after work on any stream that writes this buffer, and later work that writes it comes after the copy.
+    /// (An implementation of `Clone` could not report that memory ran out.)
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemcpyDtoDAsync` on `stream`.
     ///
@@ -394,7 +394,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// The address for a kernel to read from; 0 for an empty buffer.
     ///
-    /// Work that is given the address as a number is not tracked: order it against other streams yourself, or pass
+    /// Work that receives the address as a number is not tracked: order it against other streams yourself, or pass
     /// `ptr(x)` to a launch, which is the same parameter. The memory is freed after all work that this crate submitted
     /// to streams of the context before the buffer was dropped, in stream order; the host does not wait. For work that
     /// this crate does not see, from raw driver calls and other libraries, use
@@ -432,7 +432,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// The raw address, as driver functions take it.
     ///
-    /// Work that is given the address is not tracked: order it yourself. Once this method has been called, dropping the
+    /// Work that receives the address is not tracked: order it yourself. Once this method has been called, dropping the
     /// buffer blocks the host until all work in the context is done.
     ///
     /// ```
@@ -508,7 +508,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// Frees the memory after all tracked work, and reports any error.
     ///
-    /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each stream but one that used it; `cuMemFree` on a device
+    /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each further stream that used it; `cuMemFree` on a device
     /// without memory pools. A graph that uses the buffer keeps the memory allocated.
     ///
     /// ```

@@ -38,8 +38,8 @@ use crate::driver::Kind;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain device data",
     label = "not `DeviceCopy`",
-    note = "a buffer or view is passed to a kernel as `slice(x)` or `slice_mut(x)`, or as `x.as_device_ptr()` where the \
-            kernel takes a bare pointer; host memory is copied into one first: `DeviceBuffer::from_host(&stream, &data)?`",
+    note = "pass a buffer or view as `slice(x)` or `slice_mut(x)` if the kernel takes an address and a length, as `ptr(x)` or \
+            `ptr_mut(x)` if it takes a bare pointer; copy host memory into a buffer first: `DeviceBuffer::from_host(&stream, &data)?`",
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool` and `char` are kept \
             as `u8` and `u32`; closures, enums, tuples and types of other crates are passed to a kernel as `byval(x)`"
 )]
@@ -82,11 +82,11 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 ///    surface or other object. A number does not count, whatever a kernel does with it: the author who declares the kernel as
 ///    `safe fn` vouches for that.
 #[diagnostic::on_unimplemented(
-    message = "a `safe fn` cannot take `{Self}`, which may be or hold an address or a handle: the caller could pass any",
+    message = "a `safe fn` cannot take `{Self}`, which may be or contain an address or a handle: the caller could pass any value",
     label = "not `NoAddress`",
-    note = "memory is taken as a slice, `&[T]` or `&mut [T]`; a texture as `&TextureObject`, a surface as `&SurfaceObject` or \
+    note = "declare memory as a slice, `&[T]` or `&mut [T]`, a texture as `&TextureObject`, a surface as `&SurfaceObject` or \
             `&mut SurfaceObject`, a tensor map as `&TensorMapObject` or `&mut TensorMapObject`; or declare the kernel as `fn`, \
-            whose method is `unsafe`",
+            which makes its method `unsafe`",
     note = "a struct that derives `DeviceCopy` is `NoAddress` if all its fields are"
 )]
 pub unsafe trait NoAddress {}

@@ -88,9 +88,9 @@ use crate::driver::CudaContext;
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",
-    label = "no `DeviceBuffer`, and no view into one",
-    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
-            device pointer is an argument without `slice`; a `PitchedBuffer` is `pitched(x)` or `pitched_mut(x)`, and declared as \
+    label = "not a `DeviceBuffer` or a view into one",
+    note = "copy host memory to the device first: `DeviceBuffer::from_host(&stream, &data)?`; pass a number, struct or \
+            device pointer without `slice`, and a `PitchedBuffer` as `pitched(x)` or `pitched_mut(x)`, declared as \
             `&PitchedBuffer<T>` or `&mut PitchedBuffer<T>` in a typed module"
 )]
 pub unsafe trait DeviceSlice {
@@ -196,10 +196,10 @@ pub unsafe trait DeviceSlice {
 #[allow(unsafe_code)] // declared here, relied on by launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that can be written",
-    label = "no `DeviceBuffer`, and no `DeviceViewMut` into one",
-    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; what is only read is an \
-            argument as `slice(x)`; a number, struct or device pointer is one as it is; a `PitchedBuffer` is `pitched_mut(x)`, declared as \
-            `&mut PitchedBuffer<T>` in a typed module, and `row_mut(y)` is one row of it"
+    label = "not a `DeviceBuffer` or a `DeviceViewMut` into one",
+    note = "copy host memory to the device first: `DeviceBuffer::from_host(&stream, &data)?`; pass memory that the kernel only reads as \
+            `slice(x)`, and a number, struct or device pointer without `slice_mut`; pass a `PitchedBuffer` as `pitched_mut(x)`, declared as \
+            `&mut PitchedBuffer<T>` in a typed module, or one row of it as `row_mut(y)`"
 )]
 pub unsafe trait DeviceSliceMut: DeviceSlice {
     /// Like [`DeviceSlice::parts`], for writing.

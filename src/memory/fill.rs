@@ -23,8 +23,8 @@ use crate::ordering::Submission;
 #[diagnostic::on_unimplemented(
     message = "device memory cannot be filled with `{Self}`",
     label = "not 1, 2 or 4 bytes without padding",
-    note = "the driver fills memory with values of 8, 16 and 32 bits; `set_zero` serves all elements, \
-            `view.cast::<u32>()` fills wider ones word by word, and any other pattern takes a kernel"
+    note = "the driver fills memory with values of 8, 16 and 32 bits; `set_zero` works for all element types, \
+            `view.cast::<u32>()` fills wider ones word by word, and any other pattern needs a kernel"
 )]
 pub unsafe trait FillElement: DeviceCopy {}
 

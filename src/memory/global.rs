@@ -71,7 +71,7 @@ impl CudaModule {
     /// Driver call: `cuModuleGetGlobal`.
     ///
     /// # Errors
-    /// [`GlobalError`]: there is no such variable, its size is not a multiple of that of `T`, it is misaligned for `T`,
+    /// [`GlobalError`]: the module has no such variable, its size is not a multiple of that of `T`, it is misaligned for `T`,
     /// or another handle to it exists; [`GlobalError::Constant`] if the image says that it is a constant.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global<T: DeviceCopy>(&self, name: &str) -> Result<ModuleGlobal<T>, Error> {
@@ -126,7 +126,7 @@ impl CudaModule {
 
     /// A `__constant__` variable, as an array of `T`.
     ///
-    /// Driver call: `cuModuleGetGlobal`. The driver does not tell constants from other variables; PTX does.
+    /// Driver call: `cuModuleGetGlobal`. The driver does not distinguish constants from other variables; PTX does.
     ///
     /// # Errors
     /// As for [`CudaModule::global`], and [`GlobalError::NotConstant`] if the image says that it is not a constant.
@@ -160,7 +160,7 @@ macro_rules! shared_methods {
                 $($global)*.len
             }
 
-            /// Whether it has no elements; compilers make no such variables.
+            /// Whether it has no elements; compilers do not create such variables.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }

@@ -27,7 +27,7 @@ pub enum MemoryLocation {
     HostNode(i32),
     /// The NUMA node of the calling thread.
     CurrentHostNode,
-    /// What only newer drivers know: its type and its number.
+    /// A location that only newer drivers know: its type and its number.
     Other(u32, i32),
 }
 

@@ -18,10 +18,10 @@ use crate::ordering::Submission;
 /// it alive. A kernel that writes through it takes `&mut T`, of a [`KernelObjectMut`].
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a reference to a `{Self}`",
-    label = "no object of the device",
-    note = "a value is passed as it is, `x: T`; memory of the device as a slice, `x: &[T]` or `x: &mut [T]` (address and length), or \
-            as an address alone, `x: *const T` or `x: *mut T`",
-    note = "objects are `&TextureObject`, `&SurfaceObject` or `&mut SurfaceObject`, `&TensorMapObject` or `&mut TensorMapObject`"
+    label = "not a device object",
+    note = "declare a value as `x: T`, device memory as `x: &[T]` or `x: &mut [T]` (address and length), or as `x: *const T` or \
+            `x: *mut T` (address only)",
+    note = "device objects are `&TextureObject`, `&SurfaceObject` or `&mut SurfaceObject`, `&TensorMapObject` or `&mut TensorMapObject`"
 )]
 pub trait KernelObject: sealed::Sealed {
     /// What the kernel gets.
@@ -35,9 +35,9 @@ pub trait KernelObject: sealed::Sealed {
 /// A [`KernelObject`] through which a kernel may write: taken as `&mut T`.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot write through a `{Self}`",
-    label = "only read by kernels",
-    note = "objects that kernels write are `&mut SurfaceObject` and `&mut TensorMapObject`; a texture is read: `&TextureObject`; \
-            memory of the device that is written is `x: &mut [T]`"
+    label = "read-only for kernels",
+    note = "kernels can write through `&mut SurfaceObject` and `&mut TensorMapObject`; declare a texture, which is read-only, as \
+            `&TextureObject`, and device memory that the kernel writes as `x: &mut [T]`"
 )]
 pub trait KernelObjectMut: KernelObject {}
 
@@ -45,8 +45,8 @@ pub trait KernelObjectMut: KernelObject {}
 ///
 /// Sealed: it must return the same object every time.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no `{O}` that an operation can own",
-    label = "no `{O}`, and no `Arc` or `Box` of one"
+    message = "an operation cannot own a `{Self}` as a `{O}`",
+    label = "not a `{O}`, nor an `Arc` or `Box` of one"
 )]
 pub trait HeldObject<O>: sealed::Held<O> {
     /// The object.
@@ -56,8 +56,8 @@ pub trait HeldObject<O>: sealed::Held<O> {
 
 /// The same for `&mut O`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no `{O}` that an operation can own and write through",
-    label = "no `{O}`, and no `Box` of one"
+    message = "an operation cannot own a `{Self}` as a `{O}` to write through",
+    label = "not a `{O}`, nor a `Box` of one"
 )]
 pub trait HeldObjectMut<O>: HeldObject<O> {
     /// The object.

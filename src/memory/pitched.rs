@@ -109,7 +109,7 @@ impl<T: DeviceCopy> Copy for RowParts<'_, T> {}
 impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Allocates `height` rows of `width` elements and leaves them uninitialised.
     ///
-    /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
+    /// Driver call: `cuMemAllocPitch`, none if there are no elements. The context is that of the stream.
     ///
     /// ```
     /// use cuda_launch::CudaContext;

@@ -21,11 +21,11 @@ bitflags! {
     pub struct RegisterFlags: u32 {
         /// The memory counts as pinned in all contexts.
         const PORTABLE = 1;
-        /// Kernels reach the memory.
+        /// Kernels can access the memory.
         const DEVICE_MAP = 2;
-        /// The memory belongs to another device of the bus.
+        /// The memory belongs to another device on the bus (I/O memory).
         const IO_MEMORY = 4;
-        /// The device only reads the memory: for pages that the program may not write.
+        /// The device only reads the memory: for read-only pages.
         const READ_ONLY = 8;
         // Flags of newer drivers pass through.
         const _ = !0;

@@ -149,7 +149,7 @@ impl MemoryPool {
     ///
     /// # Safety
     /// 1. `data` is that of a buffer of this pool, which has at least `len` elements of this type, and whose allocation is done.
-    /// 2. The processes agree on which of them uses it when, and the exporter frees it last.
+    /// 2. The processes agree on which of them uses it at any time, and the exporter frees it last.
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -31,7 +31,7 @@ bitflags! {
     /// How a stream writes a value (`CUstreamWriteValue_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteValueFlags: u32 {
-        /// Work in front of it need not be visible to those who see the number. Driver 580 refuses it.
+        /// Earlier work need not be visible to readers of the value. Driver 580 rejects this flag.
         const NO_MEMORY_BARRIER = 1;
         // Flags of newer drivers pass through.
         const _ = !0;
@@ -42,7 +42,7 @@ bitflags! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
-pub enum Until {
+pub enum WaitCondition {
     /// It has reached the value: at most half of the range ahead of it, because values are compared cyclically.
     AtLeast = 0,
     /// It equals the value.
@@ -62,7 +62,7 @@ impl StreamValue for u64 {}
 mod sealed {
     use super::{Awaited, CUresult, CUstream, Driver, Op, Written};
 
-    /// What the driver has for each width.
+    /// The driver's functions for each width.
     pub trait Sealed {
         const WAIT: (Op, &'static str);
         const WRITE: (Op, &'static str);
@@ -157,7 +157,7 @@ impl StreamMemoryOp {
     /// Waits for a value in memory.
     pub fn wait<T: StreamValue>(
         address: impl Into<DevicePtr<T>>,
-        until: Until,
+        until: WaitCondition,
         value: T,
         flags: WaitValueFlags,
     ) -> Self {
@@ -242,7 +242,7 @@ impl CudaStream {
     /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
     /// ```
-    /// use cuda_launch::stream::{Until, WaitValueFlags, WriteValueFlags};
+    /// use cuda_launch::stream::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_launch::{CudaContext, DeviceBuffer};
     /// let ctx = CudaContext::new(0)?;
     /// let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
@@ -253,7 +253,7 @@ impl CudaStream {
     /// // SAFETY: 1: of both: the buffer is memory of the device, and lives until both streams are done; 2: nobody else
     /// // uses it.
     /// unsafe {
-    ///     stream.wait_value(flag, Until::Equal, 7, WaitValueFlags::empty())?;
+    ///     stream.wait_value(flag, WaitCondition::Equal, 7, WaitValueFlags::empty())?;
     ///     other.write_value(flag, 7, WriteValueFlags::empty())?;
     /// }
     /// stream.synchronize()?;
@@ -272,7 +272,7 @@ impl CudaStream {
     pub unsafe fn wait_value<T: StreamValue>(
         &self,
         address: impl Into<DevicePtr<T>>,
-        until: Until,
+        until: WaitCondition,
         value: T,
         flags: WaitValueFlags,
     ) -> Result<(), Error> {
@@ -314,7 +314,7 @@ impl CudaStream {
             .map_err(explain)
     }
 
-    /// Submits several such operations at once, at most 256; they run in order.
+    /// Submits several such operations in one call, at most 256; they run in order.
     ///
     /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
     ///
@@ -346,8 +346,8 @@ impl CudaStream {
 fn explain(error: Error) -> Error {
     error.with_hint_for(
         CUresult::CUDA_ERROR_INVALID_VALUE,
-        "the address must be aligned to its number, and of memory outside of pools, such as `DeviceBuffer::uninit_plain` gives, \
-         or pinned: drivers refuse memory of pools and managed memory here",
+        "the address must be aligned to the size of its value, and be in pinned memory or in device memory that is not from a pool, \
+         such as that of `DeviceBuffer::uninit_plain`: drivers refuse pool and managed memory here",
     )
 }
 
@@ -361,7 +361,10 @@ mod tests {
         let (from, to) = (DevicePtr::<u64>::from_raw(0x2000), DevicePtrMut::<u32>::from_raw(0x1000));
         let operations = [
             (StreamMemoryOp::write(to, 7, WriteValueFlags::NO_MEMORY_BARRIER), [2, 0x1000, 7, 1, 0, 0]),
-            (StreamMemoryOp::wait(from, Until::Nor, 8, WaitValueFlags::empty()), [4, 0x2000, 8, 3, 0, 0]),
+            (
+                StreamMemoryOp::wait(from, WaitCondition::Nor, 8, WaitValueFlags::empty()),
+                [4, 0x2000, 8, 3, 0, 0],
+            ),
             (StreamMemoryOp::barrier(BarrierScope::System), [6, 0, 0, 0, 0, 0]),
         ];
         for (operation, words) in operations {

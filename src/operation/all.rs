@@ -13,7 +13,7 @@ pub struct All<Op>(Vec<Op>);
 
 /// Runs all of them concurrently, as [`zip`](super::zip()) does; returns the outputs in the order of the operations.
 ///
-/// The streams are those of the chain's policy: with a pool of 4, each operation waits for the one four places before it, on the same stream.
+/// The streams are those of the chain's policy: with a pool of 4, each operation follows the one four places before it, on the same stream.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, all, value, zeroed};

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// An operation that can be awaited and returns a `T`: the return type of functions whose callers write `.await`.
 ///
 /// Not every [`DeviceOperation`] can be awaited, because a future may be forgotten while its work goes on, and some operations
-/// borrow values that must live as long. So `impl DeviceOperation<Output = T>` does not promise it; `impl Awaitable<T>`
+/// borrow values that must outlive the work. So `impl DeviceOperation<Output = T>` does not promise it; `impl Awaitable<T>`
 /// does, and has all methods of operations, too. It is implemented for every type that is both.
 ///
 /// ```

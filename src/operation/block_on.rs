@@ -27,7 +27,7 @@ impl Wake for Unpark {
 
 /// Waits for a future on this thread: for programs without an executor.
 ///
-/// A single operation is better [synchronised](super::DeviceOperation::sync), which needs no event.
+/// For a single operation prefer [`sync`](super::DeviceOperation::sync), which needs no event.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, zeroed};

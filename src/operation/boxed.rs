@@ -8,7 +8,7 @@ use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// An operation whose type is hidden: what [`DeviceOperation::boxed`] makes.
+/// An operation whose type is hidden: the result of [`DeviceOperation::boxed`].
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct BoxedOperation<'a, T>(Box<dyn Erased<T> + 'a>);
 

@@ -85,8 +85,8 @@ impl ExecutionContext {
 
     /// The stream of this chain; work submitted to it runs in the order of the chain.
     ///
-    /// The first time, the policy chooses it. Driver calls then: what the policy does; in a branch of a chain that has used its
-    /// stream also `cuEventRecord` there and `cuStreamWaitEvent` here.
+    /// The first time, the policy chooses it. Driver calls then: those of the policy; in a branch of a chain that has used its
+    /// stream, also `cuEventRecord` there and `cuStreamWaitEvent` here.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -128,7 +128,7 @@ impl ExecutionContext {
     /// The context of the chain's stream, chosen now if it was not before.
     ///
     /// # Errors
-    /// As [`stream`](Self::stream).
+    /// Those of [`stream`](Self::stream).
     pub fn context(&self) -> Result<&CudaContext, Error> {
         self.stream().map(CudaStream::context)
     }
@@ -143,15 +143,15 @@ impl ExecutionContext {
     /// ```
     ///
     /// # Errors
-    /// As [`stream`](Self::stream).
+    /// Those of [`stream`](Self::stream).
     pub fn device(&self) -> Result<u32, Error> {
         self.context().map(CudaContext::ordinal)
     }
 
     /// Keeps `what` alive until all work of this chain is done, including work that is submitted later; then it is dropped,
-    /// perhaps on a thread of this crate, which drops such values one after the other: a `Drop` that blocks holds up the others.
+    /// perhaps on a thread of this crate, which drops such values one after another: a `Drop` that blocks delays the others.
     ///
-    /// For values that the work uses and that are not ordered otherwise, such as host memory. If the driver can no longer tell when the
+    /// For values that the work uses and that are not ordered in another way, such as host memory. If the driver can no longer tell when the
     /// work is done, it is never dropped.
     ///
     /// ```
@@ -291,7 +291,7 @@ pub struct Branches<'a> {
 }
 
 impl Branches<'_> {
-    /// Runs `work` as one more branch.
+    /// Runs `work` as another branch.
     pub fn branch<R>(&mut self, work: impl FnOnce(&ExecutionContext) -> R) -> R {
         self.run(self.parent.source.clone(), work)
     }

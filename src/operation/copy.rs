@@ -21,7 +21,7 @@ pub struct CopyToDevice<S, T> {
     of: std::marker::PhantomData<fn() -> T>,
 }
 
-/// A new buffer with the elements of `source`: a `Vec`, an array, an `Arc` of a slice, or another owner of them. It is kept
+/// A new buffer with the elements of `source`: a `Vec`, an array, an `Arc` of a slice, or another owner of them. It is kept alive
 /// until the copy is done.
 ///
 /// The driver reads memory that is not pinned before the submission returns, in part or as a whole: see
@@ -125,7 +125,7 @@ impl<P: Borrow<PinnedBuffer<T>> + Send, T: DeviceCopy + Send> DeviceOperation fo
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct CopyToHost<S>(S);
 
-/// New pinned host memory with the elements of `source`: a buffer or view, a reference or an `Arc` of one. A source that is given
+/// New pinned host memory with the elements of `source`: a buffer or view, a reference or an `Arc` of one. A source that is passed
 /// by value is freed after the copy.
 ///
 /// The output waits when it is read, so it can be passed on in a chain. To allocate no host memory for each copy, see

@@ -78,13 +78,13 @@ use crate::error::Error;
 /// | [`unsafe op.async_on(&stream)`](Self::async_on) | at once |
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub trait DeviceOperation: Send + Sized {
-    /// What it gives. The device may still work on it when closures of a chain see it.
+    /// The type of its output. The device may still be working on the output when closures of a chain see it.
     type Output: Send;
 
     /// Submits the work to the stream of `cx`; does not wait.
     ///
     /// # Errors
-    /// Whatever stands against submitting it; part of the work may have been submitted.
+    /// Any error of submitting it; part of the work may have been submitted.
     ///
     /// # Safety
     /// 1. What `self` borrows stays borrowed until the work given to the stream of `cx` is done, also if this returns an error
@@ -119,7 +119,7 @@ pub trait DeviceOperation: Send + Sized {
         Inspect::new(self, f)
     }
 
-    /// Goes on with the operation that `f` makes of the output, on the same stream.
+    /// Continues with the operation that `f` makes from the output, on the same stream.
     ///
     /// ```
     /// use cuda_launch::operation::{DeviceOperation, value};
@@ -133,7 +133,7 @@ pub trait DeviceOperation: Send + Sized {
         AndThen::new(self, f)
     }
 
-    /// As [`and_then`](Self::and_then), with the context that the chain runs in.
+    /// Like [`and_then`](Self::and_then), and passes the context that the chain runs in.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -168,7 +168,7 @@ pub trait DeviceOperation: Send + Sized {
         Map::new(self, Arc::new)
     }
 
-    /// An operation that can be cloned: it runs once, with the first clone that runs, and all give the same output.
+    /// An operation that can be cloned: it runs once, with the first clone that runs, and all clones return the same output.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -188,7 +188,7 @@ pub trait DeviceOperation: Send + Sized {
     /// Hides the type: operations of different types go into one `Vec`, or come out of one `if`.
     ///
     /// A loop that wraps one boxed operation in the next makes a chain, and running or dropping it takes stack for every link, as it
-    /// does for boxed iterators: a few hundred bytes each, so that 5,000 links can be too many for a thread of 2 MiB. Run a long chain
+    /// does for boxed iterators: a few hundred bytes each, so 5,000 links can be too many for a thread with a stack of 2 MiB. Run a long chain
     /// in pieces, and put operations that do not need each other's outputs into [`all`](super::all).
     ///
     /// ```
@@ -278,7 +278,7 @@ pub trait DeviceOperation: Send + Sized {
 
     /// Runs it and waits for it, on a stream of the default device: see [`default_device`](super::default_device).
     ///
-    /// It may be called anywhere, also inside an executor, whose thread it then blocks.
+    /// It may be called anywhere, even inside an executor, whose thread it then blocks.
     ///
     /// Driver calls: those of the work, then `cuStreamSynchronize`, if a stream was used.
     ///
@@ -291,12 +291,12 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// Whatever stands against submitting the work, and faults of it.
+    /// Any error of submitting the work, and faults of the work.
     fn sync(self) -> Result<Self::Output, Error> {
         run::sync(self, Source::Default)
     }
 
-    /// Runs it on this stream, branches and all, and waits for it.
+    /// Runs it on this stream, including its branches, and waits for it.
     ///
     /// Driver calls: those of the work, then `cuStreamSynchronize`, if the stream was used.
     ///
@@ -317,7 +317,7 @@ pub trait DeviceOperation: Send + Sized {
         run::sync(self, Source::Stream(stream.clone()))
     }
 
-    /// Submits it to this stream and returns the output, on which the device may still work; does not wait.
+    /// Submits it to this stream and returns the output, on which the device may still be working; does not wait.
     ///
     /// No event is recorded; on a stream that captures the work is recorded.
     ///
@@ -343,7 +343,7 @@ pub trait DeviceOperation: Send + Sized {
         unsafe { run::submit_only(self, Source::Stream(stream.clone())) }
     }
 
-    /// Submits it to this stream; gives the output, on which the device may still work, and an event behind the work.
+    /// Submits it to this stream; returns the output, on which the device may still be working, and an event recorded after the work.
     ///
     /// Driver calls: those of the work, then `cuEventCreate`, `cuEventRecord`.
     ///
@@ -397,7 +397,7 @@ pub trait DeviceOperation: Send + Sized {
         self.graph_in(&context)
     }
 
-    /// As [`graph`](Self::graph), in this context.
+    /// Like [`graph`](Self::graph), in this context.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
@@ -420,7 +420,7 @@ pub trait DeviceOperation: Send + Sized {
         OperationGraph::record(self, context)
     }
 
-    /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work goes on.
+    /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work continues.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -439,8 +439,8 @@ pub trait DeviceOperation: Send + Sized {
 
     /// As a future, which runs the operation on a stream of the default device when it is first polled.
     ///
-    /// Operations of this crate can be awaited as they are; those of your own by this, by [`boxed`](Self::boxed), or as they are
-    /// where they implement `IntoFuture` ([`Awaitable`](super::Awaitable) shows how).
+    /// Operations of this crate can be awaited directly; your own with this method, with [`boxed`](Self::boxed), or
+    /// directly if they implement `IntoFuture` ([`Awaitable`](super::Awaitable) shows how).
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;

@@ -16,14 +16,14 @@ use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
 use super::{reactor, run};
 use crate::driver::process;
-use crate::error::{Error, ErrorKind, Forked, OperationError};
+use crate::error::{Error, ErrorKind, ForkError, OperationError};
 
 /// An operation as a future. The first poll submits the work.
 ///
 /// The first poll waits for the work for a short time ([`inline_wait`]); short work completes in it, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
-/// a kernel faulted; then the error names the launches that may have caused it. That thread runs the waker, which must not wait:
-/// otherwise all futures would wait with it.
+/// a kernel has faulted; in that case the error names the launches that may have caused it. That thread runs the waker, which must not block:
+/// otherwise all futures would be delayed.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
@@ -149,7 +149,7 @@ impl<T> Waiting<T> {
         if child == parent {
             return Ok(());
         }
-        Err(ErrorKind::Forked(Forked { call: "cuEventQuery", parent, child }).into())
+        Err(ErrorKind::Forked(ForkError { call: "cuEventQuery", parent, child }).into())
     }
 }
 

@@ -16,9 +16,9 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// An operation that was recorded once, to be replayed with one driver call: the result of [`DeviceOperation::graph`].
 ///
-/// Branches of the operation are branches of the graph. Its output is that of the recorded operation; its buffers are those
-/// that each replay works on, and have no defined contents before the first. Inputs are changed by copying into buffers, or by
-/// [`set`](Self::set) where a launch names its arguments. Dropping it does not wait.
+/// Branches of the operation are branches of the graph. Its output is that of the recorded operation; each replay works on the
+/// buffers in it, whose contents are undefined before the first replay. Inputs are changed by copying into buffers, or by
+/// [`set`](Self::set) if a launch names its arguments. Dropping it does not wait.
 ///
 /// On an H200, awaiting a replay of a hundred small kernels takes 0.31 of the time of launching them; 0.33 to 0.38 once kernels
 /// have run on a second stream of the process, which slows the replay itself: `docs/performance.md`.
@@ -164,7 +164,7 @@ impl<T> OperationGraph<T> {
     /// Those of [`LaunchPlan::set`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this value, too.
+    /// 1. The duties of each launch with this name hold for this value, too.
     pub unsafe fn set<V: DeviceCopy>(&mut self, name: &str, value: V) -> Result<(), Error> {
         // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set(name, value) }
@@ -176,19 +176,19 @@ impl<T> OperationGraph<T> {
     /// Those of [`LaunchPlan::set_byval`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this value, too.
+    /// 1. The duties of each launch with this name hold for this value, too.
     pub unsafe fn set_byval<V: ByValue>(&mut self, name: &str, value: V) -> Result<(), Error> {
         // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set_byval(name, value) }
     }
 
-    /// Sets memory that is read by name; see [`LaunchPlan::set_slice`].
+    /// Sets memory that the kernel reads, by name; see [`LaunchPlan::set_slice`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_slice`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_slice<E: DeviceCopy>(
         &mut self,
         name: &str,
@@ -198,13 +198,13 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set_slice(name, memory) }
     }
 
-    /// Sets memory that is written by name; see [`LaunchPlan::set_slice_mut`].
+    /// Sets memory that the kernel writes, by name; see [`LaunchPlan::set_slice_mut`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_slice_mut`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_slice_mut<E: DeviceCopy>(
         &mut self,
         name: &str,
@@ -214,13 +214,13 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set_slice_mut(name, memory) }
     }
 
-    /// Sets the address of memory that is read by name; see [`LaunchPlan::set_ptr`].
+    /// Sets the address of memory that the kernel reads, by name; see [`LaunchPlan::set_ptr`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_ptr`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_ptr<E: DeviceCopy>(
         &mut self,
         name: &str,
@@ -230,13 +230,13 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set_ptr(name, memory) }
     }
 
-    /// Sets the address of memory that is written by name; see [`LaunchPlan::set_ptr_mut`].
+    /// Sets the address of memory that the kernel writes, by name; see [`LaunchPlan::set_ptr_mut`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_ptr_mut`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_ptr_mut<E: DeviceCopy>(
         &mut self,
         name: &str,
@@ -246,13 +246,13 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set_ptr_mut(name, memory) }
     }
 
-    /// Sets rows that are read by name; see [`LaunchPlan::set_pitched`].
+    /// Sets rows that the kernel reads, by name; see [`LaunchPlan::set_pitched`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_pitched`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_pitched<E: DeviceCopy>(
         &mut self,
         name: &str,
@@ -262,13 +262,13 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set_pitched(name, memory) }
     }
 
-    /// Sets rows that are written by name; see [`LaunchPlan::set_pitched_mut`].
+    /// Sets rows that the kernel writes, by name; see [`LaunchPlan::set_pitched_mut`].
     ///
     /// # Errors
     /// Those of [`LaunchPlan::set_pitched_mut`].
     ///
     /// # Safety
-    /// 1. The duties of each launch that has the name hold with this memory, too.
+    /// 1. The duties of each launch with this name hold for this memory, too.
     pub unsafe fn set_pitched_mut<E: DeviceCopy>(
         &mut self,
         name: &str,

@@ -15,7 +15,7 @@ pub struct After<E, T> {
     value: T,
 }
 
-/// This value, once the work that `event` marks is done: the stream of the chain waits for it.
+/// Returns this value once the work that `event` marks is done: the stream of the chain waits for it.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, from_event};
@@ -33,8 +33,8 @@ pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
     After { earlier: event, value }
 }
 
-/// This value, once all work is done that was submitted to `stream` before the operation runs; for a per-thread stream, that of the
-/// thread which runs it.
+/// Returns this value once all work that was submitted to `stream` before the operation runs is done; a per-thread stream is that of
+/// the thread that runs the operation.
 ///
 /// Driver calls, when it runs: `cuEventRecord`, `cuStreamWaitEvent`.
 ///

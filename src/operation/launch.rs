@@ -7,7 +7,7 @@ use std::future::IntoFuture;
 use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
-use super::typed::{Describe, TypedLaunch};
+use super::typed::{BuildLaunch, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
 use crate::launch::site::AttributeList;
@@ -17,13 +17,13 @@ use crate::memory::DeviceCopy;
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.
 ///
-/// Values are copied into it; memory is borrowed, and ordered as in [`cuda_launch!`](crate::cuda_launch), whose check and packet
-/// it shares. Up to 16 parameters and 256 bytes of values need no heap.
+/// Values are copied into it; memory is borrowed, and ordered as in [`cuda_launch!`](crate::cuda_launch), whose checks and packet
+/// it shares. Up to 16 parameters and 256 bytes of values need no heap allocation.
 ///
 /// Describing one is safe. What the kernel does cannot be checked, so [`execute`](Self::execute), for an operation of your
 /// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and returns it.
 ///
-/// Arguments have the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
+/// Arguments use the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
 /// [`value`](Self::value), [`byval`](Self::byval), [`named`](Self::named).
 ///
 /// ```
@@ -44,7 +44,7 @@ use crate::memory::DeviceCopy;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing is launched before it is executed"]
+#[must_use = "nothing is launched until it is executed"]
 pub struct AsyncKernelLaunch<'a> {
     /// An error of the lookup is returned when the launch is submitted.
     function: Result<CudaFunction, Error>,
@@ -68,17 +68,17 @@ impl<'a> AsyncKernelLaunch<'a> {
         }
     }
 
-    /// [`value`](Self::value) of one that is given by value.
+    /// Like [`value`](Self::value), for a value that is passed by value.
     #[inline]
     pub fn push_arg<T: DeviceCopy>(&mut self, value: T) -> &mut Self {
         self.value(&value)
     }
 
-    /// One parameter of 8 bytes: a device address as a number. Accesses of the kernel through it are not tracked, so a graph does
-    /// not accept the launch.
+    /// One parameter of 8 bytes: a device address as a number. Accesses of the kernel through it are not tracked, so a graph
+    /// rejects the launch.
     ///
     /// # Safety
-    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken, if
+    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) whose address was taken does, if
     ///    the work is on a stream of its context. Memory of another context or library must order its own release: an
     ///    [`OwnedKernelLaunch`] passes it on, and it may be dropped, when the work is submitted.
     /// 2. Until then nothing else writes what the kernel reads, or uses what it writes, except work that is ordered against it: work
@@ -90,7 +90,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         self
     }
 
-    /// Grid, block and dynamic shared memory. A launch needs them.
+    /// Sets grid, block and dynamic shared memory, which every launch needs.
     #[inline]
     pub fn set_launch_config(&mut self, config: LaunchConfig) -> &mut Self {
         self.config = Some(config);
@@ -107,13 +107,13 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.attribute(Attribute::cooperative(yes))
     }
 
-    /// One more launch attribute.
+    /// Adds a launch attribute.
     pub fn attribute(&mut self, attribute: Attribute<'a>) -> &mut Self {
         self.attributes.push(attribute);
         self
     }
 
-    /// More launch attributes: an array, `Vec` or slice of them.
+    /// Adds launch attributes: an array, `Vec` or slice of them.
     pub fn attributes(&mut self, attributes: impl AttributeList<'a>) -> &mut Self {
         self.attributes.extend_from_slice(attributes.attribute_list());
         self
@@ -284,7 +284,7 @@ where
     R: Send,
     F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
 {
-    /// The launch that `launch` describes, with `resources`, which it returns.
+    /// The launch that `launch` describes; it owns `resources` and returns them when done.
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) for the launch, whenever the operation runs.
@@ -298,7 +298,7 @@ where
 impl<R, F> DeviceOperation for OwnedKernelLaunch<R, F>
 where
     R: Send,
-    F: Describe<R>,
+    F: BuildLaunch<R>,
 {
     type Output = R;
 

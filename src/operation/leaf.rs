@@ -11,7 +11,7 @@ use crate::error::Error;
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Value<T>(T);
 
-/// This value, at once: no stream is used.
+/// Returns this value immediately: no stream is used.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value};
@@ -35,7 +35,7 @@ impl<T: Send> DeviceOperation for Value<T> {
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct FromResult<T>(Result<T, Error>);
 
-/// This value, or this error, which ends the chain.
+/// Returns this value, or this error, which ends the chain.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -60,7 +60,7 @@ impl<T: Send> DeviceOperation for FromResult<T> {
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Lazy<F>(F);
 
-/// The value that `f` makes when the operation is submitted.
+/// Returns the value that `f` computes when the operation is submitted.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, lazy};

@@ -1,6 +1,6 @@
 //! `cuda_launch_async!`.
 
-/// A kernel launch as an operation without output: [`cuda_launch!`](crate::cuda_launch) for later, on a stream that the schedule
+/// A kernel launch as an operation without output: a deferred [`cuda_launch!`](crate::cuda_launch), on a stream that the schedule
 /// chooses.
 ///
 /// Usable only inside `unsafe`. Fields and arguments are those of [`cuda_launch!`](crate::cuda_launch), except `stream`. Values
@@ -27,8 +27,8 @@
 /// ```
 ///
 /// # Safety
-/// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs. Memory whose address is given as a plain
-///    value lives until the work is done, also if the future is dropped before.
+/// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs. Memory whose address is passed as a plain
+///    value lives until the work is done, even if the future is dropped before.
 #[macro_export]
 macro_rules! cuda_launch_async {
     ($($fields:tt)*) => {

@@ -11,15 +11,17 @@
 //! assert!(len == 1000 && has_device);
 //! # Ok::<(), cuda_launch::Error>(())
 //! ```
-//!
-//! | file | contents |
-//! |---|---|
-//! | `device_operation`, `awaitable`, `context` | the trait, the bound for operations that can be awaited, and the context in which an operation runs |
-//! | `leaf`, `memory`, `copy`, `launch`, `words`, `typed`, `interop`, `graph` | operations that do not contain others |
-//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations that combine others |
-//! | `policy`, `registry` | which stream and which device |
-//! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting and waiting |
-//! | `completion`, `mark_queues`, `reactor` | how a future learns that its work is done |
+
+// The files:
+//
+// | file | contents |
+// |---|---|
+// | `device_operation`, `awaitable`, `context` | the trait, the bound for operations that can be awaited, and the context in which an operation runs |
+// | `leaf`, `memory`, `copy`, `launch`, `words`, `typed`, `interop`, `graph` | operations that do not contain others |
+// | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations that combine others |
+// | `policy`, `registry` | which stream and which device |
+// | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting and waiting |
+// | `completion`, `mark_queues`, `reactor` | how a future learns that its work is done |
 
 mod all;
 mod awaitable;
@@ -84,5 +86,5 @@ pub use select::{Either, Select, SelectAll, select, select_all};
 pub use shared::{Part, Shared, Unzip};
 pub use timeout::Timeout;
 pub use tuple::{First, Last, PartOf, Split, Tuple};
-pub use typed::{Describe, TypedLaunch};
+pub use typed::{BuildLaunch, TypedLaunch};
 pub use zip::{Zip, zip};

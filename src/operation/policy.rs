@@ -30,10 +30,10 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait SchedulingPolicy: Send + Sync {
-    /// The stream for the next chain or branch; it says on which device that runs.
+    /// The stream for the next chain or branch, which determines the device that it runs on.
     ///
     /// # Errors
-    /// Whatever keeps the policy from giving one. The operation ends with it.
+    /// Any reason why the policy cannot provide one. The operation fails with this error.
     fn next_stream(&self) -> Result<CudaStream, Error>;
 }
 
@@ -43,7 +43,7 @@ impl<P: SchedulingPolicy + ?Sized> SchedulingPolicy for Arc<P> {
     }
 }
 
-/// Everything on one stream: nothing runs concurrently.
+/// Runs everything on one stream: nothing runs concurrently.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -68,7 +68,7 @@ impl SchedulingPolicy for SingleStream {
     }
 }
 
-/// Some streams, one after the other.
+/// Several streams, used in turn.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -88,18 +88,18 @@ impl RoundRobin {
     /// How many streams it makes at most.
     const LIMIT: usize = 1024;
 
-    /// This many new streams of this context.
+    /// Creates this many streams in this context.
     ///
     /// Driver call: `cuStreamCreateWithPriority` for each.
     ///
     /// # Errors
-    /// No stream at all, more than 1,024 ([`OperationError::TooManyStreams`]; a device runs at most 128 kernels at a time), or any error
+    /// Zero streams, more than 1,024 ([`OperationError::TooManyStreams`]; a device runs at most 128 kernels at a time), or any error
     /// returned by the driver.
     pub fn new(context: &CudaContext, streams: usize) -> Result<Self, Error> {
         Self::with_priority(context, streams, 0)
     }
 
-    /// The same with this priority: lower numbers go first. See
+    /// The same, with this priority: lower numbers go first. See
     /// [`CudaContext::stream_priorities`](crate::CudaContext::stream_priorities).
     ///
     /// Driver call: `cuStreamCreateWithPriority` for each.
@@ -114,7 +114,7 @@ impl RoundRobin {
     /// ```
     ///
     /// # Errors
-    /// As [`RoundRobin::new`].
+    /// Those of [`RoundRobin::new`].
     pub fn with_priority(context: &CudaContext, streams: usize, priority: i32) -> Result<Self, Error> {
         if streams > Self::LIMIT {
             let error = OperationError::TooManyStreams { count: streams, limit: Self::LIMIT };
@@ -129,7 +129,7 @@ impl RoundRobin {
     /// These streams, of any contexts.
     ///
     /// # Errors
-    /// There are none.
+    /// The list is empty.
     pub fn of(streams: impl IntoIterator<Item = CudaStream>) -> Result<Self, Error> {
         let streams: Box<[CudaStream]> = streams.into_iter().collect();
         if streams.is_empty() {

@@ -36,13 +36,13 @@ thread_local! {
     static TASK: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the one that operations run on.
+/// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the device that operations run on.
 ///
 /// These streams and the legacy default stream wait for each other
-/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so that work on addresses that are not tracked comes after
-/// earlier work on that stream. Your own policy may have streams that do not.
+/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so work on untracked addresses comes after
+/// earlier work on that stream. Streams of your own policy need not.
 ///
-/// Once in a process. A program that never calls it gets device 0, and any other device when it is first used.
+/// Call it once per process. A program that never calls it uses device 0, and opens any other device on first use.
 ///
 /// Driver calls: those of [`CudaContext::new`] and [`CudaStream::new`], for each device.
 ///
@@ -55,8 +55,8 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// It was called before; `default` is not among the devices; a device cannot be opened. Then the
-/// default is as before, and the process counts as not initialised; pools of devices that were opened before stay open.
+/// It was already called, `default` is not among the devices, or a device cannot be opened. In the last two cases the
+/// default is unchanged, and the process counts as not initialised; pools of devices that were already opened stay open.
 pub fn init_device_contexts(default: u32, count: u32) -> Result<(), Error> {
     already()?;
     if default >= count {
@@ -80,7 +80,7 @@ fn already() -> Result<(), Error> {
     }
 }
 
-/// The device that operations run on: the task's own ([`with_device`], [`task_on_device`]), else the process's.
+/// The device that operations run on: that of the task ([`with_device`], [`task_on_device`]), otherwise that of the process.
 ///
 /// ```
 /// use cuda_launch::operation::default_device;
@@ -90,7 +90,7 @@ pub fn default_device() -> u32 {
     TASK.get().unwrap_or_else(|| DEFAULT.load(Ordering::Relaxed))
 }
 
-/// Makes `device` the one that operations of the process run on, where a task has not chosen another.
+/// Makes `device` the device that operations of the process run on, unless a task has chosen another.
 ///
 /// ```
 /// use cuda_launch::operation::set_default_device;
@@ -99,14 +99,14 @@ pub fn default_device() -> u32 {
 /// ```
 ///
 /// # Errors
-/// There are fewer devices, or [`init_device_contexts`] was called with fewer and this one was not in use before.
+/// The device does not exist, or [`init_device_contexts`] was called with fewer devices and this one was not in use before.
 pub fn set_default_device(device: u32) -> Result<(), Error> {
     policy_of(device)?;
     DEFAULT.store(device, Ordering::Relaxed);
     Ok(())
 }
 
-/// Calls `f` with `device` as the default device of what runs in it on this thread; nested calls end with their own closure.
+/// Calls `f` with `device` as the default device of everything that it runs on this thread; calls can be nested.
 ///
 /// ```
 /// use cuda_launch::operation::{default_device, with_device};
@@ -125,7 +125,7 @@ pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// A future that has `device` as its default device whenever it is polled, on whatever thread: a task's own default.
+/// A future with `device` as its default device whenever it is polled, on any thread: a default for one task.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, default_device, task_on_device};

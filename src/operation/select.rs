@@ -9,7 +9,7 @@ use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
 use crate::error::{Error, ErrorKind, OperationError};
 
-/// What was done first, and the future of the other.
+/// Which operation finished first, and the future of the other.
 #[derive(Debug)]
 pub enum Either<A: DeviceOperation, B: DeviceOperation> {
     /// The output of the first operation, and the second one, which may still be running.
@@ -18,12 +18,12 @@ pub enum Either<A: DeviceOperation, B: DeviceOperation> {
     Right(DeviceFuture<A>, B::Output),
 }
 
-/// The future that [`select`] makes.
+/// The future returned by [`select`].
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is polled"]
 pub struct Select<A: DeviceOperation, B: DeviceOperation>(Option<(DeviceFuture<A>, DeviceFuture<B>)>);
 
-/// A future of the operation that is done first; the other one comes with it as a future, so that no output is lost.
+/// A future of whichever operation finishes first; the other one is returned with it as a future, so no output is lost.
 ///
 /// Each runs on its own stream. If both are done, the first one wins; if it is done immediately, the second is not started. An
 /// error of either is the error of both.
@@ -62,12 +62,12 @@ where
     }
 }
 
-/// The future that [`select_all`] makes.
+/// The future returned by [`select_all`].
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is polled"]
 pub struct SelectAll<Op: DeviceOperation>(Vec<DeviceFuture<Op>>);
 
-/// A future of the operation that is done first: its number, its output, and the others in their order.
+/// A future of whichever operation finishes first: its index, its output, and the others in order.
 ///
 /// ```
 /// use cuda_launch::operation::{block_on, select_all, zeroed};

@@ -14,8 +14,8 @@ use crate::error::{Error, ErrorKind, OperationError};
 
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
-/// Running the first clone submits the work. Another clone that runs meanwhile waits until it is submitted, and work behind
-/// it comes after it, whatever stream it is on. (Two shared operations that each run the other's clone in a closure, on two threads,
+/// Running the first clone submits the work. Another clone that runs in the meantime waits until it is submitted, and the work that follows
+/// is ordered after it on any stream. (Two shared operations that each run the other's clone in a closure, on two threads,
 /// wait for each other forever.) After an error all others fail with [`OperationError::SharedFailed`].
 ///
 /// ```
@@ -41,7 +41,7 @@ type Parts<Op> = <<Op as DeviceOperation>::Output as Split>::Parts;
 
 /// Outputs that can be [unzipped](DeviceOperation::unzip): tuples of 2 to 12.
 pub trait Unzip<Op>: Sized {
-    /// An operation for each part.
+    /// One operation for each part.
     type Parts;
 
     /// Makes them.

@@ -9,7 +9,7 @@ use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
 use crate::error::Error;
 
-/// What [`DeviceOperation::timeout`] makes: an operation that is awaited or synchronised for a limited time.
+/// The result of [`DeviceOperation::timeout`]: an operation that is awaited or synchronised for a limited time.
 ///
 /// Work submitted to a device cannot be stopped. When the time is up, the wait ends with an error
 /// ([`Error::is_timed_out`]); the work continues, and what it uses is kept alive until it is done.

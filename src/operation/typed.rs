@@ -11,14 +11,14 @@ use crate::launch::site::{slice, slice_mut};
 use crate::memory::object::KernelObject;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
-/// How an [`OwnedKernelLaunch`] comes to its launch: a closure, or what a method of a typed module left.
-pub trait Describe<R>: Send {
+/// How an [`OwnedKernelLaunch`] builds its launch: a closure, or the [`TypedLaunch`] of a method of a typed module.
+pub trait BuildLaunch<R>: Send {
     /// The launch of what is owned.
     #[doc(hidden)]
     fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error>;
 }
 
-impl<R, F> Describe<R> for F
+impl<R, F> BuildLaunch<R> for F
 where
     F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
 {
@@ -27,7 +27,7 @@ where
     }
 }
 
-/// What a method of a typed module left: the launch but for its memory and objects, and which these are.
+/// A launch prepared by a method of a typed module, without its memory and objects, which are filled in when it runs.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
@@ -57,7 +57,7 @@ pub struct TypedLaunch<R> {
 /// Says which memory and objects a launch is of.
 type Fill<R> = for<'r> fn(&'r mut R, &mut AsyncKernelLaunch<'r>);
 
-impl<R> Describe<R> for TypedLaunch<R> {
+impl<R> BuildLaunch<R> for TypedLaunch<R> {
     #[inline]
     fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error> {
         let mut launch: AsyncKernelLaunch<'_> = self.launch;

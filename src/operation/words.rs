@@ -75,7 +75,7 @@ impl<'a> AsyncKernelLaunch<'a> {
 
     /// The same of a value that may hold references, for machines whose devices can access host memory.
     ///
-    /// What they point to is neither kept alive nor ordered: whoever launches it has duties 2 to 4 for that memory, as in
+    /// The memory that the references point to is neither kept alive nor ordered: for it, duties 2 to 4 are the caller's, as in
     /// [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as anything replays the launch.
     #[inline(always)]
     pub fn byval_borrowed<T: Copy + 'a>(&mut self, value: &T) -> &mut Self {

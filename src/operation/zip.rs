@@ -6,17 +6,17 @@ use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// What [`zip()`] makes of a tuple of 2 to 12 operations.
+/// The result of [`zip()`].
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Zip<Ops>(Ops);
 
-/// Runs 2 to 12 operations side by side, each on a stream of its own; gives all outputs as a tuple.
+/// Runs 2 to 12 operations concurrently, each on its own stream; returns all outputs as a tuple.
 ///
-/// All come after what the chain did before, and what follows comes after all of them. The streams are those of the chain's
-/// policy; the last operation runs on the chain's own. An operation that uses no stream costs nothing, each other one but the
-/// last an event and a wait at its end, and at its beginning if the chain was at work before. After an error of one the following
-/// ones are not begun.
+/// All of them come after the earlier work of the chain, and later work comes after all of them. The streams are those of the chain's
+/// policy; the last operation runs on the chain's own. An operation that uses no stream costs nothing; each of the others except the
+/// last costs an event and a wait at its end, and also at its start if the chain has used its stream. After an error, the
+/// remaining operations are not started.
 ///
 /// `zip!` is the same without the second pair of brackets.
 ///
@@ -34,7 +34,7 @@ where
     Zip(operations)
 }
 
-/// [`operation::zip`](crate::operation::zip())`((a, b, ..))`: operations side by side, each on a stream of its own.
+/// [`operation::zip`](crate::operation::zip())`((a, b, ..))`: runs operations concurrently, each on its own stream.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __operation_zip {

@@ -8,7 +8,7 @@
 pub mod skip;
 
 use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
-use cuda_launch::error::{CompileError, Refusal};
+use cuda_launch::error::{CompileError, CompileFailure};
 use cuda_launch::{
     CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
@@ -42,7 +42,7 @@ pub fn nvvm() -> Option<Nvvm> {
 }
 
 /// What a compiler that refused had to say.
-pub fn refusal(error: &Error) -> &Refusal {
+pub fn refusal(error: &Error) -> &CompileFailure {
     match error.kind() {
         ErrorKind::Compile(CompileError::Refused(refusal)) => refusal,
         other => panic!("{other}"),

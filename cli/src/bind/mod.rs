@@ -16,7 +16,7 @@ use crate::output::Outcome;
 pub(crate) struct Arguments {
     /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
-    /// Its path as the program writes it, relative to its Cargo.toml [default: FILE]
+    /// The path to write into the source, relative to the program's Cargo.toml [default: FILE]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Name of the module [default: the name of the file]

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Report findings of this level or worse: warning, error
     #[arg(long, default_value = "warning", value_parser = level)]
     level: Level,
-    /// Do not report a rule, for all kernels or for those with a name
+    /// Suppress a rule, for all kernels or for those with matching names
     #[arg(long, value_name = "RULE[:KERNEL]", value_parser = allow)]
     allow: Vec<String>,
     /// Suppressions from a file
@@ -35,8 +35,7 @@ pub(crate) struct Arguments {
     /// Write the findings as JSON
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Launches that break a rule of level error fail with
-    /// CUDA_ERROR_INVALID_VALUE
+    /// Make launches that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
     #[arg(long)]
     refuse: bool,
     #[command(flatten)]
@@ -108,7 +107,7 @@ fn allow(text: &str) -> Result<String, String> {
         Some(_) => Ok(text.to_owned()),
         None => {
             let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
-            Err(format!("`{text}` is no rule, and no rule with a kernel; the rules are {}", names.join(", ")))
+            Err(format!("`{text}` is not a rule, nor RULE:KERNEL; the rules are {}", names.join(", ")))
         }
     }
 }

@@ -78,7 +78,7 @@ impl Summary {
             let why = "the program made no driver call, or does not load libcuda.so.1";
             text += &columns.wrap(why, "  ");
         } else if self.ended < self.processes {
-            text += &columns.wrap("it did not come to its end: what it left behind is not known", "  ");
+            text += &columns.wrap("the program was ended early, so leaks are unknown", "  ");
         }
         if !self.rules.is_empty() {
             let mut table = Table::new(&["times", "level", "rule"], &[0]);

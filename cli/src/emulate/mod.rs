@@ -42,8 +42,7 @@ pub(crate) struct Arguments {
     /// Memory of each device, in bytes or with K, M, G
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// Say afterwards what in the program cannot run on the emulator, and what to
-    /// do instead
+    /// At the end, list what in the program cannot run on the emulator, and alternatives
     #[arg(long)]
     explain: bool,
     #[command(flatten)]

@@ -22,11 +22,10 @@ const LIBRARY: &str = "cuda-launch-emulator";
 /// What the commands have in common.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// How many devices there are, 0 to 8 [default: 1]
+    /// Number of devices, 0 to 8 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=8))]
     devices: Option<u8>,
-    /// What kernels are checked for besides faults: init, race, barrier [all of
-    /// them without =LIST]
+    /// Check kernels for more than faults: init, race, barrier [all of them without =LIST]
     #[arg(
         long,
         value_name = "LIST",
@@ -37,8 +36,7 @@ pub(crate) struct Options {
         default_missing_value = "init,race,barrier"
     )]
     check: Vec<Check>,
-    /// Write every call of the driver, with its arguments and its answer; - is
-    /// standard error
+    /// Log every driver call, with its arguments and its result; - is standard error
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// The emulator [default: cuda-launch-emulator, beside this program]

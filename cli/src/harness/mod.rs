@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Behave like the driver of a CUDA version, such as 11.8, without later functions
     #[arg(long, value_name = "VERSION")]
     as_of: Option<String>,
-    /// Functions that the driver shall lack
+    /// Functions to hide, so that the driver lacks them
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     hide: Vec<String>,
     /// Report leaks and misused handles at the end

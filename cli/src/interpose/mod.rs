@@ -14,8 +14,8 @@ const RECORDER: &str = "cuda-launch-recorder";
 /// Which program, and which driver it gets.
 #[derive(clap::Args)]
 pub(crate) struct Started {
-    /// system, emulator, or the path of a libcuda [default: the system's if it has
-    /// a device, else the emulator]
+    /// system, emulator, or the path of a libcuda [default: the system's if it has a device,
+    /// otherwise the emulator]
     #[arg(long)]
     driver: Option<String>,
     /// The recorder [default: cuda-launch-recorder, beside this program]

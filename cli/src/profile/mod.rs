@@ -31,13 +31,13 @@ use lines::{Line, Listing};
 pub(crate) struct Arguments {
     #[command(flatten)]
     launch: run::Arguments,
-    /// List lines of the PTX even where the lines of the source are known
+    /// List lines of the PTX even if the lines of the source are known
     #[arg(long)]
     ptx: bool,
-    /// Also write a page for a browser
+    /// Also write an HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also write which lines and branches ran, for genhtml and the like
+    /// Also write a coverage report (lcov), for genhtml and similar tools
     #[arg(long, value_name = "FILE")]
     lcov: Option<PathBuf>,
 }

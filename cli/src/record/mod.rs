@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Which of its launches, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     nth: u64,
-    /// Bytes of memory that the launch may reach (K, M, G)
+    /// Limit for the memory that the launch can reach, in bytes (K, M, G)
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     limit: u64,
     /// Where to write the recording
@@ -99,7 +99,7 @@ fn fault(recorded: &Value) -> String {
     let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
     match cuda_launch::sys::CUresult(code) {
         cuda_launch::sys::CUresult::SUCCESS => String::new(),
-        code => format!("  it failed with {code:?}: the file has the memory of before\n"),
+        code => format!("  the launch failed with {code:?}: the file has the memory from before it\n"),
     }
 }
 

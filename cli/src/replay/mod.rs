@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// system, emulator, or the path of a libcuda
     #[arg(long, default_value = "emulator")]
     driver: String,
-    /// Number of the device
+    /// Ordinal of the device
     #[arg(long, default_value_t = 0)]
     device: u32,
 }

@@ -11,11 +11,11 @@ use crate::failure::{Exit, Failure};
 /// Where kernels run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Place {
-    /// system, emulator, or the path of a libcuda [default: the system's if it has
-    /// a device, else the emulator]
+    /// system, emulator, or the path of a libcuda [default: the system's if it has a device,
+    /// otherwise the emulator]
     #[arg(long)]
     driver: Option<String>,
-    /// Number of the device
+    /// Ordinal of the device
     #[arg(long, default_value_t = 0)]
     device: u32,
 }

@@ -81,15 +81,14 @@ pub(crate) struct Arguments {
     /// Elements to show per output
     #[arg(long, default_value_t = 32, value_name = "N")]
     print: usize,
-    /// Run on the emulator and report what is wrong: faults, races, uninitialised
-    /// memory that is read or shown
+    /// Run on the emulator and report faults, races, and uninitialised memory that is read or shown
     #[arg(long)]
     check: bool,
-    /// Run on the emulator under so many orders of warps and blocks, and report
-    /// what depends on the order (docs/schedules.md)
+    /// Run on the emulator under this many orders of warps and blocks, and report results that
+    /// depend on the order (docs/schedules.md)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     schedules: Option<u32>,
-    /// The seed of the first order [default: 1]; alone: run that one order
+    /// The seed of the first order [default: 1]; without --schedules, run only that order
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Time this many launches [default: 30]

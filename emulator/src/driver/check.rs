@@ -19,7 +19,7 @@ pub fn set_checks(checks: Checks) -> bool {
     state::get().is_none() && ASKED.set(checks).is_ok()
 }
 
-/// What the kernels that have ended did wrong, since the last call. Faults are not among it: see
+/// The findings in kernels that have ended, since the last call. Faults are not included: see
 /// [`faults`](super::faults).
 ///
 /// ```
@@ -54,7 +54,7 @@ pub fn take_findings() -> Findings {
     state::get().and_then(|state| state.checker.clone()).map(|checker| checker.take()).unwrap_or_default()
 }
 
-/// Marks bytes of device memory as uninitialised, though they keep their contents: for programs that put a pattern
+/// Marks bytes of device memory as uninitialised, without changing their contents: for programs that write a pattern
 /// there and want to detect kernels that read it. Returns whether all of them are allocated.
 pub fn forget_written(address: u64, bytes: u64) -> bool {
     state::get().is_some_and(|state| state.memory.forget_written(address, bytes).is_ok())

@@ -13,13 +13,13 @@ static ASKED: OnceLock<Schedules> = OnceLock::new();
 /// [`take_differences`]. `CUDA_LAUNCH_EMULATOR_SCHEDULES` then has no effect. Returns false, without effect, if the emulator is already
 /// initialised or this was called before.
 ///
-/// The results that the program sees are those of the ordinary order. A kernel runs on one thread, and each order costs some forty times
-/// what the launch costs by itself. Launches of modules that write surfaces run in the ordinary order alone.
+/// The results that the program sees are those of the ordinary order. A kernel runs on one thread, and each order costs about forty
+/// times as much as the launch itself. Launches of modules that write surfaces run in the ordinary order only.
 pub fn set_schedules(schedules: Schedules) -> bool {
     state::get().is_none() && ASKED.set(schedules).is_ok()
 }
 
-/// What the launches that have ended did differently in other orders than in the ordinary one, since the last call.
+/// How completed launches differed in other orders from the ordinary one, since the last call.
 ///
 /// ```
 /// use cuda_emulator::{DifferenceKind, Schedules, driver, set_schedules, take_differences};

@@ -37,13 +37,13 @@ pub struct Counts {
     pub global_bytes: u64,
     /// Accesses of warps to shared memory.
     pub shared_requests: u64,
-    /// Passes over the 32 banks that these took: more than one where threads want different words of one bank.
+    /// Passes over the 32 banks that these took: more than one if threads access different words of one bank.
     pub shared_wavefronts: u64,
     /// Passes that would have been enough without bank conflicts.
     pub shared_wavefronts_ideal: u64,
     /// Bytes that their threads requested.
     pub shared_bytes: u64,
-    /// Atomic operations of threads on a number that another thread of the warp changed in the same instruction.
+    /// Atomic operations of threads on an address that another thread of the warp updated in the same instruction.
     pub collisions: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct InstructionProfile {
     pub source: Option<(Arc<str>, u32)>,
     /// Whether it is a branch with a guard.
     pub conditional: bool,
-    /// What it did in all launches.
+    /// Its counts over all launches.
     pub counts: Counts,
 }
 
@@ -96,7 +96,7 @@ pub struct InstructionProfile {
 pub struct KernelProfile {
     /// Its name in the PTX.
     pub kernel: String,
-    /// The PTX that it is from.
+    /// The PTX text that contains it.
     pub text: Arc<str>,
     /// Launches.
     pub launches: u64,
@@ -104,7 +104,7 @@ pub struct KernelProfile {
     pub blocks: u64,
     /// Threads of these.
     pub threads: u64,
-    /// All instructions in the order of the text, those of called functions behind the kernel's; also those that never ran.
+    /// All instructions in the order of the text, followed by those of called functions; includes those that never ran.
     pub instructions: Vec<InstructionProfile>,
 }
 

@@ -12,12 +12,12 @@ const MOST: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DifferenceKind {
-    /// Memory has other contents at the end.
+    /// Memory has different contents at the end.
     ///
     /// That is a mistake only if the kernel means to leave the same: sums of floats by atomics, and lists whose places atomics hand out,
     /// depend on the order by their nature.
     Memory(DifferentBytes),
-    /// The launch does not end: its threads wait for what cannot come. The report lists what each of them waits for.
+    /// The launch hangs: its threads wait for something that cannot happen. The report lists what each of them waits for.
     Hang(Fault),
     /// The launch faults.
     Fault(Fault),
@@ -41,17 +41,17 @@ pub struct DifferentBytes {
     pub ptx_lines: [u32; 2],
 }
 
-/// What a launch does under a seed that it does not do in the ordinary order.
+/// How a launch behaves under a seed but not in the ordinary order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScheduleDifference {
     /// Name of the kernel.
     pub kernel: String,
-    /// The first seed that brought it out. [`Schedules::new(1).seed(seed)`](crate::Schedules::seed) runs that order alone.
+    /// The first seed that exposed it. [`Schedules::new(1).seed(seed)`](crate::Schedules::seed) runs that order alone.
     pub seed: u64,
-    /// How many orders brought it out, of all launches of the kernel.
+    /// How many orders exposed it, over all launches of the kernel.
     pub times: u64,
-    /// How many orders were run, of all launches of the kernel in which it was seen.
+    /// How many orders were run, over all launches of the kernel in which it was seen.
     pub orders: u64,
     /// What it is.
     pub kind: DifferenceKind,

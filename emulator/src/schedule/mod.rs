@@ -8,7 +8,7 @@ mod difference;
 pub use collect::Scheduler;
 pub use difference::{DifferenceKind, DifferentBytes, ScheduleDifference};
 
-/// Under how many orders of warps and blocks each launch is run, and which.
+/// The orders of warps and blocks under which each launch runs.
 ///
 /// A launch first runs in the ordinary order, whose results stay. Then it runs from the same memory again, once for each seed: a seed
 /// decides which warp runs and for how long, in which order blocks start and how many are there at a time, where a warp's threads part,

@@ -44,7 +44,7 @@ impl Parse for Arguments {
                 let option: Ident = input.call(Ident::parse_any)?;
                 input.parse::<Token![=]>()?;
                 if option != "crate" {
-                    let message = "`#[cuda_module]` has one option: `crate = path::to::cuda_launch`";
+                    let message = "the only option of `#[cuda_module]` is `crate = path::to::cuda_launch`";
                     return Err(Error::new(option.span(), message));
                 }
                 crate_path = input.call(syn::Path::parse_mod_style)?;

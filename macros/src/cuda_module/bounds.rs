@@ -22,7 +22,7 @@ pub(super) fn check(kernel: &Kernel, image: &Known, found: &ImageKernel, problem
                 refuse(of_max, what, format!("write {}, the only size that it runs with", volume(required)));
             }
             (None, Some(max)) if max < given => {
-                let what = format!("for at most {max} threads a block, not {given}");
+                let what = format!("for at most {max} threads per block, not {given}");
                 refuse(of_max, what, format!("write {max} or less, or compile it for {given}"));
             }
             _ => {}
@@ -30,7 +30,7 @@ pub(super) fn check(kernel: &Kernel, image: &Known, found: &ImageKernel, problem
         if let (Some(min), Some(compiled)) = (bounds.min_blocks, found.min_blocks)
             && min != compiled
         {
-            let what = format!("for at least {compiled} blocks a multiprocessor, not {min}");
+            let what = format!("for at least {compiled} blocks per multiprocessor, not {min}");
             refuse(of_min, what, format!("write {compiled} or leave it out, or compile it for {min}"));
         }
     }

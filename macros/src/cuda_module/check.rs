@@ -138,12 +138,12 @@ impl Check<'_> {
                     Kind::Slice { .. } => (
                         format!("`[{}]`", show(element)),
                         "length",
-                        "a slice is passed as its address and a length",
+                        "a slice is passed as an address and a length",
                     ),
                     _ => (
                         format!("`{}`", show(&parameter.ty)),
                         "pitch",
-                        "rows are passed as their address and a pitch",
+                        "rows are passed as an address and a pitch",
                     ),
                 };
                 let half = |place, wanted: &ImageParameter, word: &str| {
@@ -153,7 +153,7 @@ impl Check<'_> {
                 verdict.problems.extend(problem.map(|difference| {
                     let both = format!("{} and {}", words(address), words(second));
                     let help =
-                        format!("{help}, both of 8 bytes; the kernel takes {both}: declare them one by one");
+                        format!("{help}, both of 8 bytes; the kernel takes {both}: declare them separately");
                     Error::new_spanned(&parameter.ty, format!("{difference}\nhelp: {help}"))
                 }));
             }

@@ -52,7 +52,7 @@ fn class(ty: Type) -> Class {
 pub(super) fn class_mismatch(wanted: &ImageParameter, what: &str, float: bool) -> Option<String> {
     let text = wanted.text.filter(|text| !text.array)?;
     match class(text.ty) {
-        Class::Float if !float => Some(format!("{what} is no floating-point number")),
+        Class::Float if !float => Some(format!("{what} is not a floating-point number")),
         Class::Integer if float => Some(format!("{what} is a floating-point number")),
         _ => None,
     }
@@ -86,7 +86,7 @@ pub(super) fn disagreement(
         if list.is_empty() { "nothing".to_string() } else { list.join(", ") }
     };
     Some(format!(
-        "the images disagree over kernel `{}`\n  {}: {}\n  {}: {}\nhelp: build them from one source",
+        "the images disagree about kernel `{}`\n  {}: {}\n  {}: {}\nhelp: build them from one source",
         second.name,
         other.shown,
         list(a),
@@ -161,7 +161,7 @@ pub(super) fn count_mismatch(
         let what = if missing {
             "declare the parameters that are missing here"
         } else {
-            "leave out those that it does not take"
+            "remove those that the kernel does not have"
         };
         message.push_str(&format!("\nhelp: {what}"));
     }

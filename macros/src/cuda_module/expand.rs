@@ -179,13 +179,13 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
 fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenStream {
     let sizes = module.variables.iter().map(|v| variable::load_check(v, path));
     quote! {
-        /// Loads the kernels: of the images that this module names the best that the device runs.
+        /// Loads the kernels from the best image of this module that the device can run.
         ///
-        /// Each kernel is looked up and its parameters are compared with the driver's, here and never again.
+        /// Each kernel is looked up and its parameters are compared with the driver's, once, by this call.
         ///
         /// # Errors
-        /// None of the images is for this device, the driver refuses the one that is, or a kernel is not what it was when
-        /// this program was compiled.
+        /// None of the images is for this device, the driver rejects it, or a kernel differs from what it was when this
+        /// program was compiled.
         #[allow(dead_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
@@ -197,10 +197,10 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
 
         #path::__cuda_module_load_async!();
 
-        /// Takes the kernels from a module that was loaded otherwise: by a library, from a file, with options.
+        /// Takes the kernels from a module that was loaded in another way: by a library, from a file, with options.
         ///
         /// # Errors
-        /// A kernel is not there, or has other parameters.
+        /// A kernel is missing, or its parameters differ.
         ///
         /// # Safety
         /// 1. The kernels and variables of `module` are those that were declared here: of the same meaning, not only of the

@@ -244,7 +244,7 @@ fn docs(kernel: &Kernel) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push(" # Errors".into());
-    lines.push(" Dimensions, contexts or the launch contract do not fit, or any error returned by the driver; nothing was launched.".into());
+    lines.push(" The dimensions, a context or the launch contract do not match, or any error returned by the driver; nothing was launched.".into());
     if !kernel.safe {
         lines.push(String::new());
         lines.push(" # Safety".into());

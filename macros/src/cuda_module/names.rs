@@ -16,7 +16,7 @@ pub(super) fn kernel(kernel: &Kernel, others: &[Kernel]) -> Result<()> {
     let (ident, name) = (&kernel.ident, kernel.ident.unraw().to_string());
     if METHODS.contains(&name.as_str()) {
         let message = format!(
-            "the struct `Module` has a method `{name}` already; give this one another name and say `#[entry(\"{name}\")]`"
+            "the struct `Module` already has a method `{name}`; give this one another name and say `#[entry(\"{name}\")]`"
         );
         return Err(Error::new(ident.span(), message));
     }

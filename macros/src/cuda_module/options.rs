@@ -78,7 +78,7 @@ fn numbers(attribute: &Attribute, most: usize, usage: &str) -> Result<Vec<(u32, 
 }
 
 fn cluster(attribute: &Attribute) -> Result<([u32; 3], Span)> {
-    let usage = "a cluster has one to three dimensions, in blocks: `#[cluster_launch(4, 1, 1)]`";
+    let usage = "give one to three dimensions, in blocks: `#[cluster_launch(4, 1, 1)]`";
     let mut shape = [1; 3];
     let list = numbers(attribute, 3, usage)?;
     let span = list.first().map_or_else(Span::call_site, |(_, span)| *span);
@@ -87,7 +87,8 @@ fn cluster(attribute: &Attribute) -> Result<([u32; 3], Span)> {
 }
 
 fn bounds(attribute: &Attribute) -> Result<Bounds> {
-    let usage = "most threads of a block, then least blocks of a multiprocessor: `#[launch_bounds(256, 4)]`";
+    let usage =
+        "maximum threads per block, then minimum blocks per multiprocessor: `#[launch_bounds(256, 4)]`";
     let list = numbers(attribute, 2, usage)?;
     match list[..] {
         [(max_threads, span)] => Ok(Bounds { max_threads, min_blocks: None, spans: [span, span] }),

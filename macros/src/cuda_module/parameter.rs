@@ -55,7 +55,7 @@ impl Kind {
                 match plain(&pointer.elem) {
                     Type::Slice(_) => Err(Error::new_spanned(
                         ty,
-                        "the length of a slice is a parameter of its own: write `&[T]` for both, or `*const T` and `len: u64`",
+                        "the length of a slice is a separate parameter: write `&[T]` for both, or `*const T` and `len: u64`",
                     )),
                     _ => Ok(Self::Pointer { element: (*pointer.elem).clone(), mutable }),
                 }
@@ -132,7 +132,7 @@ pub(super) fn check_variable(ty: &Type) -> Result<()> {
         },
         Type::Reference(_) | Type::Ptr(_) => Err(Error::new_spanned(
             ty,
-            "a variable cannot be an address of the host\nhelp: declare `DevicePtr<T>` or `DevicePtrMut<T>`",
+            "a variable cannot be a host address\nhelp: declare `DevicePtr<T>` or `DevicePtrMut<T>`",
         )),
         _ => Ok(()),
     }
@@ -186,13 +186,13 @@ fn reference_help(elem: &Type, mutable: bool) -> String {
         Type::Path(path) if refused(path).is_some() => refused(path).unwrap_or_default(),
         other @ (Type::TraitObject(_) | Type::Tuple(_) | Type::FnPtr(_)) => no_parameter(other),
         Type::Array(array) => format!(
-            "a kernel cannot take a reference to an array of the host; take the elements by value, `{}`, or a slice of device \
+            "a kernel cannot take a reference to a host array; take the elements by value, `{}`, or a slice of device \
              memory, `{of}[{}]`",
             show(elem),
             show(&array.elem)
         ),
         elem => format!(
-            "a kernel cannot take a reference to one value of the host\n\
+            "a kernel cannot take a reference to a host value\n\
              help: `{}` passes the value, `{of}[{}]` a slice of device memory (address and length), `{pointer} {}` an address alone",
             show(elem),
             show(elem),
@@ -205,14 +205,16 @@ fn reference_help(elem: &Type, mutable: bool) -> String {
 fn refused(path: &TypePath) -> Option<String> {
     let of = inner(path).unwrap_or_else(|| "T".into());
     Some(match last(path).as_str() {
-        "bool" => "`bool` is no kernel parameter, because a byte of the device may be neither 0 nor 1\n\
+        "bool" => {
+            "`bool` cannot be a kernel parameter, because a byte of the device may be neither 0 nor 1\n\
                    help: declare `u8`, and pass `u8::from(flag)`"
-            .into(),
-        "char" => "`char` is no kernel parameter, because not every number is one\n\
+                .into()
+        }
+        "char" => "`char` cannot be a kernel parameter, because not every number is one\n\
                    help: declare `u32`, and pass `u32::from(c)`"
             .into(),
         "Option" => format!(
-            "`Option` has no layout that a kernel knows\nhelp: an address that may be null is `DevicePtr<{of}>`; for a value, \
+            "the layout of an `Option` is unspecified\nhelp: an address that may be null is `DevicePtr<{of}>`; for a value, \
              pass a flag beside it"
         ),
         "str" | "String" => {
@@ -242,19 +244,19 @@ fn refused(path: &TypePath) -> Option<String> {
 
 fn no_parameter(ty: &Type) -> String {
     match ty {
-        Type::Tuple(tuple) if tuple.elems.is_empty() => "`()` is no kernel parameter; leave it out".into(),
-        Type::Tuple(_) => "a tuple is no kernel parameter, because Rust chooses its layout\n\
+        Type::Tuple(tuple) if tuple.elems.is_empty() => "`()` cannot be a kernel parameter; leave it out".into(),
+        Type::Tuple(_) => "a tuple cannot be a kernel parameter, because Rust chooses its layout\n\
                            help: an array, a `#[repr(C)]` struct that derives `DeviceCopy`, or one parameter for each part"
             .into(),
         Type::Slice(slice) => format!(
-            "write `&[{0}]`, or `&mut [{0}]` to write it: a slice is passed as its address and length",
+            "write `&[{0}]`, or `&mut [{0}]` to write it: a slice is passed as an address and a length",
             show(&slice.elem)
         ),
-        Type::FnPtr(_) => "the device cannot call functions of the host\n\
+        Type::FnPtr(_) => "the device cannot call host functions\n\
                            help: a closure that the kernel was compiled with is passed through a type parameter: `fn map<F: Copy>(f: F, ..)`"
             .into(),
         Type::ImplTrait(_) => "name the type: `fn map<F: Copy>(f: F, ..)`".into(),
-        _ => "this is no type that a kernel can take; it takes numbers, arrays, `#[repr(C)]` structs that derive `DeviceCopy`, \
+        _ => "a kernel cannot take this type; it takes numbers, arrays, `#[repr(C)]` structs that derive `DeviceCopy`, \
               `&[T]`, `&mut [T]`, `*const T` and `*mut T`"
             .into(),
     }

@@ -156,7 +156,7 @@ impl Kernel {
         }
         problems.finish()?;
         let (Some(entry), Some(options)) = (entry, options) else {
-            return Err(Error::new(signature.ident.span(), "this kernel cannot be understood"));
+            return Err(Error::new(signature.ident.span(), "this kernel declaration cannot be parsed"));
         };
         let (ident, generics, visibility) = (signature.ident, signature.generics, item.vis);
         Ok(Self { attributes, visibility, safe, ident, generics, parameters, entry, options })
@@ -240,7 +240,7 @@ fn slice_instead(ident: &Ident, slice: &str) -> String {
 fn check_signature(signature: &syn::Signature) -> Result<()> {
     let mut problems = Problems::default();
     if let ReturnType::Type(..) = signature.output {
-        let message = "a kernel returns nothing; it writes into a `&mut [T]` that it is given";
+        let message = "a kernel has no return value: take a `&mut [T]` for the kernel to write into";
         problems.take::<()>(Err(Error::new_spanned(&signature.output, message)));
     }
     if let Some(variadic) = &signature.variadic {

@@ -57,11 +57,11 @@ impl Source {
             }
             Self::NvvmIr if !is_text() && !is_bitcode => "a `.bc` file is LLVM bitcode",
             Self::LtoIr if !bytes.starts_with(LTO_IR) => {
-                "a `.ltoir` file is LTO IR, as `nvcc -ltoir -gencode arch=compute_75,code=lto_75` makes it"
+                "a `.ltoir` file is LTO IR, as made by `nvcc -ltoir -gencode arch=compute_75,code=lto_75`"
             }
             _ => return Ok(Facts { codes: Vec::new(), kernels: None, variables: None, source: Some(self) }),
         };
-        Err(format!("this file is something else: {wrong}"))
+        Err(format!("the file does not match its extension: {wrong}"))
     }
 }
 

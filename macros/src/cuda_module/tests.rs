@@ -70,7 +70,7 @@ fn sizes_and_kinds_of_numbers() {
         "fn saxpy(n: f32, alpha: i32, x: f64, y: *mut f32);",
         &[
             "parameter 0 `n` is `.u32` (4 bytes, line 8 of ../examples/kernels/saxpy.ptx); `f32` is a floating-point number",
-            "parameter 1 `alpha` is `.f32` (4 bytes, line 9 of ../examples/kernels/saxpy.ptx); `i32` is no floating-point number\n\
+            "parameter 1 `alpha` is `.f32` (4 bytes, line 9 of ../examples/kernels/saxpy.ptx); `i32` is not a floating-point number\n\
              help: declare `f32`",
             "`f64` is a floating-point number\nhelp: declare `u64` or `i64`, `*const T` or `*mut T`",
         ],
@@ -118,7 +118,7 @@ fn names() {
         "static mut LEVELS: [f32; 4];",
         &["is `.const` (line 8 of ../tests/kernels/typed.ptx)\nhelp: declare it as `static LEVELS`"],
     );
-    refused(SAXPY, "fn functions();", &["the struct `Module` has a method `functions` already"]);
+    refused(SAXPY, "fn functions();", &["the struct `Module` already has a method `functions`"]);
 }
 
 #[test]
@@ -126,15 +126,15 @@ fn types_that_no_kernel_takes() {
     for (ty, message) in [
         (
             "&f32",
-            "a kernel cannot take a reference to one value of the host\nhelp: `f32` passes the value, `&[f32]` a slice",
+            "a kernel cannot take a reference to a host value\nhelp: `f32` passes the value, `&[f32]` a slice",
         ),
         (
             "&mut u32",
             "`&mut [u32]` a slice of device memory (address and length), `*mut u32` an address alone",
         ),
         ("&str", "a kernel cannot take `&str`"),
-        ("&[f32; 4]", "a reference to an array of the host"),
-        ("*const [f32]", "the length of a slice is a parameter of its own"),
+        ("&[f32; 4]", "a reference to a host array"),
+        ("*const [f32]", "the length of a slice is a separate parameter"),
         ("bool", "help: declare `u8`, and pass `u8::from(flag)`"),
         ("char", "help: declare `u32`"),
         ("Option<f32>", "help: an address that may be null is `DevicePtr<f32>`"),
@@ -144,12 +144,12 @@ fn types_that_no_kernel_takes() {
         ("DeviceViewMut<'_, f32>", "`&mut [T]`"),
         ("TextureObject", "declare `&TextureObject`"),
         ("SurfaceObject", "or `&mut SurfaceObject` to write through it"),
-        ("(f32, u32)", "a tuple is no kernel parameter"),
+        ("(f32, u32)", "a tuple cannot be a kernel parameter"),
         ("()", "leave it out"),
         ("[f32]", "write `&[f32]`"),
-        ("fn(u32) -> u32", "the device cannot call functions of the host"),
+        ("fn(u32) -> u32", "the device cannot call host functions"),
         ("impl Fn(u32)", "name the type: `fn map<F: Copy>(f: F, ..)`"),
-        ("dyn Fn(u32)", "this is no type that a kernel can take"),
+        ("dyn Fn(u32)", "a kernel cannot take this type"),
     ] {
         let message =
             if ty.starts_with("DeviceViewMut") { "takes device memory that it writes as" } else { message };
@@ -208,7 +208,7 @@ fn types_of_safe_kernels_are_left_to_the_compiler() {
 
 #[test]
 fn what_else_a_declaration_cannot_have() {
-    refused(SAXPY, "fn saxpy(n: u32) -> u32;", &["a kernel returns nothing"]);
+    refused(SAXPY, "fn saxpy(n: u32) -> u32;", &["a kernel has no return value"]);
     refused(SAXPY, "fn saxpy<'a>(n: &'a [u32]);", &["a kernel has no lifetimes"]);
     refused(SAXPY, "fn saxpy(n: u32, ...);", &["a fixed number of parameters"]);
     refused(SAXPY, "fn saxpy(&self);", &["a kernel has no `self`"]);
@@ -230,11 +230,7 @@ fn what_else_a_declaration_cannot_have() {
         &["2 type parameters, so a name is that of as many types: `(A, B, ..)"],
     );
     refused(TYPED, "#[entry(\"a\")] #[entry(\"b\")] fn scale();", &["a kernel has one `#[entry(..)]`"]);
-    refused(
-        TYPED,
-        "#[cluster_launch(0)] fn bounded(out: &mut [u32]);",
-        &["a cluster has one to three dimensions"],
-    );
+    refused(TYPED, "#[cluster_launch(0)] fn bounded(out: &mut [u32]);", &["give one to three dimensions"]);
     refused(
         IMAGE,
         "#[cluster_launch(2)] fn ranks_fixed(out: &mut [u32]);",
@@ -243,7 +239,7 @@ fn what_else_a_declaration_cannot_have() {
     refused(
         TYPED,
         "#[launch_bounds(256)] fn bounded(out: &mut [u32]);",
-        &["was compiled for at most 128 threads a block, not 256"],
+        &["was compiled for at most 128 threads per block, not 256"],
     );
     refused(
         TYPED,
@@ -311,7 +307,7 @@ fn arguments_of_the_attribute() {
     refused(quote!(1), "takes the file that has the kernels");
     refused(quote!(include_str!("x")), "takes the file that has the kernels");
     refused(quote!("a.ptx", "a.ptx"), "`a.ptx` is given twice");
-    refused(quote!("a.ptx", name = b), "has one option: `crate = path::to::cuda_launch`");
+    refused(quote!("a.ptx", name = b), "is `crate = path::to::cuda_launch`");
     refused(quote!(env!("NO_SUCH_VARIABLE")), "the environment variable `NO_SUCH_VARIABLE` is not set");
     refused(quote!(concat!(env!("OUT_DIR"), "/a.ptx")), "cargo sets it for crates that have a build script");
     refused(quote!("no/such.ptx"), "no/such.ptx: cannot be read: ");
@@ -435,7 +431,11 @@ fn sources_are_what_their_ending_says() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_string()
     };
-    refused(&file("a.ltoir", "PTX"), ANY, &["this file is something else: a `.ltoir` file is LTO IR"]);
+    refused(
+        &file("a.ltoir", "PTX"),
+        ANY,
+        &["the file does not match its extension: a `.ltoir` file is LTO IR"],
+    );
     refused(&file("a.cu", " "), ANY, &["a `.cu` file is CUDA C++"]);
     file("sub/x.h", "");
     file("sub/y.h", "# include  \"x.h\"");

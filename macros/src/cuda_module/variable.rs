@@ -92,11 +92,11 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
     let (of, method) = if *mutable { ("ModuleGlobal", "global") } else { ("ModuleConstant", "constant") };
     let (of, method) = (format_ident!("{of}"), format_ident!("{method}"));
     let cfgs = cfgs(attributes);
-    let about = format!(" A handle of the variable `{name}`, of which there is one at a time.");
+    let about = format!(" A handle to the variable `{name}`; there can be one at a time.");
     let (about_get, about_set) = (
-        format!(" The value of the variable `{name}`, after the work that `stream` has been given so far."),
+        format!(" The value of the variable `{name}`, after the work submitted to `stream` so far."),
         format!(
-            " Sets the variable `{name}`, after the work that `stream` has been given so far; returns when it is there."
+            " Sets the variable `{name}`, after the work submitted to `stream` so far; returns when the value has been written."
         ),
     );
     quote! {

@@ -7,7 +7,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{despite_captures, outside_captures};
 use crate::driver::{host_call, process};
-use crate::error::{DriverError, Error, ErrorKind, Forked, call_hint, log};
+use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
 use crate::trace;
 
 impl CudaContext {
@@ -264,7 +264,7 @@ impl ContextInner {
         {
             error
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
-            ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
+            ErrorKind::Forked(ForkError { call, parent: self.process, child }).into()
         } else {
             let hint = call_hint(code, call, Some(self.driver_version));
             let unsupported = code == CUresult::CUDA_ERROR_NOT_SUPPORTED;

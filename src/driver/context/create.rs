@@ -103,7 +103,7 @@ impl CudaContext {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
-    /// Driver calls: `cuCtxPushCurrent`, `cuCtxGetDevice`, `cuCtxPopCurrent`, and those that tell the device's limits.
+    /// Driver calls: `cuCtxPushCurrent`, `cuCtxGetDevice`, `cuCtxPopCurrent`, and those that query the device's limits.
     ///
     /// # Safety
     /// 1. `raw` is a live context of this driver.

@@ -199,8 +199,8 @@ impl CudaContext {
 
     /// Waits for all work in this context.
     ///
-    /// What was dropped earlier but could not be freed is freed now, on another thread. This waits for that, too, but for at most a second:
-    /// the `Drop` of a value that an operation kept may take a lock that the caller holds.
+    /// Objects that were dropped earlier but could not be freed then are freed now, on another thread. This waits for that, too, but for
+    /// at most a second: the `Drop` of a value that an operation kept may take a lock that the caller holds.
     ///
     /// Driver call: `cuCtxSynchronize`.
     ///

@@ -37,29 +37,29 @@ open_number! {
     MAX_GRID_DIM_Z = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z;
     /// Bytes of shared memory that a block gets without opting in.
     MAX_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
-    /// Bytes of constant memory that a kernel can see.
+    /// Bytes of constant memory available to a kernel.
     TOTAL_CONSTANT_MEMORY = CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY;
     /// Threads per warp.
     WARP_SIZE = CU_DEVICE_ATTRIBUTE_WARP_SIZE;
-    /// Maximum bytes from one row to the next in a 2D copy.
+    /// Maximum pitch of a 2D copy, in bytes.
     MAX_PITCH = CU_DEVICE_ATTRIBUTE_MAX_PITCH;
     /// Maximum 32-bit registers per block.
     MAX_REGISTERS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK;
-    /// Highest clock in kHz.
+    /// Peak clock rate in kHz.
     CLOCK_RATE = CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
-    /// Bytes that a texture's base address is a multiple of.
+    /// Required alignment of a texture's base address, in bytes.
     TEXTURE_ALIGNMENT = CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
     /// 1 if copies and kernels can run at the same time; see `ASYNC_ENGINE_COUNT`.
     GPU_OVERLAP = CU_DEVICE_ATTRIBUTE_GPU_OVERLAP;
     /// The number of multiprocessors.
     MULTIPROCESSOR_COUNT = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-    /// 1 if the system stops kernels that run too long.
+    /// 1 if there is a run-time limit for kernels.
     KERNEL_EXEC_TIMEOUT = CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
     /// 1 if the device shares the host's memory.
     INTEGRATED = CU_DEVICE_ATTRIBUTE_INTEGRATED;
     /// 1 if host memory can be mapped for kernels.
     CAN_MAP_HOST_MEMORY = CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY;
-    /// Who may create contexts: a `CUcomputemode`.
+    /// The compute mode, which says who may create contexts: a `CUcomputemode`.
     COMPUTE_MODE = CU_DEVICE_ATTRIBUTE_COMPUTE_MODE;
     /// Width of a 1D texture.
     MAXIMUM_TEXTURE1D_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH;
@@ -79,25 +79,25 @@ open_number! {
     MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT;
     /// Layers of a layered 2D texture.
     MAXIMUM_TEXTURE2D_LAYERED_LAYERS = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS;
-    /// Bytes that a surface's base address is a multiple of.
+    /// Required alignment of a surface's base address, in bytes.
     SURFACE_ALIGNMENT = CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT;
     /// 1 if several kernels of one context can run at the same time.
     CONCURRENT_KERNELS = CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS;
-    /// 1 if memory errors are corrected.
+    /// 1 if error-correcting code (ECC) is enabled.
     ECC_ENABLED = CU_DEVICE_ATTRIBUTE_ECC_ENABLED;
     /// Number of the PCI bus.
     PCI_BUS_ID = CU_DEVICE_ATTRIBUTE_PCI_BUS_ID;
-    /// Number of the slot on that bus.
+    /// Number of the device (slot) on that bus.
     PCI_DEVICE_ID = CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID;
-    /// 1 if the driver is of the TCC kind (Windows).
+    /// 1 if the device uses the TCC driver model (Windows).
     TCC_DRIVER = CU_DEVICE_ATTRIBUTE_TCC_DRIVER;
-    /// Highest memory clock in kHz.
+    /// Peak memory clock rate in kHz.
     MEMORY_CLOCK_RATE = CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE;
     /// Width of the memory bus in bits.
     GLOBAL_MEMORY_BUS_WIDTH = CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH;
     /// Bytes of the L2 cache.
     L2_CACHE_SIZE = CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
-    /// Maximum threads that a multiprocessor holds.
+    /// Maximum resident threads per multiprocessor.
     MAX_THREADS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
     /// Copies that can run concurrently with kernels.
     ASYNC_ENGINE_COUNT = CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT;
@@ -121,7 +121,7 @@ open_number! {
     MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE;
     /// Number of the PCI domain.
     PCI_DOMAIN_ID = CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID;
-    /// Bytes that the row pitch of a texture in linear memory is a multiple of.
+    /// Required alignment of the row pitch of a texture in linear memory, in bytes.
     TEXTURE_PITCH_ALIGNMENT = CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
     /// Width and height of a cubemap texture.
     MAXIMUM_TEXTURECUBEMAP_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH;
@@ -193,7 +193,7 @@ open_number! {
     MULTI_GPU_BOARD_GROUP_ID = CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID;
     /// 1 if the link to the host supports native atomics.
     HOST_NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED;
-    /// Speed of single precision over that of double precision.
+    /// Ratio of single-precision to double-precision throughput.
     SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO;
     /// 1 if kernels can access pageable host memory that is not registered.
     PAGEABLE_MEMORY_ACCESS = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
@@ -209,13 +209,13 @@ open_number! {
     CAN_USE_64_BIT_STREAM_MEM_OPS_V1 = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1;
     /// Deprecated by the driver with the first stream memory operations.
     CAN_USE_STREAM_WAIT_VALUE_NOR_V1 = CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1;
-    /// 1 if cooperative launches are possible.
+    /// 1 if cooperative launches are supported.
     COOPERATIVE_LAUNCH = CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
     /// Deprecated by the driver.
     COOPERATIVE_MULTI_DEVICE_LAUNCH = CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH;
     /// Bytes of shared memory that a block can opt in to.
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-    /// 1 if `CU_STREAM_WAIT_VALUE_FLUSH` and writes with memory barriers are possible.
+    /// 1 if `CU_STREAM_WAIT_VALUE_FLUSH` and writes with memory barriers are supported.
     CAN_FLUSH_REMOTE_WRITES = CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
     /// 1 if host memory can be registered.
     HOST_REGISTER_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED;
@@ -232,7 +232,7 @@ open_number! {
     HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED;
     /// 1 if memory can be exported as a Win32 KMT handle.
     HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED;
-    /// Maximum blocks that a multiprocessor holds.
+    /// Maximum resident blocks per multiprocessor.
     MAX_BLOCKS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR;
     /// 1 if memory can be compressed.
     GENERIC_COMPRESSION_SUPPORTED = CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED;
@@ -260,13 +260,13 @@ open_number! {
     GPU_DIRECT_RDMA_WRITES_ORDERING = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING;
     /// How pools can be shared: bits of `CUmemAllocationHandleType`.
     MEMPOOL_SUPPORTED_HANDLE_TYPES = CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES;
-    /// 1 if cluster launches are possible.
+    /// 1 if cluster launches are supported.
     CLUSTER_LAUNCH = CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH;
-    /// 1 if arrays with deferred mapping are possible.
+    /// 1 if arrays with deferred mapping are supported.
     DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED = CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED;
-    /// 1 if stream memory operations of 64 bits are possible.
+    /// 1 if stream memory operations of 64 bits are supported.
     CAN_USE_64_BIT_STREAM_MEM_OPS = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
-    /// 1 if `CU_STREAM_WAIT_VALUE_NOR` is possible.
+    /// 1 if `CU_STREAM_WAIT_VALUE_NOR` is supported.
     CAN_USE_STREAM_WAIT_VALUE_NOR = CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR;
     /// 1 if memory can be exported as a dma-buf.
     DMA_BUF_SUPPORTED = CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED;
@@ -284,53 +284,53 @@ open_number! {
     NUMA_CONFIG = CU_DEVICE_ATTRIBUTE_NUMA_CONFIG;
     /// Number of the NUMA node of the device's memory; -1 if it is not a NUMA node.
     NUMA_ID = CU_DEVICE_ATTRIBUTE_NUMA_ID;
-    /// 1 if multicast objects are possible.
+    /// 1 if multicast objects are supported.
     MULTICAST_SUPPORTED = CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
     /// 1 if processes share the device by MPS.
     MPS_ENABLED = CU_DEVICE_ATTRIBUTE_MPS_ENABLED;
     /// Number of the host's NUMA node nearest to the device; -1 if the system has no NUMA.
     HOST_NUMA_ID = CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID;
-    /// 1 if contexts for graphics with Direct3D 12 are possible.
+    /// 1 if contexts for graphics with Direct3D 12 are supported.
     D3D12_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED;
     /// The decompression that the device supports in hardware: bits of `CUmemDecompressAlgorithm`.
     MEM_DECOMPRESS_ALGORITHM_MASK = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK;
     /// Maximum bytes of one such decompression.
     MEM_DECOMPRESS_MAXIMUM_LENGTH = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH;
-    /// 1 if contexts for graphics with Vulkan are possible.
+    /// 1 if contexts for graphics with Vulkan are supported.
     VULKAN_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED;
     /// PCI device number (upper half) and vendor number (lower half).
     GPU_PCI_DEVICE_ID = CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID;
     /// PCI subsystem number (upper half) and its vendor's (lower half).
     GPU_PCI_SUBSYSTEM_ID = CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID;
-    /// 1 if virtual memory management takes memory of a host NUMA node.
+    /// 1 if virtual memory management can use memory of a host NUMA node.
     HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
-    /// 1 if pools take memory of a host NUMA node.
+    /// 1 if pools can use memory of a host NUMA node.
     HOST_NUMA_MEMORY_POOLS_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED;
     /// 1 if memory of a host NUMA node can be shared between machines.
     HOST_NUMA_MULTINODE_IPC_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED;
-    /// 1 if pools take host memory.
+    /// 1 if pools can use host memory.
     HOST_MEMORY_POOLS_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED;
-    /// 1 if virtual memory management takes host memory.
+    /// 1 if virtual memory management can use host memory.
     HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     /// 1 if pinned host memory can be exported as a dma-buf.
     HOST_ALLOC_DMA_BUF_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED;
     /// 1 if the link to the host supports only some native atomics.
     ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED;
-    /// 1 if atomic reductions in stream memory operations are possible.
+    /// 1 if atomic reductions in stream memory operations are supported.
     ATOMIC_REDUCTION_SUPPORTED = CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED;
     /// Locality domains of the device.
     LOCALITY_DOMAIN_COUNT = CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT;
     /// Bytes of shared memory per block that is oversized.
     MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK;
-    /// 1 if streams for graphics with Direct3D 12 are possible.
+    /// 1 if streams for graphics with Direct3D 12 are supported.
     D3D12_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED;
     /// 1 if an exported dma-buf can be mapped.
     DMA_BUF_MMAP_SUPPORTED = CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED;
-    /// 1 if unicast logical endpoints are possible.
+    /// 1 if unicast logical endpoints are supported.
     LOGICAL_ENDPOINT_UNICAST_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED;
-    /// 1 if multicast logical endpoints are possible.
+    /// 1 if multicast logical endpoints are supported.
     LOGICAL_ENDPOINT_MULTICAST_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED;
-    /// 1 if counted operations on logical endpoints are possible.
+    /// 1 if counted operations on logical endpoints are supported.
     LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED;
     /// 1 if a unicast logical endpoint's own device can use it.
     LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED;
@@ -338,7 +338,7 @@ open_number! {
     LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT = CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT;
     /// How logical endpoints can be shared: bits of their handle types.
     LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES;
-    /// 1 if streams for graphics with Vulkan are possible.
+    /// 1 if streams for graphics with Vulkan are supported.
     VULKAN_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED;
     /// Minimum bytes of a large tensor of a tensor map.
     TENSOR_MAP_LARGE_TENSOR_MIN_SIZE = CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE;

@@ -17,7 +17,7 @@ impl AnyEvent {
     /// let ctx = CudaContext::new(0)?;
     /// let event = ctx.new_event()?;
     /// event.record_context()?;
-    /// event.synchronize()?; // as ctx.synchronize(), but work given meanwhile is not waited for
+    /// event.synchronize()?; // like ctx.synchronize(), but does not wait for work submitted in the meantime
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///

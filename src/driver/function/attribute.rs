@@ -138,12 +138,12 @@ pub struct FunctionLimits {
 impl fmt::Display for FunctionLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ptx, binary) = (self.ptx_version, self.binary_version);
-        writeln!(f, "threads of a block         {}", self.max_threads_per_block)?;
-        writeln!(f, "registers of a thread      {}", self.registers)?;
+        writeln!(f, "threads per block          {}", self.max_threads_per_block)?;
+        writeln!(f, "registers per thread       {}", self.registers)?;
         writeln!(f, "static shared memory       {} bytes", self.static_shared_memory)?;
         writeln!(f, "dynamic shared memory      up to {} bytes", self.max_dynamic_shared_memory)?;
         writeln!(f, "constants                  {} bytes", self.const_memory)?;
-        writeln!(f, "local memory of a thread   {} bytes", self.local_memory)?;
+        writeln!(f, "local memory per thread    {} bytes", self.local_memory)?;
         writeln!(f, "compiled for               compute_{}{}, sm_{}{}", ptx.0, ptx.1, binary.0, binary.1)?;
         match self.required_cluster {
             Some((x, y, z)) => write!(f, "cluster                    {x} x {y} x {z} blocks"),
@@ -197,8 +197,8 @@ impl CudaFunction {
 
     /// Registers per thread.
     ///
-    /// The emulator compiles nothing: its number is an estimate, the 32-bit values that are needed at once, which may differ from the count
-    /// of a GPU's compiler by a few. So may what follows from it: occupancy, and whether a large block fits.
+    /// The emulator does not compile PTX: its number is an estimate, the maximum of 32-bit values that are live at once, which may differ
+    /// by a few from the count of a GPU's compiler. So may what depends on it: occupancy, and whether a large block fits.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
@@ -347,7 +347,7 @@ impl CudaFunction {
 
     /// Everything that limits its launches.
     ///
-    /// Driver call: `cuFuncGetAttribute`, once for each that can change or was not asked for yet.
+    /// Driver call: `cuFuncGetAttribute`, once for each attribute that can change or was not queried yet.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, load_kernel_module};

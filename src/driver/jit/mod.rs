@@ -245,7 +245,7 @@ impl JitOptions {
         Ok(self)
     }
 
-    /// A kernel that is used: whatever no such kernel needs may be left out of a link. Only LTO-IR older than CUDA
+    /// Marks a kernel as used: a link may omit whatever no such kernel needs. Only LTO-IR older than CUDA
     /// 12.0.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ impl JitOptions {
         Ok(self)
     }
 
-    /// A variable that the host uses; otherwise like [`JitOptions::referenced_kernel`].
+    /// Marks a variable as used by the host; otherwise like [`JitOptions::referenced_kernel`].
     ///
     /// # Errors
     /// As for [`JitOptions::referenced_kernel`].

@@ -363,8 +363,8 @@ unsafe fn parameters(
         Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
         Some(list) => Parameters::Known(list, ParameterSource::Driver),
         None if sizes.is_empty() => Parameters::Unknown(format!(
-            "cuFuncGetParamInfo answers CUDA_ERROR_INVALID_VALUE for the first parameter of {name}, which is its answer for a \
-             kernel without parameters and for a call that failed, and the image does not list them"
+            "cuFuncGetParamInfo returned CUDA_ERROR_INVALID_VALUE for the first parameter of {name}, which may mean that the \
+             kernel has none or that the call failed, and the image does not list the parameters"
         )),
         None => {
             let unnamed = |size| Parameter { size, ty: None, name: None };

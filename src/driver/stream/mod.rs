@@ -24,7 +24,7 @@ bitflags! {
     /// How a stream is created (`CUstream_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct StreamFlags: u32 {
-        /// The stream does not wait for the legacy default stream, nor that for it.
+        /// The stream does not synchronise with the legacy default stream.
         const NON_BLOCKING = 1;
         // Flags of newer drivers pass through.
         const _ = !0;

@@ -54,14 +54,14 @@ pub(in crate::launch) const USUAL: usize = 16;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no argument of a kernel",
+    message = "`{Self}` cannot be passed to a kernel",
     label = "not an argument",
-    note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
-            its length as `.slice(&x)` or `.slice_mut(&mut x)`",
-    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`; pinned \
-            memory is given as `.arg(&x.device_view())`",
-    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
-            enums, tuples and types of other crates are given as `.byval(&x)`"
+    note = "pass a value by reference, as `.arg(&x)`; a buffer or view as `.slice(&x)` or `.slice_mut(&mut x)` if the kernel takes an \
+            address and a length, as `.ptr(&x)` or `.ptr_mut(&mut x)` if it takes a bare pointer",
+    note = "copy host memory (`Vec`, slice, `String`) to the device first: `let x = stream.clone_htod(&data)?`; pass pinned \
+            memory as `.ptr(&x.device_view())`",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; pass `bool`, `char`, closures, \
+            enums, tuples and types of other crates as `.byval(&x)`"
 )]
 pub trait BuilderArgument<'a, Kind> {
     /// Appends its parameters.

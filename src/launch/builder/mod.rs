@@ -1,4 +1,4 @@
-//! The launch builder: arguments given one by one, and a borrow checker that knows which are written.
+//! The launch builder: arguments are added one by one, and the borrow checker knows which of them are written.
 
 #![allow(unsafe_code)] // Submitting a launch: its caller vouches for what cannot be checked.
 
@@ -17,12 +17,12 @@ use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 use argument::{Arguments, BuilderArgument};
 
-/// A launch that is put together argument by argument, from [`CudaStream::launch_builder`].
+/// A launch that is assembled argument by argument, from [`CudaStream::launch_builder`].
 ///
 /// It borrows its arguments as long as it is used: a buffer passed as `&x` is read, as `&mut x` written, so that one launch cannot
-/// have both of the same memory. Packet, check and order of streams are those of [`cuda_launch!`](crate::cuda_launch): a
-/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. Their number has no limit but
-/// the kernel's.
+/// have both of the same memory. Packet, checks and stream order are those of [`cuda_launch!`](crate::cuda_launch): a
+/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. The kernel alone limits the
+/// number of parameters.
 ///
 /// Every method returns the builder, for use in one statement or several:
 ///
@@ -94,7 +94,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
     /// [`Launch`](crate::launch::Launch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
-    /// no parameter, and leaves no name.
+    /// not a parameter, and its name is dropped.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
         self.arguments.named(name, |list| argument.append_to(list));
         self
@@ -151,7 +151,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// The same of a value that may hold references, for machines whose devices can access host memory.
     ///
-    /// What they point to is neither kept alive nor ordered: whoever launches it has duties 2 to 4 for that memory, as in
+    /// The memory that the references point to is neither kept alive nor ordered: for it, duties 2 to 4 are the caller's, as in
     /// [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as anything replays the launch.
     #[inline(always)]
     pub fn byval_borrowed<T: Copy + 'a>(&mut self, value: &'a T) -> &mut Self {
@@ -171,14 +171,14 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         self
     }
 
-    /// One more launch attribute.
+    /// Adds a launch attribute.
     pub fn attribute(&mut self, attribute: Attribute<'event>) -> &mut Self {
         self.attributes.push(attribute, ());
         self.special = true;
         self
     }
 
-    /// More launch attributes: an array, `Vec` or slice of them.
+    /// Adds launch attributes: an array, `Vec` or slice of them.
     pub fn attributes(&mut self, attributes: impl AttributeList<'event>) -> &mut Self {
         attributes.attribute_list().iter().fold(self, |builder, attribute| builder.attribute(*attribute))
     }
@@ -201,8 +201,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// each.
     ///
     /// # Errors
-    /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. A kernel with parameters that is launched
-    /// with no arguments is such an error. With events: any error returned by the driver, or the stream captures
+    /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. Launching a kernel that has parameters
+    /// without any arguments is such an error. With events: any error returned by the driver, or the stream captures
     /// ([`Error::is_not_in_capture`](Error::is_not_in_capture)).
     ///
     /// # Safety
@@ -219,7 +219,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// 4. Aliasing: until it is done, nothing else writes what the kernel reads, or uses what it writes. Buffers and views among
     ///    the arguments are ordered for you, addresses passed as plain values are not.
     /// 5. Validity: the kernel writes only valid values of a buffer's element type into it.
-    /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless the launch is cooperative.
+    /// 6. Termination: the kernel terminates, and its blocks do not wait for each other unless the launch is cooperative.
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
         if self.special {

@@ -28,8 +28,8 @@ use crate::texture::{SurfaceHandle, SurfaceObject, TextureHandle, TextureObject}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for a kernel parameter `{P}`",
     label = "the kernel takes `{P}`",
-    note = "a buffer is passed for an address as `x.as_device_ptr()` or `x.as_mut_device_ptr()`; types of your own may implement \
-            `KernelArgument<{P}>`"
+    note = "a parameter declared as `*const T` or `*mut T` takes a buffer or view, as `&x` or `&mut x`; types of your own may \
+            implement `KernelArgument<{P}>`"
 )]
 pub trait KernelArgument<P: DeviceCopy> {
     /// What the kernel gets.

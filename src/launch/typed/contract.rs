@@ -84,7 +84,7 @@ fn shared(kernel: &str, required: &dyn Debug, given: u32) -> Error {
 #[cold]
 #[inline(never)]
 fn threads(kernel: &str, required: u32, given: Dim3) -> Error {
-    violated(kernel, format!("at most {required} threads a block"), format!("a block of {given:?}"))
+    violated(kernel, format!("at most {required} threads per block"), format!("a block of {given:?}"))
 }
 
 #[cold]

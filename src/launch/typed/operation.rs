@@ -20,7 +20,7 @@ macro_rules! __cuda_module_async {
             $($attributes)*
             ///
             /// # Asynchronous
-            /// Nothing is launched before the operation runs, on a stream that its schedule chooses. The launch contract is
+            /// Nothing is launched until the operation runs, on a stream chosen by its schedule. The launch contract is
             /// checked by this call, and whatever depends on the stream when the operation runs.
             #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
@@ -55,8 +55,8 @@ macro_rules! __cuda_module_async {
             $($attributes)*
             ///
             /// # Asynchronous
-            /// As the method that borrows. The operation takes buffers, or whatever else is device memory: an `Arc` of a buffer
-            /// that is only read, for several operations. It gives them back in order, one as it is, several as a tuple; after
+            /// Like the method that borrows. The operation takes buffers or other device memory, such as an `Arc` of a buffer
+            /// that is only read, for several operations. It returns them in order, one as is, several as a tuple; after
             /// an error they are dropped.
             #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]

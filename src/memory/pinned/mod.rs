@@ -26,9 +26,9 @@ bitflags! {
     pub struct PinnedFlags: u32 {
         /// The memory counts as pinned in all contexts. On systems with unified addressing it always does.
         const PORTABLE = 1;
-        /// Kernels reach the memory. On systems with unified addressing they always do.
+        /// Kernels can access the memory. On systems with unified addressing they always can.
         const DEVICE_MAP = 2;
-        /// The host's caches are left out: quicker for the device to read, very slow for the host to read.
+        /// Write-combined memory, which bypasses the host's caches: faster for the device to read, very slow for the host to read.
         const WRITE_COMBINED = 4;
         // Flags of newer drivers pass through.
         const _ = !0;

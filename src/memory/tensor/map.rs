@@ -44,7 +44,7 @@ unsafe impl DeviceCopy for TensorMap {}
 
 /// A builder for a tensor map: tiles of a tensor. Created by [`TensorMap::tiled`].
 #[derive(Clone, Debug)]
-#[must_use = "it is nothing until it is encoded"]
+#[must_use = "it has no effect until it is encoded"]
 pub struct TiledMap {
     layout: TensorLayout,
     tile: Vec<u32>,
@@ -66,7 +66,7 @@ pub struct TiledMap {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "it is nothing until it is encoded"]
+#[must_use = "it has no effect until it is encoded"]
 pub struct Im2colMap {
     layout: TensorLayout,
     lower: Vec<i32>,
@@ -191,7 +191,7 @@ options!(Im2colMap);
 impl TiledMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
+    /// Every rule documented for the driver is checked first; an error names the value that violates it. Driver call:
     /// `cuTensorMapEncodeTiled`.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl TiledMap {
 impl Im2colMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
+    /// Every rule documented for the driver is checked first; an error names the value that violates it. Driver call:
     /// `cuTensorMapEncodeIm2col`.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ bitflags! {
         const SURFACE = sys::CUDA_ARRAY3D_SURFACE_LDST;
         /// Six square faces, or layers of them.
         const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
-        /// Texture gather works on it; two dimensions only.
+        /// Kernels can use texture gather on it; two dimensions only.
         const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
         // Flags of newer drivers pass through.
         const _ = !0;

@@ -46,7 +46,7 @@ open_number! {
 #[diagnostic::on_unimplemented(
     message = "an array or texture cannot be made of `{Self}`",
     label = "not 1, 2 or 4 channels of 8, 16 or 32 bits",
-    note = "elements are `u8`, `u16`, `u32`, `i8`, `i16`, `i32`, `f32`, `half::f16`, or arrays of 2 or 4 of them"
+    note = "element types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32`, `f32`, `half::f16`, and arrays of 2 or 4 of these"
 )]
 pub unsafe trait ArrayElement: DeviceCopy {
     /// The format of a channel.

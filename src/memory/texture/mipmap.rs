@@ -112,7 +112,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` if there is no such level.
+    /// `CUDA_ERROR_INVALID_VALUE` if the level does not exist.
     #[doc(alias = "cuMipmappedArrayGetLevel")]
     pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
         let mut raw: CUarray = std::ptr::null_mut();

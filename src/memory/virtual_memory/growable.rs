@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::mapping::Mapping;
 use super::physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use crate::driver::CudaContext;
-use crate::error::{BadMapping, Error, ErrorKind};
+use crate::error::{Error, ErrorKind, MappingError};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::byte_len;
@@ -83,7 +83,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
             let (offset, granularity) = (self.mapped, self.granularity);
             let help = "reserve addresses for the maximum number of elements: they cost nothing";
             let error =
-                BadMapping { what: "growth", offset, bytes: wanted - offset, limit, granularity, help };
+                MappingError { what: "growth", offset, bytes: wanted - offset, limit, granularity, help };
             return Err(ErrorKind::Mapping(error).into());
         }
         if wanted > self.mapped {

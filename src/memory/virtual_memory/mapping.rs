@@ -149,7 +149,7 @@ impl Drop for Mapping {
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The first `len` elements of mapped memory, as a buffer that keeps the mapping alive.
     ///
-    /// Only one buffer at a time owns the memory, at however many addresses it is mapped;
+    /// Only one buffer at a time owns the memory, even if it is mapped at several addresses;
     /// [`DeviceBuffer::from_shared_mapping`] makes others. No driver call. The context's device must have been granted
     /// access.
     ///

@@ -43,7 +43,7 @@ impl MulticastObject {
     /// Whether the context's device supports multicast. Driver call: `cuDeviceGetAttribute`.
     ///
     /// # Errors
-    /// Any error returned by the driver; for a driver that does not know multicast objects the result is `false`.
+    /// Any error returned by the driver; for a driver without multicast objects the result is `false`.
     pub fn is_supported(context: &CudaContext) -> Result<bool, Error> {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
         Ok(context.device_attribute(attribute).is_ok_and(|value| value != 0))

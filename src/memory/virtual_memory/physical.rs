@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::CudaContext;
-use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
+use crate::error::{AliasedMemory, Error, ErrorKind, MappingError, failed};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::{OsHandle, OsHandleKinds};
 use crate::memory::share::{HandleBytes, with_handle};
@@ -199,7 +199,7 @@ impl PhysicalAllocation {
     /// # Safety
     /// 1. The handle is live and of the kind that it claims, and its memory has `bytes` bytes.
     /// 2. Nothing else, neither another process nor another handle in this one, uses its buffers in a way that a `Vec`
-    ///    would not allow: all holders of the memory agree on which of them uses it when.
+    ///    would not allow: all holders of the memory agree on which of them uses it at any time.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -269,7 +269,7 @@ impl Drop for PhysicalInner {
     }
 }
 
-/// A range of addresses that nothing else can be given, and that are unmapped until memory is
+/// A range of addresses that are reserved, and unmapped until memory is
 /// [mapped](crate::virtual_memory::Mapping) there.
 ///
 /// Handles are cheap to clone. The addresses are freed with the last handle and the last mapping.
@@ -345,5 +345,5 @@ pub(in crate::memory) fn multiples(
     }
     let help =
         "round sizes up with `next_multiple_of(granularity)`, and map inside what is reserved and allocated";
-    Err(ErrorKind::Mapping(BadMapping { what, offset, bytes, limit, granularity, help }).into())
+    Err(ErrorKind::Mapping(MappingError { what, offset, bytes, limit, granularity, help }).into())
 }

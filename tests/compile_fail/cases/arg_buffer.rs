@@ -16,7 +16,7 @@ fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
                 x,
                 //~ slice(x),
                 &x,
-                //~ x.as_device_ptr(),
+                //~ ptr(x),
                 &mut y,
                 //~ slice_mut(&mut y),
                 x.slice(1..3),

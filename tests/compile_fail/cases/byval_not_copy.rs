@@ -12,7 +12,7 @@ fn buffer(module: &CudaModule, stream: &CudaStream, x: DeviceBuffer<f32>) -> Res
             stream: stream,
             config: LaunchConfig::for_num_elems(100),
             args: [byval(x)],
-            //~ args: [byval(x.as_device_ptr())],
+            //~ args: [ptr(x)],
         }
     }
 }

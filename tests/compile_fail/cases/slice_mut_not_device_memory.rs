@@ -63,7 +63,7 @@ fn pointer(module: &CudaModule, stream: &CudaStream, x: &mut DeviceBuffer<f32>) 
             stream: stream,
             config: LaunchConfig::for_num_elems(100),
             args: [slice_mut(x.as_mut_device_ptr())],
-            //~ args: [x.as_mut_device_ptr(), 100usize],
+            //~ args: [ptr_mut(x), 100usize],
         }
     }
 }

@@ -43,7 +43,7 @@ fn pointer(module: &CudaModule, stream: &CudaStream, x: &DeviceBuffer<f32>) -> R
             stream: stream,
             config: LaunchConfig::for_num_elems(100),
             args: [slice(x.as_device_ptr())],
-            //~ args: [x.as_device_ptr(), x.len()],
+            //~ args: [ptr(x), x.len()],
         }
     }
 }

@@ -35,6 +35,7 @@ mod buffer_for_pointer {
 
         unsafe extern "C" {
             pub fn axpy(n: u32, alpha: f32, x: DevicePtr<f32>, y: DevicePtrMut<f32>);
+            //~ pub fn axpy(n: u32, alpha: f32, x: *const f32, y: DevicePtrMut<f32>);
         }
     }
 
@@ -47,7 +48,6 @@ mod buffer_for_pointer {
     ) -> Result<(), Error> {
         // SAFETY: compiled, never run.
         unsafe { kernels.axpy(stream, config, 8, 2.0, &x, y.as_mut_device_ptr()) }
-        //~ unsafe { kernels.axpy(stream, config, 8, 2.0, x.as_device_ptr(), y.as_mut_device_ptr()) }
     }
 }
 

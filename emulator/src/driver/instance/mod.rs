@@ -23,8 +23,8 @@ use crate::schedule::ScheduleDifference;
 pub use error::InstanceError;
 pub use options::InstanceOptions;
 
-/// A separate emulator, besides that of the process: its devices, memory, handles, faults, findings and log are not shared with any
-/// other. Tests that run at the same time can each have one, and a fault affects only its own.
+/// A separate emulator, in addition to that of the process: its devices, memory, handles, faults, findings and log are not shared with
+/// any other. Tests that run concurrently can each have one, and a fault affects only its own instance.
 ///
 /// Handles and addresses of one instance are invalid in another, and in the process's emulator: they are refused as a driver refuses
 /// handles that it never returned. Each thread has a stack of current contexts for each instance.
@@ -100,7 +100,7 @@ impl Instance {
         Arc::clone(&self.driver)
     }
 
-    /// What was created and not released: [`live_handles`](crate::live_handles) of this instance.
+    /// The objects that were created and not released: [`live_handles`](crate::live_handles) of this instance.
     pub fn live_handles(&self) -> LiveHandles {
         self.ask(live_handles)
     }
@@ -120,7 +120,7 @@ impl Instance {
         self.ask(take_findings)
     }
 
-    /// What launches did differently in other orders since the last call, as far as [`InstanceOptions::schedules`] asked for it.
+    /// How launches differed in other orders since the last call, if [`InstanceOptions::schedules`] was set.
     pub fn take_differences(&self) -> Vec<ScheduleDifference> {
         self.ask(take_differences)
     }
@@ -136,7 +136,7 @@ impl Instance {
     }
 
     /// Resets it to its initial state: waits for submitted work, releases everything and forgets a fault. As in a process that has
-    /// just started, `cuInit` must be called first. Calls of other threads meanwhile return `CUDA_ERROR_DEINITIALIZED`.
+    /// just started, `cuInit` must be called first. In the meantime, calls by other threads return `CUDA_ERROR_DEINITIALIZED`.
     ///
     /// Earlier handles and device memory become invalid; so do objects of `cuda_launch`, which are best dropped first. Pinned and managed
     /// memory can still be read and written by the host until the instance is dropped.

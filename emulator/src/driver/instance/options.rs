@@ -63,7 +63,7 @@ impl Default for InstanceOptions {
 }
 
 impl InstanceOptions {
-    /// Everything as the environment says.
+    /// Options from the environment.
     pub fn new() -> InstanceOptions {
         InstanceOptions::default()
     }
@@ -98,8 +98,8 @@ impl InstanceOptions {
         self
     }
 
-    /// Each launch is run under these orders of its warps and blocks besides the ordinary one; [`Instance::take_differences`] has what
-    /// they do differently.
+    /// Runs each launch under these orders of its warps and blocks in addition to the ordinary one;
+    /// [`Instance::take_differences`] returns the differences.
     ///
     /// ```
     /// use cuda_emulator::{InstanceOptions, Schedules};

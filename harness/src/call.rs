@@ -18,6 +18,8 @@ pub struct Call {
     pub(crate) launch: Option<Launch>,
     pub(crate) is_launch: bool,
     pub(crate) thread: usize,
+    /// The context that its work is in: its stream's, or else the current one; 0 if it is not known.
+    pub(crate) context: u64,
     pub(crate) at: Duration,
     pub(crate) end: OnceLock<End>,
 }

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::call::{Call, End};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::fault::{Active, Verdict, judge, message};
@@ -17,12 +18,12 @@ use crate::ledger::Problem;
 use crate::lists;
 use crate::objects::Objects;
 use crate::procs;
+use crate::read::common_stream;
 use crate::short;
 use crate::slots;
 use cuda_driver_sys::{CUresult, Driver};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -122,9 +123,8 @@ impl Layer for Inner {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let kernel = raw.as_ref().map(|raw| self.kernel(raw.function));
-        let is_about_context =
-            raw.is_some() || !function.effects.is_empty() || function.name.starts_with("cuEventRecord");
-        let context = if is_about_context { self.current() } else { 0 };
+        let is_about_context = function.is_of_current || !function.effects.is_empty();
+        let context = if is_about_context { current::context(&self.base) } else { 0 };
         // SAFETY: 1, 2: duty 1; the kernel is the launch's.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
@@ -206,6 +206,7 @@ impl Inner {
             launch: launched,
             is_launch: function.launches,
             thread: state.thread(),
+            context: state.context_of(function, words, context, launch.map(|(raw, _)| raw.stream)),
             at,
             end: OnceLock::new(),
         });
@@ -310,16 +311,6 @@ impl Inner {
         drop(state);
         kernel
     }
-
-    /// The calling thread's context.
-    fn current(&self) -> u64 {
-        let mut context = null_mut();
-        // SAFETY: the pointer is good for one handle; the function asks for nothing else.
-        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
-            CUresult::SUCCESS => context.expose_provenance() as u64,
-            _ => 0,
-        }
-    }
 }
 
 /// The parameters, with the memory that they are addresses in.
@@ -344,6 +335,22 @@ impl State {
         self.calls.push_back(call);
         while self.calls.len() > self.keep {
             self.calls.pop_front();
+        }
+    }
+
+    /// The context of what a call gives to the device: the stream's, or else the one that is current.
+    fn context_of(&self, function: &Function, words: &[u64], current: u64, launched_on: Option<u64>) -> u64 {
+        let word = |at: usize| words.get(at).copied();
+        let stream = launched_on.or_else(|| function.stream.and_then(word)).unwrap_or(0);
+        if function.name == "cuCtxSynchronize_v2" {
+            return word(0).filter(|context| *context != 0).unwrap_or(current);
+        }
+        match common_stream(Kind::Stream, stream) {
+            Some(_) => current,
+            None => {
+                let place = self.objects.find(Kind::Stream, stream);
+                place.and_then(|place| self.objects.at(place)).map_or(0, |stream| stream.context)
+            }
         }
     }
 

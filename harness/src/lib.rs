@@ -32,6 +32,7 @@ mod call;
 #[cfg(feature = "check")]
 #[doc(hidden)]
 pub mod check;
+mod current;
 mod decode;
 mod effects;
 #[rustfmt::skip]

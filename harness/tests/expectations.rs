@@ -254,3 +254,53 @@ fn a_copy_within_the_device_is_not_waited_for() {
     ok(unsafe { driver.cuMemsetD8Async(fills.memory, 1, 64, legacy) }).unwrap();
     assert!(fills.is_ordered(copy, fills.spy.calls().last().unwrap().number()));
 }
+
+/// Handle 0 is another stream in each context, and so is `CU_STREAM_PER_THREAD`; a wait for one context is none for the other.
+#[test]
+fn each_context_has_its_own_default_streams() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    let mut other = null_mut();
+    ok(unsafe { driver.cuCtxCreate_v4(&mut other, null_mut(), 0, 0) }).unwrap();
+    let mut blocking = null_mut();
+    ok(unsafe { driver.cuStreamCreate(&mut blocking, 0) }).unwrap();
+    let theirs = fills.cuda.alloc(64).unwrap();
+    let make_current = |context| ok(unsafe { driver.cuCtxSetCurrent(context) }).unwrap();
+    let fill = |memory, stream| {
+        ok(unsafe { driver.cuMemsetD8Async(memory, 1, 64, stream) }).unwrap();
+        fills.spy.calls().last().unwrap().number()
+    };
+    for default in [0, 1, 2].map(std::ptr::without_provenance_mut) {
+        make_current(fills.cuda.context);
+        let first = fill(fills.memory, default);
+        make_current(other);
+        let second = fill(theirs, default);
+        assert!(!fills.is_ordered(first, second), "{default:?}");
+        // It waits for blocking streams, but not for those of another context.
+        assert!(!fills.is_ordered(first, fill(theirs, blocking)), "{default:?}");
+        ok(unsafe { driver.cuCtxSynchronize() }).unwrap();
+        let third = fill(theirs, default);
+        assert!(fills.is_ordered(second, third) && !fills.is_ordered(first, third), "{default:?}");
+        make_current(fills.cuda.context);
+        assert!(fills.is_ordered(first, fill(fills.memory, default)), "{default:?}");
+        assert!(!fills.is_ordered(third, fill(fills.memory, fills.streams[1])), "{default:?}");
+        ok(unsafe { driver.cuCtxSynchronize() }).unwrap();
+        assert!(fills.is_ordered(first, fill(fills.memory, fills.streams[0])), "{default:?}");
+    }
+    ok(unsafe { driver.cuCtxDestroy(other) }).unwrap();
+}
+
+#[test]
+fn each_thread_has_its_own_stream() {
+    let fills = Fills::new();
+    let fill = || {
+        let own = std::ptr::without_provenance_mut(2);
+        fills.cuda.make_current();
+        ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, own) }).unwrap();
+        fills.spy.calls().last().unwrap().number()
+    };
+    let first = fill();
+    let (second, third) = std::thread::scope(|threads| threads.spawn(|| (fill(), fill())).join().unwrap());
+    assert!(!fills.is_ordered(first, second) && fills.is_ordered(second, third));
+    assert!(fills.is_ordered(first, fill()));
+}

@@ -13,6 +13,7 @@ use super::launch::Launch;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
 use super::work::{After, stream_of};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::functions::Function;
@@ -25,7 +26,7 @@ use crate::objects::New;
 use crate::procs;
 use crate::rules::Effect;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
-use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -113,7 +114,7 @@ impl Inner {
     ///
     /// 1. The words are the arguments of a call of that function, whose contract holds.
     unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
-        let context = self.current();
+        let context = current::context(&self.base);
         let mut state = self.lock();
         state.count += 1;
         // Nothing works any more, and no answer tells anything.
@@ -190,16 +191,6 @@ impl Inner {
         }
         let told = foreign.iter().filter(|_| !state.is_green);
         told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))).collect()
-    }
-
-    /// The calling thread's context.
-    fn current(&self) -> u64 {
-        let mut context = null_mut();
-        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
-        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
-            CUresult::SUCCESS => context.expose_provenance() as u64,
-            _ => 0,
-        }
     }
 
     /// Whether a stream is captured: then it gives nothing to a device.

@@ -100,8 +100,12 @@ impl Doing<'_> {
                 }
                 Effect::EndsContext(at) => {
                     self.end(objects, Kind::Context, at, 1, &mut undo, &mut problems);
-                    let of_it = |o: &Object| o.context == self.word(at) && o.name.kind().ends_with_context();
-                    self.end_all(objects, of_it, &mut undo);
+                    self.end_all_of(objects, self.word(at), &mut undo);
+                }
+                Effect::EndsPrimary(at) => {
+                    if let Some(context) = objects.primaries.get(&self.word(at)).copied() {
+                        self.end_all_of(objects, context, &mut undo);
+                    }
                 }
                 Effect::EndsRange(kind, at, length) => {
                     let range = self.word(at)..self.word(at).saturating_add(self.word(length));
@@ -112,6 +116,12 @@ impl Doing<'_> {
             }
         }
         (undo, problems)
+    }
+
+    /// Everything that goes with a context.
+    fn end_all_of(&self, objects: &mut Objects, context: u64, undo: &mut Vec<Undo>) {
+        let of_it = |o: &Object| o.context == context && o.name.kind().ends_with_context();
+        self.end_all(objects, of_it, undo);
     }
 
     fn end_all(&self, objects: &mut Objects, wanted: impl Fn(&Object) -> bool, undo: &mut Vec<Undo>) {
@@ -236,6 +246,9 @@ impl Doing<'_> {
                 }
                 Effect::Shares(kind, at, shares) => {
                     let new = self.made(kind, at, results);
+                    if let (Kind::PrimaryContext, Some((0, context))) = (kind, results.first()) {
+                        objects.primaries.insert(new.address, *context);
+                    }
                     let (shares, found) = (self.shares(shares), objects.find(kind, new.address));
                     match found
                         .filter(|_| is_live(objects, kind, new.address))

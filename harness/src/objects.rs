@@ -105,6 +105,8 @@ pub(crate) struct Objects {
     /// Memory of the device and of the host, by where it starts. Each address is in one at most.
     ranges: BTreeMap<u64, Place>,
     numbers: HashMap<Kind, u32>,
+    /// The handle of each device's primary context, where a call was seen that gave it.
+    pub(crate) primaries: HashMap<u64, u64>,
     /// Bytes of device memory that are allocated.
     pub(crate) counted: u64,
     backtraces: bool,

@@ -21,6 +21,8 @@ pub(crate) enum Effect {
     Unshares(Kind, usize, Shares),
     /// Destroys a context, with everything created in it.
     EndsContext(usize),
+    /// Destroys everything in the primary context of the device that the argument names. The references to it stay.
+    EndsPrimary(usize),
 }
 
 /// How many shares.
@@ -45,7 +47,7 @@ pub(crate) enum Size {
     Plain(usize),
 }
 
-use Effect::{Belongs, Ends, EndsContext, EndsRange, Finds, Makes, Shares as Takes, Unshares};
+use Effect::{Belongs, Ends, EndsContext, EndsPrimary, EndsRange, Finds, Makes, Shares as Takes, Unshares};
 
 /// Functions with the objects that they make, find or end.
 const RULES: &[(&str, Effect)] = &[
@@ -63,6 +65,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuDestroyExternalMemory", Ends(Kind::ExternalMemory, 0)),
     ("cuDestroyExternalSemaphore", Ends(Kind::ExternalSemaphore, 0)),
     ("cuDevicePrimaryCtxRelease_v2", Unshares(Kind::PrimaryContext, 0, Shares::One)),
+    ("cuDevicePrimaryCtxReset_v2", EndsPrimary(0)),
     ("cuDevicePrimaryCtxRetain", Takes(Kind::PrimaryContext, 1, Shares::One)),
     ("cuDeviceRegisterAsyncNotification", Makes(Kind::Notification, 3, Size::None)),
     ("cuDeviceUnregisterAsyncNotification", Ends(Kind::Notification, 1)),

@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_harness::{Kind, Ledger, Mistake, Problem, SpyOptions};
+use cuda_harness::{Kind, Ledger, Mistake, Problem, Spy, SpyOptions};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::thread;
 use support::{Cuda, FILL, ok, spy};
@@ -443,4 +443,45 @@ fn functions_outlive_an_unload_that_is_refused() {
         ok(cuda.driver.cuModuleUnload(module)).unwrap();
         ok(cuda.driver.cuStreamDestroy(stream)).unwrap();
     }
+}
+
+/// Everything in a primary context goes when that is reset; the references to it stay.
+#[test]
+fn a_reset_takes_everything_in_the_primary_context_with_it() {
+    let instance = cuda_emulator::Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let cuda = Cuda::new(spy.driver());
+    let driver = &cuda.driver;
+    let mut other = null_mut();
+    ok(unsafe { driver.cuCtxCreate_v4(&mut other, null_mut(), 0, 0) }).unwrap();
+    let kept = cuda.stream();
+    cuda.make_current();
+    let (stream, event, module) = (cuda.stream(), cuda.event(), cuda.load(FILL));
+    let (function, memory) = (cuda.function(module, "fill"), cuda.alloc(64).unwrap());
+    ok(unsafe { driver.cuDevicePrimaryCtxReset(0) }).unwrap();
+    assert_eq!(kinds(&spy.ledger()), [Kind::PrimaryContext, Kind::Context, Kind::Stream]);
+    assert_eq!(mistakes(&spy.ledger()), []);
+    cuda.make_current();
+    unsafe {
+        let _ = driver.cuStreamQuery(stream);
+        let _ = driver.cuEventQuery(event);
+        let _ = driver.cuMemsetD8(memory, 0, 64);
+        let _ = cuda.fill(function, null_mut(), memory, 1, 0);
+        let _ = driver.cuModuleUnload(module);
+        ok(driver.cuCtxSetCurrent(other)).unwrap();
+        ok(driver.cuStreamDestroy(kept)).unwrap();
+        ok(driver.cuCtxDestroy(other)).unwrap();
+    }
+    assert_eq!(
+        mistakes(&spy.ledger()),
+        [
+            (Mistake::DeadHandle, "stream#2".to_owned()),
+            (Mistake::DeadHandle, "event#1".to_owned()),
+            (Mistake::DeadMemory, "memory#1".to_owned()),
+            (Mistake::DeadHandle, "function#1".to_owned()),
+            (Mistake::DoubleFree, "module#1".to_owned()),
+        ]
+    );
+    drop(cuda);
+    assert_eq!(kinds(&spy.ledger()), []);
 }

@@ -9,6 +9,7 @@
 use super::format::{ATTRIBUTE, Contents, Recording, Region};
 use super::reach::{self, Failed, Reached};
 use super::{Event, Inner, LARGEST_IMAGE, image};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::functions::{Function, Plain};
@@ -78,9 +79,11 @@ impl Inner {
         words: &'call [u64],
         raw: Option<&Raw>,
     ) -> (Doing<'call>, Vec<Undo>) {
+        // Whatever a context ends is gone with it.
+        let context = if function.effects.is_empty() { 0 } else { current::context(&self.base) };
         let mut state = self.lock();
         state.count += 1;
-        let doing = Doing { number: state.count, function, words, context: 0 };
+        let doing = Doing { number: state.count, function, words, context };
         let (undo, _) = doing.before(&mut state.objects, raw.map(|raw| (raw.function, raw.stream)));
         (doing, undo)
     }

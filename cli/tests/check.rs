@@ -217,6 +217,20 @@ fn programs_that_are_right_are_not_reported() {
     }
 }
 
+/// By the first ABI, on a thread's own stream, into a graph, and by functions that the driver hands out.
+#[test]
+fn a_capture_is_seen_whichever_function_begins_it() {
+    let Some(programs) = Programs::new("check-captures") else { return };
+    let (wrong, right) = (programs.compile("open_captures", true), programs.compile("open_captures", false));
+    for way in ["0", "1", "2", "3", "4", "5", "6"] {
+        for (program, found) in [(&wrong, &["open-capture"][..]), (&right, &[])] {
+            let run = programs.run(&["check", "--json", "--allow", "leak"], &[program.to_str().unwrap(), way]);
+            let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}", run.err));
+            assert_eq!((rules(&answer), run.code), (found.to_vec(), 0), "{way}: {}", run.err);
+        }
+    }
+}
+
 #[test]
 fn what_is_not_wanted_is_not_reported() {
     let Some(programs) = Programs::new("check-options") else { return };

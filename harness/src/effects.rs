@@ -3,6 +3,7 @@
 //! An object is marked as destroyed before the driver is called: afterwards another thread may already have received the same handle. If the
 //! driver refuses, it is marked as alive again.
 
+use crate::current;
 use crate::functions::{Function, Plain, Type};
 use crate::kind::Kind;
 use crate::ledger::{Mistake, Problem};
@@ -31,6 +32,17 @@ pub(crate) enum Undo {
 impl Doing<'_> {
     fn word(&self, number: usize) -> u64 {
         self.words.get(number).copied().unwrap_or(0)
+    }
+
+    /// The handle that an argument is.
+    fn address(&self, kind: Kind, at: usize) -> u64 {
+        let word = self.word(at);
+        // CU_STREAM_PER_THREAD is one handle for as many streams as there are threads and contexts.
+        if kind == Kind::Capture && word == 2 {
+            let context = self.context & u64::from(u32::MAX);
+            return 1 << 63 | (current::thread() as u64) << 32 | context;
+        }
+        word
     }
 
     /// How much device memory the call asks for.
@@ -142,7 +154,7 @@ impl Doing<'_> {
         undo: &mut Vec<Undo>,
         problems: &mut Vec<Problem>,
     ) {
-        let address = self.word(at);
+        let address = self.address(kind, at);
         // Giving nothing back is allowed; the first device is number 0.
         if shares == 0 || (address == 0 && kind != Kind::PrimaryContext) {
             return;
@@ -300,7 +312,7 @@ impl Doing<'_> {
         let received = results.iter().find(|(number, _)| *number == at).map(|(_, word)| *word);
         let address = match self.function.parameters.get(at).map(|parameter| parameter.ty) {
             Some(Type::Out(_)) => received.unwrap_or(0),
-            _ => self.word(at),
+            _ => self.address(kind, at),
         };
         // A stream of a green context is not in the one that is current.
         let context = if self.function.name == "cuGreenCtxStreamCreate" { 0 } else { self.context };

@@ -153,13 +153,16 @@ const RULES: &[(&str, Effect)] = &[
     ("cuModuleLoadFatBinary", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleUnload", Ends(Kind::Module, 0)),
     ("cuMulticastCreate", Makes(Kind::PhysicalMemory, 0, Size::None)),
+    ("cuStreamBeginCaptureToCig", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamBeginCaptureToGraph", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamBeginCapture_v2", Makes(Kind::Capture, 0, Size::None)),
+    ("cuStreamBeginRecaptureToGraph", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamCreate", Makes(Kind::Stream, 0, Size::None)),
     ("cuStreamCreateWithPriority", Makes(Kind::Stream, 0, Size::None)),
     ("cuStreamDestroy_v2", Ends(Kind::Stream, 0)),
     ("cuStreamEndCapture", Ends(Kind::Capture, 0)),
     ("cuStreamEndCapture", Finds(Kind::Graph, 1)),
+    ("cuStreamEndCaptureToCig", Ends(Kind::Capture, 0)),
     ("cuSurfObjectCreate", Makes(Kind::Surface, 0, Size::None)),
     ("cuSurfObjectDestroy", Ends(Kind::Surface, 0)),
     ("cuTexObjectCreate", Makes(Kind::Texture, 0, Size::None)),
@@ -203,6 +206,19 @@ mod tests {
             let is_argument = matches!(kind, Kind::Registration | Kind::Mapping | Kind::Capture);
             assert!(is_result != is_argument, "{name}");
         }
+    }
+
+    /// A name that is in no rule would be a capture that nobody sees.
+    #[test]
+    fn each_begin_of_a_capture_makes_one_and_each_end_ends_it() {
+        let of = |start: &str| -> Vec<&str> {
+            FUNCTIONS.iter().map(|function| function.name()).filter(|name| name.starts_with(start)).collect()
+        };
+        let has = |name: &str, effect: Effect| effects(name).contains(&effect);
+        let (begins, ends) = (of("cuStreamBegin"), of("cuStreamEndCapture"));
+        assert!(begins.len() >= 4 && ends.len() >= 2, "{begins:?} {ends:?}");
+        begins.iter().for_each(|name| assert!(has(name, Makes(Kind::Capture, 0, Size::None)), "{name}"));
+        ends.iter().for_each(|name| assert!(has(name, Ends(Kind::Capture, 0)), "{name}"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::ends::is_probe;
 use super::handles::handles;
 use super::image::Image;
 use super::launch::Launch;
+use super::nodes::Node;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
 use super::work::{After, stream_of};
@@ -82,25 +83,22 @@ impl Layer for Inner {
             begun.call.doing().refused(&mut self.lock().objects, begun.undo);
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
-        let is_capture = |undo: &Undo| match undo {
-            Undo::Ended(place) => {
-                let state = self.lock();
-                state.objects.at(*place).is_some_and(|object| object.name.kind() == Kind::Capture)
-            }
-            Undo::Shares(..) => false,
-        };
+        // Calls of other threads on streams of the capture may still be captured.
         let is_end = function.name.starts_with("cuStreamEndCapture");
-        let ends_capture = is_end && begun.undo.iter().any(is_capture);
+        let is_seen = !begun.undo.is_empty();
+        if is_end {
+            self.lock().ending += 1;
+        }
         let answer = base(&self.base);
         let findings = match answer {
             // SAFETY: 1: duty 1, and it succeeded.
             CUresult::SUCCESS => unsafe { self.done(begun) },
             _ => self.failed(begun, answer),
         };
-        // An end that fails ends a capture too, where there is one on that stream.
-        if ends_capture || (is_end && answer == CUresult::SUCCESS) {
+        if is_end {
             let mut state = self.lock();
-            state.captures = state.captures.saturating_sub(1);
+            state.ending -= 1;
+            state.has_unseen_captures |= answer == CUresult::SUCCESS && !is_seen;
         }
         findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
         answer
@@ -164,14 +162,16 @@ impl Inner {
             // SAFETY: 1: duty 1.
             unsafe { succeeded(&call, &mut state, made, listed) };
         }
-        let is_capturing = state.captures > 0;
+        let is_capturing = state.is_capturing();
         drop(state);
         let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
         };
-        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
+        // SAFETY: 1: duty 1.
+        let node = unsafe { Node::of(&call) };
+        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
         self.give(&call, launch, &after)
     }
 

@@ -59,7 +59,7 @@ impl Doing<'_> {
     fn size(&self, effect: &Effect) -> (u64, bool) {
         match effect {
             Effect::Makes(_, _, Size::Counted(at)) => (self.word(*at), true),
-            Effect::Makes(_, _, Size::Rows(width, rows)) => {
+            Effect::Makes(_, _, Size::Rows(_, width, rows)) => {
                 (self.word(*width).saturating_mul(self.word(*rows)), true)
             }
             Effect::Makes(_, _, Size::Plain(at)) => (self.word(*at), false),
@@ -240,8 +240,12 @@ impl Doing<'_> {
     pub(crate) fn done(&self, objects: &mut Objects, results: &[(usize, u64)]) {
         for effect in &self.function.effects {
             match *effect {
-                Effect::Makes(kind, at, _) => {
-                    let (bytes, counted) = self.size(effect);
+                Effect::Makes(kind, at, size) => {
+                    let (mut bytes, counted) = self.size(effect);
+                    if let Size::Rows(pitch, _, rows) = size {
+                        let pitch = results.iter().find(|(number, _)| *number == pitch);
+                        bytes = pitch.map_or(bytes, |(_, pitch)| pitch.saturating_mul(self.word(rows)));
+                    }
                     let new = self.made(kind, at, results);
                     if new.address != 0 {
                         objects.make(New { bytes, counted, ..new });

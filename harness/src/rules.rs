@@ -41,8 +41,9 @@ pub(crate) enum Size {
     None,
     /// Device memory, which a budget counts: the argument's value.
     Counted(usize),
-    /// The product of two arguments.
-    Rows(usize, usize),
+    /// Device memory, which a budget counts: the product of two arguments, a width and a number of rows. Each row is as long as the first
+    /// argument receives.
+    Rows(usize, usize, usize),
     /// Of something else.
     Plain(usize),
 }
@@ -125,7 +126,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuMemAllocFromPoolAsync", Makes(Kind::Memory, 0, Size::Counted(1))),
     ("cuMemAllocHost_v2", Makes(Kind::HostMemory, 0, Size::Plain(1))),
     ("cuMemAllocManaged", Makes(Kind::ManagedMemory, 0, Size::Counted(1))),
-    ("cuMemAllocPitch_v2", Makes(Kind::Memory, 0, Size::Rows(2, 3))),
+    ("cuMemAllocPitch_v2", Makes(Kind::Memory, 0, Size::Rows(1, 2, 3))),
     ("cuMemAlloc_v2", Makes(Kind::Memory, 0, Size::Counted(1))),
     ("cuMemCreate", Makes(Kind::PhysicalMemory, 0, Size::Counted(1))),
     ("cuMemFreeAsync", Ends(Kind::Memory, 0)),

@@ -369,7 +369,11 @@ fn managed_and_pitched_memory_is_followed() {
     let Some(recorder) = recorder() else { return };
     let ways = [
         ("managed", "OK(cuMemAllocManaged, &number, (size_t)8, 1);", 1),
-        ("pitched", "OK(cuMemAllocPitch_v2, &number, &pitch, (size_t)8, (size_t)4, 8); number += 3 * pitch;", 4),
+        (
+            "pitched",
+            "OK(cuMemAllocPitch_v2, &number, &pitch, (size_t)8, (size_t)4, 8); number += 3 * pitch;",
+            4,
+        ),
     ];
     for (way, allocates, rows) in ways {
         let folder = Folder::new(&format!("record-{way}"));

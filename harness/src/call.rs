@@ -32,6 +32,8 @@ pub(crate) struct End {
     pub(crate) took: Duration,
     /// What the arguments of those numbers received.
     pub(crate) arguments: Vec<(usize, Value)>,
+    /// The event that a node of a graph, which the call made or changed, records when the graph is launched.
+    pub(crate) recorded_by_node: Option<Value>,
 }
 
 impl Call {

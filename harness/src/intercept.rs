@@ -16,6 +16,7 @@ use crate::kind::Kind;
 use crate::launch::{Launch, Raw};
 use crate::ledger::Problem;
 use crate::lists;
+use crate::nodes::Node;
 use crate::objects::Objects;
 use crate::procs;
 use crate::read::common_stream;
@@ -128,7 +129,7 @@ impl Layer for Inner {
         // SAFETY: 1, 2: duty 1; the kernel is the launch's.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
-        let answer = self.answer(function, &begun, &verdict);
+        let mut answer = self.answer(function, &begun, &verdict);
         if !verdict.delay.is_zero() {
             thread::sleep(verdict.delay);
         }
@@ -143,6 +144,11 @@ impl Layer for Inner {
         while says_over && is_query && real == Some(CUresult::CUDA_ERROR_NOT_READY) {
             thread::yield_now();
             real = Some(base(&self.base));
+        }
+        let is_refused = |code: CUresult| code != CUresult::SUCCESS && !code.is_sticky();
+        if says_over && waits && real.is_some_and(is_refused) {
+            // The driver has not waited, as in a capture: then the program must not be told that the work is over.
+            answer = None;
         }
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
@@ -252,11 +258,15 @@ impl Inner {
         let doing = Doing { number, function, words, context };
         let mut state = self.lock();
         state.asked = state.asked.saturating_sub(doing.bytes());
-        let mut arguments = Vec::new();
+        let (mut arguments, mut recorded_by_node) = (Vec::new(), None);
         match (&results, real) {
             (Some(results), _) => {
                 doing.done(&mut state.objects, results);
                 listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
+                // SAFETY: 1: duty 1, and it succeeded.
+                if let Some(Node::Records(event)) = unsafe { Node::of(function, words) } {
+                    recorded_by_node = Some(decode::handle(Kind::Event, event, &mut state.objects));
+                }
                 // SAFETY: 1: the results of this call.
                 arguments = unsafe { decode::received(function, results, &mut state.objects) };
             }
@@ -274,7 +284,7 @@ impl Inner {
             arguments.clear();
         }
         // It is empty: this call ends once.
-        let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments });
+        let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments, recorded_by_node });
         drop(state);
         if let Some(Listener(listener)) = &self.listener
             && let Err(panic) = catch_unwind(AssertUnwindSafe(|| listener(&begun.call)))

@@ -51,6 +51,7 @@ mod kind;
 mod launch;
 mod ledger;
 mod lists;
+mod nodes;
 mod objects;
 mod order;
 mod procs;

@@ -13,7 +13,8 @@ impl Calls {
     /// of streams; the default stream of a context, which waits for that context's blocking streams whose creation is in the list, and they
     /// for it; and a thread that waited (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize` of the same context, a query that
     /// succeeded, a copy that is not asynchronous) before it made the second call. Each context has its own default stream, and each thread its
-    /// own `CU_STREAM_PER_THREAD` in it. Communication between threads is not known, nor is the effect of graphs and captures.
+    /// own `CU_STREAM_PER_THREAD` in it. Communication between threads is not known, nor is the effect of graphs and captures:
+    /// an event that a graph records orders nothing more once a graph was launched, until it is recorded again.
     ///
     /// ```
     /// # use std::ptr::null_mut;
@@ -64,6 +65,8 @@ struct Order {
     streams: Vec<Stream>,
     /// Events whose last record is behind it.
     events: Vec<String>,
+    /// Events that graphs record: once one is launched, nobody here knows what they are behind.
+    of_graphs: Vec<String>,
     threads: Vec<usize>,
     /// Streams that do not wait for the default one, nor it for them.
     apart: HashMap<String, bool>,
@@ -140,6 +143,11 @@ impl Order {
         // What failed gave nothing to a stream, recorded nothing and waited for nothing.
         if call.answer() != Some(CUresult::SUCCESS) {
             return;
+        }
+        self.of_graphs
+            .extend(call.end.get().and_then(|end| Some(end.recorded_by_node.as_ref()?.to_string())));
+        if call.name() == "cuGraphLaunch" {
+            self.events.retain(|event| !self.of_graphs.contains(event));
         }
         let stream = Stream::of(call);
         match call.name() {

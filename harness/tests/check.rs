@@ -150,7 +150,8 @@ fn graph_of(program: &Program, kind: CUgraphNodeType, event: CUevent) -> CUgraph
 /// A node that is made by the function for all kinds says which event it records, if any: the others order as before.
 #[test]
 fn nodes_of_all_kinds_leave_other_events_as_they_are() {
-    for kind in [CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD] {
+    for kind in [CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD]
+    {
         let program = Program::new();
         let (event, other) = (program.cuda.event(), program.cuda.event());
         graph_of(&program, kind, other);

@@ -155,7 +155,7 @@ fn what_is_not_given_back_is_in_the_ledger() {
     let memory = &left.live()[3];
     assert_eq!(
         memory.to_string(),
-        format!("memory#1 (4096 bytes), made by call {}, cuMemAlloc_v2", memory.made_by())
+        format!("memory#1 (4096 bytes), created by call {}, cuMemAlloc_v2", memory.made_by())
     );
     let maker = spy.calls()[memory.made_by() - 1].clone();
     assert_eq!((maker.name(), memory.function(), memory.bytes()), ("cuMemAlloc_v2", "cuMemAlloc_v2", 4096));
@@ -227,7 +227,7 @@ fn what_is_given_back_twice_is_a_mistake() {
     let expected = [(Mistake::DoubleFree, "memory#1".into()), (Mistake::DoubleFree, "event#1".into())];
     assert_eq!(mistakes(&spy.ledger()), expected);
     let text = spy.ledger().problems()[0].to_string();
-    assert_eq!(text, "call 7, cuMemFree_v2, gives memory#1 back a second time; call 6 did before");
+    assert_eq!(text, "call 7, cuMemFree_v2, releases memory#1 again; call 6 already released it");
 }
 
 #[test]

@@ -87,9 +87,7 @@ on_own_stream! {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuStreamBeginCapture(stream: CUstream) -> CUresult {
     // SAFETY: the contract of the newer function is this one's, which the caller keeps; it takes every mode.
-    unsafe {
-        crate::cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
-    }
+    unsafe { crate::cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) }
 }
 
 /// `cuStreamBeginCapture_ptsz`

@@ -10,7 +10,6 @@ use super::ends::is_probe;
 use super::handles::handles;
 use super::image::Image;
 use super::launch::Launch;
-use super::nodes::Node;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
 use super::work::{After, stream_of};
@@ -23,6 +22,7 @@ use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
 use crate::lists::{self, Listed};
+use crate::nodes::Node;
 use crate::objects::New;
 use crate::procs;
 use crate::rules::Effect;
@@ -170,7 +170,7 @@ impl Inner {
             Undo::Shares(..) => None,
         };
         // SAFETY: 1: duty 1.
-        let node = unsafe { Node::of(&call) };
+        let node = unsafe { Node::of(call.function, call.words) };
         let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
         self.give(&call, launch, &after)
     }
@@ -253,7 +253,7 @@ fn fault(state: &mut State, answer: CUresult) -> String {
     let shown = launches.iter().skip(skipped).filter(|launched| open == 0 || is_open(launched));
     let shown: Vec<_> =
         shown.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
-    let mut text = format!("{name}: a kernel faulted, and no call works any more; {what}:");
+    let mut text = format!("{name}: a kernel faulted, and every later call fails; {what}:");
     if shown.is_empty() {
         text += " none was seen";
     }

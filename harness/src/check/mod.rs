@@ -12,7 +12,6 @@
 //! | `launch` | a launch |
 //! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
 //! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
-//! | `nodes` | events in graphs |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
 //! | `ends` | what is left at the end |
 
@@ -24,7 +23,6 @@ mod image;
 mod kernel;
 mod launch;
 mod limits;
-mod nodes;
 mod order;
 mod packet;
 mod pointers;

@@ -3,7 +3,6 @@
 use super::Inner;
 use super::call::Call;
 use super::launch::Launch;
-use super::nodes::Node;
 use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
 use super::state::{Launched, State};
@@ -11,6 +10,7 @@ use super::walk::How;
 use crate::current;
 use crate::functions::{Plain, Type};
 use crate::kind::Kind;
+use crate::nodes::Node;
 use crate::objects::Place;
 use std::sync::Arc;
 
@@ -342,7 +342,8 @@ fn orders_elsewhere(name: &str) -> bool {
 
 /// Whether a graph that has captured such a call may wait for what is not in it.
 fn waits_in_a_graph(name: &str) -> bool {
-    orders_elsewhere(name) || ["cuLaunchHostFunc", "cuStreamAddCallback"].iter().any(|one| name.starts_with(one))
+    orders_elsewhere(name)
+        || ["cuLaunchHostFunc", "cuStreamAddCallback"].iter().any(|one| name.starts_with(one))
 }
 
 /// Whether a call with a stream gives it work.

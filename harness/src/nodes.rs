@@ -3,15 +3,14 @@
 //! Relies on: the words are the arguments of a call that succeeded, and whose contract holds.
 #![allow(unsafe_code)]
 
-use super::call::Call;
-use crate::functions::Plain;
+use crate::functions::{Function, Plain};
 use crate::read;
 use cuda_driver_sys::{CUgraphNodeParams, CUgraphNodeType};
 use std::mem::offset_of;
 
 /// What a node has to do with the order of work outside of its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// It records this event, whenever its graph is launched.
     Records(u64),
     /// It waits for something that is not in its graph.
@@ -23,22 +22,27 @@ impl Node {
     ///
     /// # Safety
     ///
-    /// 1. It is a call that succeeded.
-    pub(super) unsafe fn of(call: &Call<'_>) -> Option<Node> {
-        match call.function.name {
-            "cuGraphAddEventRecordNode" => Some(Node::Records(call.word(4))),
-            "cuGraphExecEventRecordNodeSetEvent" => Some(Node::Records(call.word(2))),
-            "cuGraphEventRecordNodeSetEvent" => Some(Node::Records(call.word(1))),
+    /// 1. The words are the arguments of a call of that function that succeeded.
+    pub(crate) unsafe fn of(function: &Function, words: &[u64]) -> Option<Node> {
+        let last = words.last().copied();
+        match function.name {
+            "cuGraphAddEventRecordNode"
+            | "cuGraphExecEventRecordNodeSetEvent"
+            | "cuGraphEventRecordNodeSetEvent" => last.map(Node::Records),
             "cuGraphAddEventWaitNode"
             | "cuGraphEventWaitNodeSetEvent"
             | "cuGraphExecEventWaitNodeSetEvent"
             | "cuGraphAddExternalSemaphoresWaitNode"
             | "cuGraphAddBatchMemOpNode"
             | "cuGraphAddHostNode" => Some(Node::Waits),
-            "cuGraphAddNode_v1" | "cuGraphAddNode_v2" | "cuGraphAddNode_v3" | "cuGraphNodeSetParams"
-            | "cuGraphNodeSetParams_v2" | "cuGraphExecNodeSetParams" => {
+            "cuGraphAddNode_v1"
+            | "cuGraphAddNode_v2"
+            | "cuGraphAddNode_v3"
+            | "cuGraphNodeSetParams"
+            | "cuGraphNodeSetParams_v2"
+            | "cuGraphExecNodeSetParams" => {
                 // SAFETY: 1: the last argument of all of these is the address of a node's parameters, of which the driver has taken them: duty 1.
-                unsafe { Node::in_parameters(call.words.last().copied()?) }
+                unsafe { Node::in_parameters(last?) }
             }
             _ => None,
         }

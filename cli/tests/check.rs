@@ -122,7 +122,7 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "stream-race",
         "unrecorded_event",
         &[],
-        "fill writes 4 bytes at memory#1 on stream#2, and fill of call 11 writes there on stream#1",
+        "fill writes 4 bytes at memory#1 on stream#2, and fill of call 10 writes there on stream#1",
     ),
     (
         "stream-race",

@@ -114,6 +114,27 @@ fn the_program_in_c_of_the_page_about_testing_does_what_the_page_says() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// By the first ABI, on a thread's own stream and into a graph: the ledger has it, whichever function began it.
+#[test]
+fn a_capture_that_is_left_open_is_reported() {
+    let folder = scratch("harness-captures");
+    let Some(library) = emulator_library() else { return };
+    std::os::unix::fs::symlink(library, folder.join("libcuda.so.1")).unwrap();
+    let sources = support::root().join("cli/tests/check");
+    let source = std::fs::read_to_string(sources.join("open_captures.c")).unwrap();
+    let linked = ["-I", sources.to_str().unwrap(), "-L", folder.to_str().unwrap(), "-l:libcuda.so.1"];
+    let faulty = [&["-DWRONG"], linked.as_slice()].concat();
+    let Some(wrong) = compiled(&folder, "wrong", &source, &faulty) else { return };
+    let right = compiled(&folder, "right", &source, &linked).unwrap();
+    for way in ["0", "1", "2", "3", "4", "5", "6"] {
+        let run = harness(&["--leaks"], &[wrong.to_str().unwrap(), way]);
+        assert!(run.code == 0 && run.says("live: capture#1, created by call"), "{way}: {}", run.err);
+        let run = harness(&["--leaks"], &[right.to_str().unwrap(), way]);
+        assert!(run.code == 0 && !run.says("capture#"), "{way}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A static destructor, and a function for the end, which were there before the driver was used, give back what they hold.
 #[test]
 fn what_a_program_gives_back_at_its_very_end_is_no_leak() {

@@ -423,7 +423,7 @@ fn the_launch_that_is_asked_for_is_recorded() {
     for (options, why) in [
         (&["--kernel", "add", "--nth", "4"][..], None),
         (&["--kernel", "sub"], None),
-        (&["--kernel", "add", "--limit", "3"], Some("over the limit of 3")),
+        (&["--kernel", "add", "--limit", "3"], Some("more than the limit of 3")),
     ] {
         let (run, answer) = folder.record(&recorder, options, &program);
         assert_eq!((run.code, &answer["file"]), (1, &Value::Null), "{options:?}: {}", run.out);
@@ -444,7 +444,7 @@ fn files_that_are_no_recordings_are_refused() {
     for (bytes, words) in [
         (&b""[..], "not a recording of a launch"),
         (b"cu-rec\n\n\x01\0\0\0", "not a recording of a launch"),
-        (b"cu-rec\r\n\x02\0\0\0", "of version 2"),
+        (b"cu-rec\r\n\x02\0\0\0", "it has version 2"),
         (
             b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",
             "it is damaged: a length that is too large",

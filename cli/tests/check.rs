@@ -69,36 +69,42 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "missing-arguments",
         "missing_arguments",
         &["--refuse"],
-        "of fill: kernelParams is null, and the kernel has 3 parameters",
+        "of fill: kernelParams is null, but the kernel has 3 parameters",
     ),
     ("null-argument", "null_argument", &["--refuse"], "of fill: element 2 of kernelParams is 0x0"),
     (
         "argument-packet",
         "argument_packet",
         &["--refuse"],
-        "has 12 bytes, and the kernel's parameters take 16",
+        "has 12 bytes, but the kernel's parameters take 16",
     ),
     ("freed-pointer", "freed_pointer", &[], "argument 0 is memory#1, which call 7 freed"),
-    ("launch-dimensions", "launch_dimensions", &[], "the grid has no x: 0"),
-    ("block-size", "block_size", &[], "has 64 threads, and this kernel can have 32"),
+    ("launch-dimensions", "launch_dimensions", &[], "the grid has size 0 in x"),
+    ("block-size", "block_size", &[], "has 64 threads, but this kernel allows 32 threads per block"),
     (
         "shared-memory",
         "shared_memory",
         &[],
-        "61440 bytes of dynamic shared memory, and this kernel can have 49152",
+        "61440 bytes of dynamic shared memory, but this kernel allows 49152",
     ),
-    ("null-handle", "null_handle", &[], "f is null, and has to be a function"),
-    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, and has to be an event"),
-    ("wrong-context", "wrong_context", &[], "uses event#1, which is of another context"),
-    ("dead-handle", "dead_handle", &[], "cuStreamQuery: uses stream#1, which call 10 ended"),
+    ("null-handle", "null_handle", &[], "f is null, but has to be a function"),
+    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, but has to be an event"),
+    ("wrong-context", "wrong_context", &[], "uses event#1, which belongs to another context"),
+    ("dead-handle", "dead_handle", &[], "cuStreamQuery: uses stream#1, which call 10 destroyed"),
+    (
+        "dead-handle",
+        "reset",
+        &["--allow", "failed-call"],
+        "cuStreamSynchronize: uses stream#1, which call 10 destroyed",
+    ),
     ("use-after-free", "use_after_free", &[], "cuMemcpyDtoH_v2: uses memory#1, which call 8 freed"),
-    ("double-free", "double_free", &[], "gives memory#1 back a second time; call 7 did before"),
+    ("double-free", "double_free", &[], "releases memory#1 again; call 7 already released it"),
     ("bad-pointer", "bad_pointer", &["--refuse"], "of fill: argument 0: the first thread writes 4 bytes at"),
     (
         "bad-pointer",
         "past_the_end",
         &["--refuse"],
-        "the last thread writes 4 bytes at 0x[..], where there is no memory of the driver's, 0 bytes behind the end of memory#1 (508 bytes)",
+        "the last thread writes 4 bytes at 0x[..], where the driver has no memory, 0 bytes past the end of memory#1 (508 bytes)",
     ),
     (
         "misaligned-pointer",
@@ -111,6 +117,12 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "stream_race",
         &[],
         "cuMemcpyDtoHAsync_v2 reads 256 bytes at memory#1 on stream#2, and fill of call 11 writes there on stream#1",
+    ),
+    (
+        "stream-race",
+        "unrecorded_event",
+        &[],
+        "fill writes 4 bytes at memory#1 on stream#2, and fill of call 10 writes there on stream#1",
     ),
     (
         "stream-race",
@@ -140,13 +152,13 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "wrong-handle",
         "odd_handle",
         &["--refuse"],
-        "of fill: hStream is 0x7, which is no handle, and has to be a stream",
+        "of fill: hStream is 0x7, which is not a handle, but has to be a stream",
     ),
     (
         "leak",
         "per_thread_leak",
         &[],
-        "memory#1 (256 bytes) was not given back: call 7, cuMemAlloc_v2, made it",
+        "memory#1 (256 bytes) was not released; it was created by call 7, cuMemAlloc_v2",
     ),
     (
         "sticky-fault",
@@ -158,7 +170,7 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "leak",
         "leak",
         &[],
-        "2 of kind event were not given back: cuEventCreate made them, event#1 first, in call 6",
+        "2 objects of kind event were not released; cuEventCreate created them, event#1 first, in call 6",
     ),
     (
         "open-capture",
@@ -170,7 +182,7 @@ const FAULTS: &[(&str, &str, &[&str], &str)] = &[
         "failed-call",
         "failed_call",
         &[],
-        "cuMemAlloc_v2 answered CUDA_ERROR_OUT_OF_MEMORY once, first in call 6",
+        "cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY once, first in call 6",
     ),
 ];
 
@@ -214,6 +226,21 @@ fn programs_that_are_right_are_not_reported() {
         let (run, answer) = programs.check(&[], &programs.compile(program, false));
         assert_eq!((run.code, rules(&answer)), (0, vec![]), "{program}: {}", run.err);
         assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()), "{program}");
+    }
+}
+
+/// By the first ABI, on a thread's own stream, into a graph, and by functions that the driver hands out.
+#[test]
+fn a_capture_is_seen_whichever_function_begins_it() {
+    let Some(programs) = Programs::new("check-captures") else { return };
+    let (wrong, right) = (programs.compile("open_captures", true), programs.compile("open_captures", false));
+    for way in ["0", "1", "2", "3", "4", "5", "6"] {
+        for (program, found) in [(&wrong, &["open-capture"][..]), (&right, &[])] {
+            let run =
+                programs.run(&["check", "--json", "--allow", "leak"], &[program.to_str().unwrap(), way]);
+            let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}", run.err));
+            assert_eq!((rules(&answer), run.code), (found.to_vec(), 0), "{way}: {}", run.err);
+        }
     }
 }
 

@@ -81,6 +81,104 @@ fn a_program_runs_on_the_emulator_and_its_faults_are_found() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// The first block of a language in a section of a page.
+fn block<'page>(page: &'page str, section: &str, language: &str) -> &'page str {
+    let (_, section) = page.split_once(&format!("\n## {section}\n")).expect(section);
+    let (_, block) = section.split_once(&format!("\n```{language}\n")).expect(language);
+    block.split_once("\n```").expect("an end").0
+}
+
+/// The page's program is compiled as it stands there, and its command prints what the page says.
+#[test]
+fn the_program_in_c_of_the_page_about_testing_does_what_the_page_says() {
+    let folder = scratch("harness-page");
+    let Some(library) = emulator_library() else { return };
+    std::os::unix::fs::symlink(library, folder.join("libcuda.so.1")).unwrap();
+    let page = std::fs::read_to_string(support::root().join("docs/testing.md")).unwrap();
+    let section = "A program in any language";
+    let source = block(&page, section, "c");
+    let linked = ["-Wall", "-Wextra", "-Werror", "-L", folder.to_str().unwrap(), "-l:libcuda.so.1"];
+    let Some(program) = compiled(&folder, "program", source, &linked) else { return };
+    let program = program.to_str().unwrap();
+    let console = block(&page, section, "console");
+    let (command, output) = console
+        .split_once("\n$ cuda-launch harness ")
+        .and_then(|(_, rest)| rest.split_once(" -- ./program\n"))
+        .expect("the command and its output");
+    let options: Vec<&str> = command.split(' ').collect();
+    let run = harness(&options, &[program]);
+    assert_eq!((run.err.trim_end(), run.code), (output, 2));
+    // Without the failure nothing is wrong, which is why the page injects one.
+    let run = harness(&["--leaks"], &[program]);
+    assert_eq!((run.err.as_str(), run.code), ("cuda-harness: 0 live, 0 mistakes\nnothing is live\n", 0));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// By the first ABI, on a thread's own stream and into a graph: the ledger has it, whichever function began it.
+#[test]
+fn a_capture_that_is_left_open_is_reported() {
+    let folder = scratch("harness-captures");
+    let Some(library) = emulator_library() else { return };
+    std::os::unix::fs::symlink(library, folder.join("libcuda.so.1")).unwrap();
+    let sources = support::root().join("cli/tests/check");
+    let source = std::fs::read_to_string(sources.join("open_captures.c")).unwrap();
+    let linked = ["-I", sources.to_str().unwrap(), "-L", folder.to_str().unwrap(), "-l:libcuda.so.1"];
+    let faulty = [&["-DWRONG"], linked.as_slice()].concat();
+    let Some(wrong) = compiled(&folder, "wrong", &source, &faulty) else { return };
+    let right = compiled(&folder, "right", &source, &linked).unwrap();
+    for way in ["0", "1", "2", "3", "4", "5", "6"] {
+        let run = harness(&["--leaks"], &[wrong.to_str().unwrap(), way]);
+        assert!(run.code == 0 && run.says("live: capture#1, created by call"), "{way}: {}", run.err);
+        let run = harness(&["--leaks"], &[right.to_str().unwrap(), way]);
+        assert!(run.code == 0 && !run.says("capture#"), "{way}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A static destructor, and a function for the end, which were there before the driver was used, give back what they hold.
+#[test]
+fn what_a_program_gives_back_at_its_very_end_is_no_leak() {
+    let folder = scratch("harness-end");
+    if emulator_library().is_none() {
+        return;
+    }
+    let source = r#"
+#include <dlfcn.h>
+#include <stdlib.h>
+static unsigned long long a, b;
+static void *cuda;
+static void give(unsigned long long memory) { ((int (*)(unsigned long long))dlsym(cuda, "cuMemFree_v2"))(memory); }
+static void at_exit(void) { give(a); }
+static __attribute__((destructor)) void at_the_end(void)
+{
+    if (!getenv("FORGETS"))
+        give(b);
+    ((int (*)(int))dlsym(cuda, "cuDevicePrimaryCtxRelease_v2"))(0);
+}
+int main(void)
+{
+    void *context;
+    atexit(at_exit);
+    cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    ((int (*)(unsigned))dlsym(cuda, "cuInit"))(0);
+    ((int (*)(void **, int))dlsym(cuda, "cuDevicePrimaryCtxRetain"))(&context, 0);
+    ((int (*)(void *))dlsym(cuda, "cuCtxSetCurrent"))(context);
+    int (*allocate)(unsigned long long *, size_t) = (int (*)(unsigned long long *, size_t))dlsym(cuda, "cuMemAlloc_v2");
+    return allocate(&a, 64) || allocate(&b, 64);
+}
+"#;
+    let Some(program) = compiled(&folder, "late", source, &[]) else { return };
+    let program = program.to_str().unwrap();
+    let run = harness(&["--leaks"], &[program]);
+    assert!(run.code == 0 && run.says("cuda-harness: 0 live, 0 mistakes"), "{}", run.err);
+    let run = harness(&["--leaks"], &["env", "FORGETS=1", program]);
+    assert!(run.code == 0 && run.says("cuda-harness: 1 live, 0 mistakes"), "{}", run.err);
+    // Of the program, not of what it was started by.
+    let run = harness(&["--memory", "1M"], &["env", "CUDA_LAUNCH_HARNESS_LEAKS=0", program]);
+    assert!(run.code == 0 && !run.says("live"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_driver_is_as_old_as_small_and_as_poor_as_it_is_told() {
     let folder = scratch("harness-driver");

@@ -363,6 +363,42 @@ fn pointers_in_structures_and_in_memory_are_followed() {
     );
 }
 
+/// Memory that is made in other ways than `cuMemAlloc`, and is reached by a pointer in memory alone: all of it is in the file.
+#[test]
+fn managed_and_pitched_memory_is_followed() {
+    let Some(recorder) = recorder() else { return };
+    let ways = [
+        ("managed", "OK(cuMemAllocManaged, &number, (size_t)8, 1);", 1),
+        (
+            "pitched",
+            "OK(cuMemAllocPitch_v2, &number, &pitch, (size_t)8, (size_t)4, 8); number += 3 * pitch;",
+            4,
+        ),
+    ];
+    for (way, allocates, rows) in ways {
+        let folder = Folder::new(&format!("record-{way}"));
+        let main = format!(
+            "    BEGIN(\"follow\")\n    ptr table, number;\n    size_t pitch = 8;\n    {allocates}
+    OK(cuMemAllocManaged, &table, (size_t)16, 1);\n    ptr entries[2] = {{0, number}};
+    OK(cuMemcpyHtoD_v2, table, entries, sizeof entries);\n    OK(cuMemsetD8_v2, number, 3, (size_t)8);
+    struct {{ u32 value; ptr table; }} by_value = {{7, table}};\n    LAUNCH(1, (handle)0, &by_value);
+    OK(cuCtxSynchronize);\n    printf(\"%zu\\n\", pitch);\n    return 0;"
+        );
+        let Some(program) = folder.program("follows", FOLLOW, &main) else { return };
+        let (run, _) = folder.record(&recorder, &["--kernel", "follow"], &[program.to_str().unwrap()]);
+        let pitch: u64 = run.err.lines().find_map(|line| line.trim().parse().ok()).unwrap();
+        let recording = folder.recording();
+        let sizes: Vec<u64> = recording.regions.iter().map(|region| region.bytes).collect();
+        assert_eq!((run.code, sizes), (0, vec![16, rows * pitch]), "{way}: {}", run.err);
+        let mut last = [0; 8];
+        recording.regions[1].after((rows - 1) * pitch, &mut last);
+        assert_eq!(last, [3, 3, 3, 3, 7, 0, 0, 0], "{way}");
+        let (run, answer) = folder.replay();
+        let same = serde_json::json!(16 + rows * pitch);
+        assert_eq!((run.code, &answer["moved"], &answer["same_bytes"]), (0, &0.into(), &same), "{}", run.out);
+    }
+}
+
 #[test]
 fn the_launch_that_is_asked_for_is_recorded() {
     let Some(recorder) = recorder() else { return };
@@ -387,7 +423,7 @@ fn the_launch_that_is_asked_for_is_recorded() {
     for (options, why) in [
         (&["--kernel", "add", "--nth", "4"][..], None),
         (&["--kernel", "sub"], None),
-        (&["--kernel", "add", "--limit", "3"], Some("over the limit of 3")),
+        (&["--kernel", "add", "--limit", "3"], Some("more than the limit of 3")),
     ] {
         let (run, answer) = folder.record(&recorder, options, &program);
         assert_eq!((run.code, &answer["file"]), (1, &Value::Null), "{options:?}: {}", run.out);
@@ -408,7 +444,7 @@ fn files_that_are_no_recordings_are_refused() {
     for (bytes, words) in [
         (&b""[..], "not a recording of a launch"),
         (b"cu-rec\n\n\x01\0\0\0", "not a recording of a launch"),
-        (b"cu-rec\r\n\x02\0\0\0", "of version 2"),
+        (b"cu-rec\r\n\x02\0\0\0", "it has version 2"),
         (
             b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",
             "it is damaged: a length that is too large",

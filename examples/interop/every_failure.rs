@@ -88,7 +88,7 @@ pub(crate) fn every_failure(
             Some(code) if code == i32::from(TOLD) => row.told += 1,
             _ => row.broken += 1,
         }
-        // `live: memory#1 (4000 bytes), made by call 20, cuMemAllocAsync`
+        // `live: memory#1 (4000 bytes), created by call 20, cuMemAllocAsync`
         for left in
             String::from_utf8_lossy(&run.stderr).lines().filter_map(|line| line.strip_prefix("live: "))
         {
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     match rows {
         Ok(rows) => {
             println!(
-                "| function | calls | told | not told | panics | left behind |\n|---|---|---|---|---|---|"
+                "| function | calls | reported | not reported | panics | left behind |\n|---|---|---|---|---|---|"
             );
             rows.iter().for_each(|(function, row)| println!("| `{function}` | {row} |"));
             ExitCode::SUCCESS

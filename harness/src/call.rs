@@ -18,6 +18,8 @@ pub struct Call {
     pub(crate) launch: Option<Launch>,
     pub(crate) is_launch: bool,
     pub(crate) thread: usize,
+    /// The context that its work is in: its stream's, or else the current one; 0 if it is not known.
+    pub(crate) context: u64,
     pub(crate) at: Duration,
     pub(crate) end: OnceLock<End>,
 }
@@ -30,6 +32,8 @@ pub(crate) struct End {
     pub(crate) took: Duration,
     /// What the arguments of those numbers received.
     pub(crate) arguments: Vec<(usize, Value)>,
+    /// The event that a node of a graph, which the call made or changed, records when the graph is launched.
+    pub(crate) recorded_by_node: Option<Value>,
 }
 
 impl Call {

@@ -10,6 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+const LEAKS: &str = "CUDA_LAUNCH_HARNESS_LEAKS";
+
 /// The settings of the variables `CUDA_LAUNCH_HARNESS_*`. `docs/environment.md` lists them.
 ///
 /// ```
@@ -60,6 +62,8 @@ impl Environment {
         let mut is_any = false;
         let mut get = |name: &'static str| {
             let value = variable(name).filter(|value| !value.trim().is_empty());
+            // The others have values for which these words mean something, or nothing.
+            let value = value.filter(|value| name != LEAKS || !is_off(value));
             is_any |= value.is_some();
             value.map(|value| (name, value))
         };
@@ -89,7 +93,7 @@ impl Environment {
             memory = Some(bytes(&value).ok_or_else(|| wrong(name, &value, "bytes, such as 512M"))?);
         }
         let log = get("CUDA_LAUNCH_HARNESS_LOG").map(|(_, value)| PathBuf::from(value));
-        let reports_leaks = get("CUDA_LAUNCH_HARNESS_LEAKS").is_some();
+        let reports_leaks = get(LEAKS).is_some();
         let asked = Environment { options, faults, memory, log, reports_leaks };
         Ok(is_any.then_some(asked))
     }
@@ -155,6 +159,11 @@ impl Log {
 #[cold]
 fn wrong(name: &'static str, value: &str, wanted: &str) -> Error {
     Error::Variable { name, value: value.to_owned(), wanted: wanted.to_owned() }
+}
+
+/// Whether a switch is off: as words for that are in other programs.
+fn is_off(value: &str) -> bool {
+    ["0", "false", "off", "no"].iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }
 
 /// The parts between commas.
@@ -239,7 +248,14 @@ mod tests {
     fn nothing_set_is_no_spy() {
         assert!(asked(&[]).unwrap().is_none());
         assert!(asked(&[("CUDA_LAUNCH_HARNESS_LOG", " ")]).unwrap().is_none());
-        assert!(asked(&[("CUDA_LAUNCH_HARNESS_LEAKS", "1")]).unwrap().unwrap().reports_leaks());
+        for off in ["", " ", "0", "false", "False", " off", "NO"] {
+            assert!(asked(&[(LEAKS, off)]).unwrap().is_none(), "{off:?}");
+            let other = [(LEAKS, off), ("CUDA_LAUNCH_HARNESS_MEMORY", "1M")];
+            assert!(!asked(&other).unwrap().unwrap().reports_leaks(), "{off:?}");
+        }
+        for on in ["1", "true", "yes", "01"] {
+            assert!(asked(&[(LEAKS, on)]).unwrap().unwrap().reports_leaks(), "{on:?}");
+        }
     }
 
     #[test]

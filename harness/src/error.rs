@@ -18,7 +18,7 @@ pub enum Error {
         waited: Duration,
     },
     /// A function that has no [short](crate::Fault::short) result, or no [malformed](crate::Fault::malformed) one.
-    #[error("`{name}` has no such result: these have one: {}", .known.join(", "))]
+    #[error("`{name}` has no such result; the functions that have one are {}", .known.join(", "))]
     NoShortAnswer {
         /// The function.
         name: String,
@@ -42,6 +42,6 @@ pub enum Error {
         name: String,
     },
     /// A fault that returns `CUDA_SUCCESS` for calls that were not made.
-    #[error("CUDA_SUCCESS is no fault: name an error, or inject nothing")]
+    #[error("CUDA_SUCCESS is not an error: name one, or inject nothing")]
     SuccessIsNoFault,
 }

@@ -95,7 +95,7 @@ macro_rules! assert_at_most {
         let made = $spy.made() - before;
         let most: usize = $most;
         if made > most {
-            panic!("{made} driver calls, and {most} at most were expected:\n{}", calls.snapshot());
+            panic!("{made} driver calls, but at most {most} expected:\n{}", calls.snapshot());
         }
         result
     }};
@@ -111,7 +111,8 @@ pub fn compare(calls: &Calls, expected: &[&str]) -> Result<(), String> {
     if edits.iter().all(|edit| matches!(edit, Edit::Both(_))) {
         return Ok(());
     }
-    let mut text = String::from("other driver calls than expected (- is missing, + was not expected):\n");
+    let mut text =
+        String::from("the driver calls are not the expected ones (- is missing, + is unexpected):\n");
     for edit in edits {
         // Writing to a string does not fail.
         let _ = match edit {

@@ -313,7 +313,7 @@ pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => text,
         (_, Some(text)) => text,
-        _ => "a panic without a text",
+        _ => "a panic without a message",
     }
 }
 

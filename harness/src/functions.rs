@@ -22,6 +22,10 @@ pub(crate) struct Function {
     pub(crate) effects: Vec<Effect>,
     /// The arguments that are handles or memory, and that it does not end.
     pub(crate) uses: Vec<usize>,
+    /// The argument that is the stream of its work; a launch with a configuration has it there.
+    pub(crate) stream: Option<usize>,
+    /// Its work is the current context's where no stream says otherwise.
+    pub(crate) is_of_current: bool,
     /// It does its work even where it answers an error.
     pub(crate) gives_back: bool,
     /// It gives work to a device: a kernel or a graph.
@@ -119,9 +123,14 @@ fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]
         let ty = parameters.get(*at).map(|parameter| parameter.ty);
         matches!(ty, Some(Type::Plain(Plain::Handle(_) | Plain::Memory))) && !ends(&effects, *at)
     };
+    let is_stream = |one: &Parameter| one.ty == Type::Plain(Plain::Handle(Kind::Stream));
+    let stream = parameters.iter().position(is_stream);
+    let words = ["cuMemcpy", "cuMemset", "cuCtxSynchronize", "cuLaunch"];
     Function {
         name,
         since,
+        is_of_current: stream.is_some() || words.iter().any(|word| name.starts_with(word)),
+        stream,
         uses: (0..parameters.len()).filter(is_used).collect(),
         parameters,
         effects,

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::call::{Call, End};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::fault::{Active, Verdict, judge, message};
@@ -15,14 +16,15 @@ use crate::kind::Kind;
 use crate::launch::{Launch, Raw};
 use crate::ledger::Problem;
 use crate::lists;
+use crate::nodes::Node;
 use crate::objects::Objects;
 use crate::procs;
+use crate::read::common_stream;
 use crate::short;
 use crate::slots;
 use cuda_driver_sys::{CUresult, Driver};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -122,13 +124,12 @@ impl Layer for Inner {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let kernel = raw.as_ref().map(|raw| self.kernel(raw.function));
-        let is_about_context =
-            raw.is_some() || !function.effects.is_empty() || function.name.starts_with("cuEventRecord");
-        let context = if is_about_context { self.current() } else { 0 };
+        let is_about_context = function.is_of_current || !function.effects.is_empty();
+        let context = if is_about_context { current::context(&self.base) } else { 0 };
         // SAFETY: 1: duty 1; 2: it was asked for by the handle in `raw`, which was read from the words.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
-        let answer = self.answer(function, &begun, &verdict);
+        let mut answer = self.answer(function, &begun, &verdict);
         if !verdict.delay.is_zero() {
             thread::sleep(verdict.delay);
         }
@@ -143,6 +144,11 @@ impl Layer for Inner {
         while says_over && is_query && real == Some(CUresult::CUDA_ERROR_NOT_READY) {
             thread::yield_now();
             real = Some(base(&self.base));
+        }
+        let is_refused = |code: CUresult| code != CUresult::SUCCESS && !code.is_sticky();
+        if says_over && waits && real.is_some_and(is_refused) {
+            // The driver has not waited, as in a capture: then the program must not be told that the work is over.
+            answer = None;
         }
         if real == Some(CUresult::SUCCESS) {
             // SAFETY: 1: duty 1, and it succeeded.
@@ -206,6 +212,7 @@ impl Inner {
             launch: launched,
             is_launch: function.launches,
             thread: state.thread(),
+            context: state.context_of(function, words, context, launch.map(|(raw, _)| raw.stream)),
             at,
             end: OnceLock::new(),
         });
@@ -252,11 +259,15 @@ impl Inner {
         let doing = Doing { number, function, words, context };
         let mut state = self.lock();
         state.asked = state.asked.saturating_sub(doing.bytes());
-        let mut arguments = Vec::new();
+        let (mut arguments, mut recorded_by_node) = (Vec::new(), None);
         match (&results, real) {
             (Some(results), _) => {
                 doing.done(&mut state.objects, results);
                 listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
+                // SAFETY: 1: duty 1, and it succeeded.
+                if let Some(Node::Records(event)) = unsafe { Node::of(function, words) } {
+                    recorded_by_node = Some(decode::handle(Kind::Event, event, &mut state.objects));
+                }
                 // SAFETY: 1: the results of this call.
                 arguments = unsafe { decode::received(function, results, &mut state.objects) };
             }
@@ -274,7 +285,7 @@ impl Inner {
             arguments.clear();
         }
         // It is empty: this call ends once.
-        let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments });
+        let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments, recorded_by_node });
         drop(state);
         if let Some(Listener(listener)) = &self.listener
             && let Err(panic) = catch_unwind(AssertUnwindSafe(|| listener(&begun.call)))
@@ -311,16 +322,6 @@ impl Inner {
         drop(state);
         kernel
     }
-
-    /// The calling thread's context.
-    fn current(&self) -> u64 {
-        let mut context = null_mut();
-        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
-        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
-            CUresult::SUCCESS => context.expose_provenance() as u64,
-            _ => 0,
-        }
-    }
 }
 
 /// The parameters, with the memory that they are addresses in.
@@ -345,6 +346,22 @@ impl State {
         self.calls.push_back(call);
         while self.calls.len() > self.keep {
             self.calls.pop_front();
+        }
+    }
+
+    /// The context of what a call gives to the device: the stream's, or else the one that is current.
+    fn context_of(&self, function: &Function, words: &[u64], current: u64, launched_on: Option<u64>) -> u64 {
+        let word = |at: usize| words.get(at).copied();
+        let stream = launched_on.or_else(|| function.stream.and_then(word)).unwrap_or(0);
+        if function.name == "cuCtxSynchronize_v2" {
+            return word(0).filter(|context| *context != 0).unwrap_or(current);
+        }
+        match common_stream(Kind::Stream, stream) {
+            Some(_) => current,
+            None => {
+                let place = self.objects.find(Kind::Stream, stream);
+                place.and_then(|place| self.objects.at(place)).map_or(0, |stream| stream.context)
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::value::Value;
 use cuda_driver_sys::{CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue, CUlaunchConfig};
 use std::fmt;
 use std::mem::offset_of;
+use std::ptr::null_mut;
 
 /// The arguments of a call that launches a kernel, as numbers.
 pub(crate) struct Raw {
@@ -155,6 +156,15 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
         let value = unsafe {
             read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)
         };
+        // SAFETY: as for the text below: the member is the one that the id asks for.
+        let event = unsafe {
+            match id {
+                Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => value.programmaticEvent.event,
+                Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => value.launchCompletionEvent.event,
+                _ => null_mut(),
+            }
+        };
+        let event = event.expose_provenance() as u64;
         // SAFETY: each member that is read is the one that the id, compared in its arm, asks the program to set: duty 1.
         let value = unsafe {
             match id {
@@ -177,7 +187,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
                 _ => "..".to_owned(),
             }
         };
-        LaunchAttribute { id, value }
+        LaunchAttribute { id, value, event }
     };
     (0..count).map(one).collect()
 }
@@ -261,6 +271,9 @@ impl fmt::Display for Launch {
 pub struct LaunchAttribute {
     id: Id,
     value: String,
+    /// The handle of the event that the launch records; null for other attributes.
+    #[cfg_attr(not(feature = "check"), allow(dead_code, reason = "the checks follow it"))]
+    pub(crate) event: u64,
 }
 
 impl LaunchAttribute {

@@ -83,7 +83,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of an object.
     pub(crate) fn of(object: &Object) -> Entry {
-        let (made_by, function) = object.made_by.unwrap_or((0, "nobody"));
+        let (made_by, function) = object.made_by.unwrap_or((0, "an unknown call"));
         Entry {
             name: object.name,
             bytes: object.bytes,
@@ -130,7 +130,7 @@ impl Entry {
     }
 }
 
-/// `stream#2, made by call 14, cuStreamCreate`
+/// `stream#2, created by call 14, cuStreamCreate`
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
@@ -140,7 +140,7 @@ impl fmt::Display for Entry {
         if self.shares != 1 {
             write!(f, " ({} shares)", self.shares)?;
         }
-        write!(f, ", made by call {}, {}", self.made_by, self.function)?;
+        write!(f, ", created by call {}, {}", self.made_by, self.function)?;
         match &self.backtrace {
             Some(backtrace) => write!(f, "\n{backtrace}"),
             None => Ok(()),
@@ -199,10 +199,10 @@ impl fmt::Display for Problem {
         let Problem { object, call, function, ended_by, .. } = self;
         write!(f, "call {call}, {function}, ")?;
         match self.mistake {
-            Mistake::DoubleFree => write!(f, "gives {object} back a second time; call {ended_by} did before"),
-            Mistake::DeadHandle => write!(f, "uses {object}, which call {ended_by} ended"),
+            Mistake::DoubleFree => write!(f, "releases {object} again; call {ended_by} already released it"),
+            Mistake::DeadHandle => write!(f, "uses {object}, which call {ended_by} destroyed"),
             Mistake::DeadMemory => write!(f, "uses {object}, which call {ended_by} freed"),
-            Mistake::WrongContext => write!(f, "uses {object}, which is of another context"),
+            Mistake::WrongContext => write!(f, "uses {object}, which belongs to another context"),
         }
     }
 }

@@ -32,6 +32,7 @@ mod call;
 #[cfg(feature = "check")]
 #[doc(hidden)]
 pub mod check;
+mod current;
 mod decode;
 mod effects;
 #[rustfmt::skip]
@@ -50,6 +51,7 @@ mod kind;
 mod launch;
 mod ledger;
 mod lists;
+mod nodes;
 mod objects;
 mod order;
 mod procs;

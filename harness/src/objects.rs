@@ -105,8 +105,12 @@ pub(crate) struct Objects {
     /// Memory of the device and of the host, by where it starts. Each address is in one at most.
     ranges: BTreeMap<u64, Place>,
     numbers: HashMap<Kind, u32>,
+    /// The handle of each device's primary context, where a call was seen that gave it.
+    pub(crate) primaries: HashMap<u64, u64>,
     /// Bytes of device memory that are allocated.
     pub(crate) counted: u64,
+    /// Captures that are open.
+    pub(crate) captures: usize,
     backtraces: bool,
 }
 
@@ -195,6 +199,7 @@ impl Objects {
             kernel: None,
         });
         self.live.insert(place);
+        self.captures += usize::from(new.kind == Kind::Capture);
         if let Some(owner) = new.owner {
             self.owned.entry(owner).or_default().push(place);
         }
@@ -229,6 +234,7 @@ impl Objects {
             self.counted = self.counted.saturating_sub(object.bytes);
         }
         let (kind, address) = (object.name.kind(), object.address);
+        self.captures -= usize::from(kind == Kind::Capture);
         if kind == Kind::Stream {
             // A capture on it goes with it.
             self.latest
@@ -248,6 +254,7 @@ impl Objects {
         if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
             self.live.insert(place);
+            self.captures += usize::from(object.name.kind() == Kind::Capture);
             if object.counted {
                 self.counted = self.counted.saturating_add(object.bytes);
             }

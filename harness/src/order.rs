@@ -10,9 +10,11 @@ impl Calls {
     /// in this list ensure it. Numbers are those of [`Call::number`].
     ///
     /// Work is ordered by the same stream; an event that is recorded after the first, and waited for before the second, over any number
-    /// of streams; the default stream of a context, which waits for blocking streams whose creation is in the list, and they for it; and a thread that waited
-    /// (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize`, a query that succeeded, a copy that is not asynchronous) before
-    /// it made the second call. Communication between threads is not known, nor is the effect of graphs and captures.
+    /// of streams; the default stream of a context, which waits for that context's blocking streams whose creation is in the list, and they
+    /// for it; and a thread that waited (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize` of the same context, a query that
+    /// succeeded, a copy that is not asynchronous) before it made the second call. Each context has its own default stream, and each thread its
+    /// own `CU_STREAM_PER_THREAD` in it. Communication between threads is not known, nor is the effect of graphs and captures:
+    /// an event that a graph records orders nothing more once a graph was launched, until it is recorded again.
     ///
     /// ```
     /// # use std::ptr::null_mut;
@@ -60,18 +62,51 @@ impl Calls {
 /// Where it is known that the first call's work is done: what comes later there comes after it.
 #[derive(Default)]
 struct Order {
-    /// Streams, by name.
-    streams: Vec<String>,
+    streams: Vec<Stream>,
     /// Events whose last record is behind it.
     events: Vec<String>,
+    /// Events that graphs record: once one is launched, nobody here knows what they are behind.
+    of_graphs: Vec<String>,
     threads: Vec<usize>,
     /// Streams that do not wait for the default one, nor it for them.
     apart: HashMap<String, bool>,
 }
 
+/// A stream: by its name, which is one of the default ones' in each context, and a thread's own in each thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stream {
+    name: String,
+    /// 0 if it is not known.
+    context: u64,
+    /// 0 unless the stream is a thread's own.
+    thread: usize,
+}
+
+impl Stream {
+    /// The stream that a call gives its work to; none where it is done before the call returns.
+    fn of(call: &Call) -> Option<Stream> {
+        let name = name_of_stream(call)?;
+        let name = if name == "legacy" { "default".to_owned() } else { name };
+        let thread = if name == "per-thread" { call.thread() } else { 0 };
+        Some(Stream { name, context: call.context, thread })
+    }
+
+    fn is_default(&self) -> bool {
+        self.name == "default"
+    }
+
+    fn is_created(&self) -> bool {
+        !matches!(self.name.as_str(), "default" | "per-thread")
+    }
+
+    fn may_be_of(&self, context: u64) -> bool {
+        self.context == context || self.context == 0 || context == 0
+    }
+}
+
 impl Order {
     fn begin(&mut self, call: &Call) {
-        match stream_of(call) {
+        match Stream::of(call) {
             Some(stream) => self.streams.push(stream),
             // It was waited for in the call itself.
             None => self.threads.push(call.thread()),
@@ -83,23 +118,25 @@ impl Order {
 
     /// Whether what this call gives to the device comes after it.
     fn knows(&self, call: &Call) -> bool {
-        self.threads.contains(&call.thread()) || stream_of(call).is_some_and(|stream| self.reaches(&stream))
+        self.threads.contains(&call.thread()) || Stream::of(call).is_some_and(|stream| self.reaches(&stream))
     }
 
     /// Whether what is given to this stream now comes after it.
-    fn reaches(&self, stream: &str) -> bool {
-        let joined = |one: &str, other: &str| is_default(one) && !self.is_apart(other);
-        self.streams.iter().any(|known| {
-            known == stream
-                || (is_default(known) && is_default(stream))
-                || joined(known, stream)
-                || joined(stream, known)
-        })
+    fn reaches(&self, stream: &Stream) -> bool {
+        let joined = |one: &Stream, other: &Stream| one.is_default() && !self.is_apart(other);
+        let is_after = |known: &Stream| {
+            // The name of a stream that was created is its own in all contexts.
+            let is_same = (&known.name, known.thread) == (&stream.name, stream.thread);
+            let is_here = known.may_be_of(stream.context);
+            (is_same && (is_here || stream.is_created()))
+                || (is_here && (joined(known, stream) || joined(stream, known)))
+        };
+        self.streams.iter().any(is_after)
     }
 
     /// Unless its creation says otherwise.
-    fn is_apart(&self, stream: &str) -> bool {
-        stream != "per-thread" && self.apart.get(stream).copied().unwrap_or(true)
+    fn is_apart(&self, stream: &Stream) -> bool {
+        stream.is_created() && self.apart.get(&stream.name).copied().unwrap_or(true)
     }
 
     fn call(&mut self, call: &Call) {
@@ -107,7 +144,12 @@ impl Order {
         if call.answer() != Some(CUresult::SUCCESS) {
             return;
         }
-        let stream = stream_of(call);
+        self.of_graphs
+            .extend(call.end.get().and_then(|end| Some(end.recorded_by_node.as_ref()?.to_string())));
+        if call.name() == "cuGraphLaunch" {
+            self.events.retain(|event| !self.of_graphs.contains(event));
+        }
+        let stream = Stream::of(call);
         match call.name() {
             "cuStreamCreate" | "cuStreamCreateWithPriority" => {
                 let flags =
@@ -132,7 +174,11 @@ impl Order {
                 let is_it = argument(call, "hEvent").is_some_and(|event| self.events.contains(&event));
                 self.threads.extend((is_done && is_it).then_some(call.thread()));
             }
-            "cuCtxSynchronize" | "cuCtxSynchronize_v2" => self.threads.push(call.thread()),
+            "cuCtxSynchronize" | "cuCtxSynchronize_v2" => {
+                // What another context does is not waited for.
+                let is_there = self.streams.iter().any(|known| known.may_be_of(call.context));
+                self.threads.extend(is_there.then_some(call.thread()));
+            }
             // What is given to a stream by a thread that knows comes after it, and so does what follows there.
             _ if self.knows(call) => {
                 self.streams.extend(stream);
@@ -143,8 +189,8 @@ impl Order {
     }
 }
 
-/// The stream that a call gives its work to; none where it is done before the call returns.
-fn stream_of(call: &Call) -> Option<String> {
+/// The name of the stream that a call gives its work to.
+fn name_of_stream(call: &Call) -> Option<String> {
     if let Some(launch) = call.launch() {
         return Some(launch.stream().to_string());
     }
@@ -161,10 +207,6 @@ fn is_waited_for(call: &Call) -> bool {
     let on_device = call.name().contains("DtoD") || call.name().contains("Peer");
     let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async") && !on_device;
     is_done && (copies || matches!(call.name(), "cuStreamSynchronize" | "cuStreamQuery"))
-}
-
-fn is_default(stream: &str) -> bool {
-    matches!(stream, "default" | "legacy")
 }
 
 fn argument(call: &Call, name: &str) -> Option<String> {

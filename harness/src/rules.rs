@@ -21,6 +21,8 @@ pub(crate) enum Effect {
     Unshares(Kind, usize, Shares),
     /// Destroys a context, with everything created in it.
     EndsContext(usize),
+    /// Destroys everything in the primary context of the device that the argument names. The references to it stay.
+    EndsPrimary(usize),
 }
 
 /// How many shares.
@@ -39,13 +41,14 @@ pub(crate) enum Size {
     None,
     /// Device memory, which a budget counts: the argument's value.
     Counted(usize),
-    /// The product of two arguments.
-    Rows(usize, usize),
+    /// Device memory, which a budget counts: the product of two arguments, a width and a number of rows. Each row is as long as the first
+    /// argument receives.
+    Rows(usize, usize, usize),
     /// Of something else.
     Plain(usize),
 }
 
-use Effect::{Belongs, Ends, EndsContext, EndsRange, Finds, Makes, Shares as Takes, Unshares};
+use Effect::{Belongs, Ends, EndsContext, EndsPrimary, EndsRange, Finds, Makes, Shares as Takes, Unshares};
 
 /// Functions with the objects that they make, find or end.
 const RULES: &[(&str, Effect)] = &[
@@ -63,6 +66,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuDestroyExternalMemory", Ends(Kind::ExternalMemory, 0)),
     ("cuDestroyExternalSemaphore", Ends(Kind::ExternalSemaphore, 0)),
     ("cuDevicePrimaryCtxRelease_v2", Unshares(Kind::PrimaryContext, 0, Shares::One)),
+    ("cuDevicePrimaryCtxReset_v2", EndsPrimary(0)),
     ("cuDevicePrimaryCtxRetain", Takes(Kind::PrimaryContext, 1, Shares::One)),
     ("cuDeviceRegisterAsyncNotification", Makes(Kind::Notification, 3, Size::None)),
     ("cuDeviceUnregisterAsyncNotification", Ends(Kind::Notification, 1)),
@@ -122,7 +126,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuMemAllocFromPoolAsync", Makes(Kind::Memory, 0, Size::Counted(1))),
     ("cuMemAllocHost_v2", Makes(Kind::HostMemory, 0, Size::Plain(1))),
     ("cuMemAllocManaged", Makes(Kind::ManagedMemory, 0, Size::Counted(1))),
-    ("cuMemAllocPitch_v2", Makes(Kind::Memory, 0, Size::Rows(2, 3))),
+    ("cuMemAllocPitch_v2", Makes(Kind::Memory, 0, Size::Rows(1, 2, 3))),
     ("cuMemAlloc_v2", Makes(Kind::Memory, 0, Size::Counted(1))),
     ("cuMemCreate", Makes(Kind::PhysicalMemory, 0, Size::Counted(1))),
     ("cuMemFreeAsync", Ends(Kind::Memory, 0)),
@@ -150,13 +154,16 @@ const RULES: &[(&str, Effect)] = &[
     ("cuModuleLoadFatBinary", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleUnload", Ends(Kind::Module, 0)),
     ("cuMulticastCreate", Makes(Kind::PhysicalMemory, 0, Size::None)),
+    ("cuStreamBeginCaptureToCig", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamBeginCaptureToGraph", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamBeginCapture_v2", Makes(Kind::Capture, 0, Size::None)),
+    ("cuStreamBeginRecaptureToGraph", Makes(Kind::Capture, 0, Size::None)),
     ("cuStreamCreate", Makes(Kind::Stream, 0, Size::None)),
     ("cuStreamCreateWithPriority", Makes(Kind::Stream, 0, Size::None)),
     ("cuStreamDestroy_v2", Ends(Kind::Stream, 0)),
     ("cuStreamEndCapture", Ends(Kind::Capture, 0)),
     ("cuStreamEndCapture", Finds(Kind::Graph, 1)),
+    ("cuStreamEndCaptureToCig", Ends(Kind::Capture, 0)),
     ("cuSurfObjectCreate", Makes(Kind::Surface, 0, Size::None)),
     ("cuSurfObjectDestroy", Ends(Kind::Surface, 0)),
     ("cuTexObjectCreate", Makes(Kind::Texture, 0, Size::None)),
@@ -200,6 +207,19 @@ mod tests {
             let is_argument = matches!(kind, Kind::Registration | Kind::Mapping | Kind::Capture);
             assert!(is_result != is_argument, "{name}");
         }
+    }
+
+    /// A name that is in no rule would be a capture that nobody sees.
+    #[test]
+    fn each_begin_of_a_capture_makes_one_and_each_end_ends_it() {
+        let of = |start: &str| -> Vec<&str> {
+            FUNCTIONS.iter().map(|function| function.name()).filter(|name| name.starts_with(start)).collect()
+        };
+        let has = |name: &str, effect: Effect| effects(name).contains(&effect);
+        let (begins, ends) = (of("cuStreamBegin"), of("cuStreamEndCapture"));
+        assert!(begins.len() >= 4 && ends.len() >= 2, "{begins:?} {ends:?}");
+        begins.iter().for_each(|name| assert!(has(name, Makes(Kind::Capture, 0, Size::None)), "{name}"));
+        ends.iter().for_each(|name| assert!(has(name, Ends(Kind::Capture, 0)), "{name}"));
     }
 
     #[test]

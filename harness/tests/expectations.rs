@@ -5,10 +5,10 @@
 
 mod support;
 
-use cuda_driver_sys::{CUevent, CUstream};
+use cuda_driver_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType, CUstream};
 use cuda_harness::{Spy, assert_at_most, assert_calls, assert_no_calls, compare};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use support::{Cuda, ok, spy};
 
 /// What a panic says.
@@ -45,7 +45,7 @@ fn a_difference_shows_both_lists() {
     });
     assert_eq!(
         text,
-        "other driver calls than expected (- is missing, + was not expected):
+        "the driver calls are not the expected ones (- is missing, + is unexpected):
   cuMemAlloc_v2(dptr -> memory#1, bytesize: 64)
 + cuMemsetD8_v2(dstDevice: memory#1, uc: 0, N: 64)
 - cuMemsetD16
@@ -69,10 +69,7 @@ fn a_block_makes_no_call_or_a_few() {
     let text = message(|| {
         assert_no_calls!(spy, version());
     });
-    assert_eq!(
-        text,
-        "1 driver calls, and 0 at most were expected:\ncuDriverGetVersion(driverVersion -> 13000)\n"
-    );
+    assert_eq!(text, "1 driver calls, but at most 0 expected:\ncuDriverGetVersion(driverVersion -> 13000)\n");
     assert!(
         message(|| assert_at_most!(spy, 1, assert!(version() && version()))).starts_with("2 driver calls")
     );
@@ -253,4 +250,86 @@ fn a_copy_within_the_device_is_not_waited_for() {
     let legacy = std::ptr::without_provenance_mut(1);
     ok(unsafe { driver.cuMemsetD8Async(fills.memory, 1, 64, legacy) }).unwrap();
     assert!(fills.is_ordered(copy, fills.spy.calls().last().unwrap().number()));
+}
+
+/// Handle 0 is another stream in each context, and so is `CU_STREAM_PER_THREAD`; a wait for one context is none for the other.
+#[test]
+fn each_context_has_its_own_default_streams() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    let mut other = null_mut();
+    ok(unsafe { driver.cuCtxCreate_v4(&mut other, null_mut(), 0, 0) }).unwrap();
+    let mut blocking = null_mut();
+    ok(unsafe { driver.cuStreamCreate(&mut blocking, 0) }).unwrap();
+    let theirs = fills.cuda.alloc(64).unwrap();
+    let make_current = |context| ok(unsafe { driver.cuCtxSetCurrent(context) }).unwrap();
+    let fill = |memory, stream| {
+        ok(unsafe { driver.cuMemsetD8Async(memory, 1, 64, stream) }).unwrap();
+        fills.spy.calls().last().unwrap().number()
+    };
+    for default in [0, 1, 2].map(std::ptr::without_provenance_mut) {
+        make_current(fills.cuda.context);
+        let first = fill(fills.memory, default);
+        make_current(other);
+        let second = fill(theirs, default);
+        assert!(!fills.is_ordered(first, second), "{default:?}");
+        // It waits for blocking streams, but not for those of another context.
+        assert!(!fills.is_ordered(first, fill(theirs, blocking)), "{default:?}");
+        ok(unsafe { driver.cuCtxSynchronize() }).unwrap();
+        let third = fill(theirs, default);
+        assert!(fills.is_ordered(second, third) && !fills.is_ordered(first, third), "{default:?}");
+        make_current(fills.cuda.context);
+        assert!(fills.is_ordered(first, fill(fills.memory, default)), "{default:?}");
+        assert!(!fills.is_ordered(third, fill(fills.memory, fills.streams[1])), "{default:?}");
+        ok(unsafe { driver.cuCtxSynchronize() }).unwrap();
+        assert!(fills.is_ordered(first, fill(fills.memory, fills.streams[0])), "{default:?}");
+    }
+    ok(unsafe { driver.cuCtxDestroy(other) }).unwrap();
+}
+
+#[test]
+fn each_thread_has_its_own_stream() {
+    let fills = Fills::new();
+    let fill = || {
+        let own = std::ptr::without_provenance_mut(2);
+        fills.cuda.make_current();
+        ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, own) }).unwrap();
+        fills.spy.calls().last().unwrap().number()
+    };
+    let first = fill();
+    let (second, third) = std::thread::scope(|threads| threads.spawn(|| (fill(), fill())).join().unwrap());
+    assert!(!fills.is_ordered(first, second) && fills.is_ordered(second, third));
+    assert!(fills.is_ordered(first, fill()));
+}
+
+/// Whoever waits for an event waits for its last record, which may be the graph's.
+#[test]
+fn an_event_that_a_graph_records_is_not_known_after_its_launch() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+    let mut parameters = CUgraphNodeParams {
+        type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+        ..CUgraphNodeParams::default()
+    };
+    parameters.__bindgen_anon_1.eventRecord.event = fills.event;
+    unsafe {
+        ok(driver.cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(driver.cuGraphAddNode(&mut node, graph, null(), null(), 0, &mut parameters)).unwrap();
+        ok(driver.cuGraphInstantiate(&mut exec, graph, 0)).unwrap();
+    }
+    let first = fills.fill(0);
+    fills.record(0);
+    fills.wait(1);
+    assert!(fills.is_ordered(first, fills.fill(1)), "no graph was launched");
+    ok(unsafe { driver.cuGraphLaunch(exec, fills.streams[2]) }).unwrap();
+    fills.wait(2);
+    assert!(!fills.is_ordered(first, fills.fill(2)));
+    fills.record(0);
+    fills.wait(2);
+    assert!(fills.is_ordered(first, fills.fill(2)));
+    unsafe {
+        ok(driver.cuGraphExecDestroy(exec)).unwrap();
+        ok(driver.cuGraphDestroy(graph)).unwrap();
+    }
 }

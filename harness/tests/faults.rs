@@ -5,8 +5,9 @@
 
 mod support;
 
-use cuda_driver_sys::{CUresult, FUNCTIONS};
+use cuda_driver_sys::{CUresult, CUstreamCaptureMode, FUNCTIONS};
 use cuda_harness::{Error, Fault, Spy, SpyOptions, Value};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -352,4 +353,22 @@ fn a_wait_that_answers_a_fault_has_waited() {
         assert_eq!((answer, was_done), (ILLEGAL, 1), "{name}");
     }
     ok(unsafe { cuda.driver.cuStreamDestroy(stream) }).unwrap();
+}
+
+/// Where the driver refuses to wait, the answer is its own: the work goes on.
+#[test]
+fn a_wait_that_the_driver_refuses_does_not_answer_a_fault() {
+    let instance = cuda_emulator::Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let cuda = Cuda::new(spy.driver());
+    let (stream, other) = (cuda.stream(), cuda.stream());
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    ok(unsafe { cuda.driver.cuStreamBeginCapture(other, mode) }).unwrap();
+    spy.inject(Fault::any().answer(ILLEGAL)).unwrap();
+    let refused = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    assert_eq!(unsafe { cuda.driver.cuCtxSynchronize() }, refused);
+    // What it does not refuse is over.
+    assert_eq!(unsafe { cuda.driver.cuStreamSynchronize(stream) }, ILLEGAL);
+    spy.heal();
+    let _ = unsafe { cuda.driver.cuStreamEndCapture(other, &mut null_mut()) };
 }

@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_harness::{Kind, Ledger, Mistake, Problem, SpyOptions};
+use cuda_harness::{Kind, Ledger, Mistake, Problem, Spy, SpyOptions};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::thread;
 use support::{Cuda, FILL, ok, spy};
@@ -155,7 +155,7 @@ fn what_is_not_given_back_is_in_the_ledger() {
     let memory = &left.live()[3];
     assert_eq!(
         memory.to_string(),
-        format!("memory#1 (4096 bytes), made by call {}, cuMemAlloc_v2", memory.made_by())
+        format!("memory#1 (4096 bytes), created by call {}, cuMemAlloc_v2", memory.made_by())
     );
     let maker = spy.calls()[memory.made_by() - 1].clone();
     assert_eq!((maker.name(), memory.function(), memory.bytes()), ("cuMemAlloc_v2", "cuMemAlloc_v2", 4096));
@@ -227,7 +227,7 @@ fn what_is_given_back_twice_is_a_mistake() {
     let expected = [(Mistake::DoubleFree, "memory#1".into()), (Mistake::DoubleFree, "event#1".into())];
     assert_eq!(mistakes(&spy.ledger()), expected);
     let text = spy.ledger().problems()[0].to_string();
-    assert_eq!(text, "call 7, cuMemFree_v2, gives memory#1 back a second time; call 6 did before");
+    assert_eq!(text, "call 7, cuMemFree_v2, releases memory#1 again; call 6 already released it");
 }
 
 #[test]
@@ -443,4 +443,45 @@ fn functions_outlive_an_unload_that_is_refused() {
         ok(cuda.driver.cuModuleUnload(module)).unwrap();
         ok(cuda.driver.cuStreamDestroy(stream)).unwrap();
     }
+}
+
+/// Everything in a primary context goes when that is reset; the references to it stay.
+#[test]
+fn a_reset_takes_everything_in_the_primary_context_with_it() {
+    let instance = cuda_emulator::Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let cuda = Cuda::new(spy.driver());
+    let driver = &cuda.driver;
+    let mut other = null_mut();
+    ok(unsafe { driver.cuCtxCreate_v4(&mut other, null_mut(), 0, 0) }).unwrap();
+    let kept = cuda.stream();
+    cuda.make_current();
+    let (stream, event, module) = (cuda.stream(), cuda.event(), cuda.load(FILL));
+    let (function, memory) = (cuda.function(module, "fill"), cuda.alloc(64).unwrap());
+    ok(unsafe { driver.cuDevicePrimaryCtxReset(0) }).unwrap();
+    assert_eq!(kinds(&spy.ledger()), [Kind::PrimaryContext, Kind::Context, Kind::Stream]);
+    assert_eq!(mistakes(&spy.ledger()), []);
+    cuda.make_current();
+    unsafe {
+        let _ = driver.cuStreamQuery(stream);
+        let _ = driver.cuEventQuery(event);
+        let _ = driver.cuMemsetD8(memory, 0, 64);
+        let _ = cuda.fill(function, null_mut(), memory, 1, 0);
+        let _ = driver.cuModuleUnload(module);
+        ok(driver.cuCtxSetCurrent(other)).unwrap();
+        ok(driver.cuStreamDestroy(kept)).unwrap();
+        ok(driver.cuCtxDestroy(other)).unwrap();
+    }
+    assert_eq!(
+        mistakes(&spy.ledger()),
+        [
+            (Mistake::DeadHandle, "stream#2".to_owned()),
+            (Mistake::DeadHandle, "event#1".to_owned()),
+            (Mistake::DeadMemory, "memory#1".to_owned()),
+            (Mistake::DeadHandle, "function#1".to_owned()),
+            (Mistake::DoubleFree, "module#1".to_owned()),
+        ]
+    );
+    drop(cuda);
+    assert_eq!(kinds(&spy.ledger()), []);
 }

@@ -133,7 +133,11 @@ checked! {
     "cuStreamAddCallback" 5000 cuStreamAddCallback_ptsz;
     "cuStreamAttachMemAsync" 6000 cuStreamAttachMemAsync_ptsz;
     "cuStreamBeginCapture" 10010 cuStreamBeginCapture_v2_ptsz;
+    "cuStreamBeginCaptureToCig" 13010 cuStreamBeginCaptureToCig_ptsz;
+    "cuStreamBeginCaptureToGraph" 12030 cuStreamBeginCaptureToGraph_ptsz;
+    "cuStreamBeginRecaptureToGraph" 13030 cuStreamBeginRecaptureToGraph_ptsz;
     "cuStreamEndCapture" 10000 cuStreamEndCapture_ptsz;
+    "cuStreamEndCaptureToCig" 13010 cuStreamEndCaptureToCig_ptsz;
     "cuStreamIsCapturing" 10000 cuStreamIsCapturing_ptsz;
     "cuStreamWaitValue32" 11070 cuStreamWaitValue32_v2_ptsz;
     "cuStreamWaitValue64" 11070 cuStreamWaitValue64_v2_ptsz;
@@ -160,6 +164,11 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     // A negative version is any.
     let is_new = |since: c_int| version < 0 || version >= since;
     let own = flags & PER_THREAD != 0 && is_new(PER_THREAD_SINCE);
+    // The first ABI, which had no mode.
+    if asked == "cuStreamBeginCapture" && (10_000..10_010).contains(&version) && layer::is_asked() {
+        let first = if own { cuStreamBeginCapture_ptsz } else { cuStreamBeginCapture };
+        return Some(first as *mut c_void);
+    }
     if own
         && layer::is_asked()
         && let Some((_, export)) = checked(asked).filter(|(since, _)| is_new(*since))

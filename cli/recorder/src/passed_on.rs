@@ -184,10 +184,8 @@ passed_on! {
     cuMemcpyHtoA_v2_ptds cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyPeer_ptds cuMemcpyWithAttributesAsync_ptsz
     cuMemsetD16 cuMemsetD2D16 cuMemsetD2D16_v2_ptds cuMemsetD2D32 cuMemsetD2D32_v2_ptds cuMemsetD2D8
     cuMemsetD2D8_v2_ptds cuMemsetD32 cuMemsetD8 cuModuleGetGlobal cuProfilerInitialize
-    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz cuStreamBeginCapture
-    cuStreamBeginCaptureToCig_ptsz cuStreamBeginCaptureToGraph_ptsz cuStreamBeginCapture_ptsz
-    cuStreamBeginRecaptureToGraph_ptsz cuStreamCopyAttributes_ptsz cuStreamDestroy
-    cuStreamEndCaptureToCig_ptsz cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz
+    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz
+    cuStreamCopyAttributes_ptsz cuStreamDestroy cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz
     cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3_ptsz cuStreamGetCtx_ptsz cuStreamGetCtx_v2_ptsz
     cuStreamGetDevResource_ptsz cuStreamGetDevice_ptsz cuStreamGetFlags_ptsz cuStreamGetId_ptsz
     cuStreamGetPriority_ptsz cuStreamSetAttribute_ptsz cuStreamUpdateCaptureDependencies_ptsz

@@ -61,6 +61,14 @@ on_own_stream! {
     cuStreamAttachMemAsync_ptsz = cuStreamAttachMemAsync(; stream; memory: CUdeviceptr, bytes: usize, flags: c_uint);
     cuLaunchHostFunc_ptsz = cuLaunchHostFunc(; stream; function: CUhostFn, data: *mut c_void);
     cuStreamBeginCapture_v2_ptsz = cuStreamBeginCapture_v2(; stream; mode: CUstreamCaptureMode);
+    cuStreamBeginCaptureToGraph_ptsz = cuStreamBeginCaptureToGraph(
+        ; stream; graph: CUgraph, after: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode
+    );
+    cuStreamBeginRecaptureToGraph_ptsz = cuStreamBeginRecaptureToGraph(
+        ; stream; mode: CUstreamCaptureMode, graph: CUgraph, function: CUgraphRecaptureCallback, data: *mut c_void
+    );
+    cuStreamBeginCaptureToCig_ptsz = cuStreamBeginCaptureToCig(; stream; parameters: *mut CUstreamCigCaptureParams);
+    cuStreamEndCaptureToCig_ptsz = cuStreamEndCaptureToCig(; stream;);
     cuStreamEndCapture_ptsz = cuStreamEndCapture(; stream; graph: *mut CUgraph);
     cuStreamIsCapturing_ptsz = cuStreamIsCapturing(; stream; status: *mut CUstreamCaptureStatus);
     cuStreamWaitValue32_v2_ptsz = cuStreamWaitValue32_v2(; stream; at: CUdeviceptr, value: cuuint32_t, flags: c_uint);
@@ -72,6 +80,22 @@ on_own_stream! {
     );
     cuStreamSynchronize_ptsz = cuStreamSynchronize(; stream;);
     cuStreamWaitEvent_ptsz = cuStreamWaitEvent(; stream; event: CUevent, flags: c_uint);
+}
+
+/// `cuStreamBeginCapture`, as it was first: it had no mode, and was global.
+// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuStreamBeginCapture(stream: CUstream) -> CUresult {
+    // SAFETY: the contract of the newer function is this one's, which the caller keeps; it takes every mode.
+    unsafe { crate::cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) }
+}
+
+/// `cuStreamBeginCapture_ptsz`
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuStreamBeginCapture_ptsz(stream: CUstream) -> CUresult {
+    // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
+    unsafe { cuStreamBeginCapture(own(stream)) }
 }
 
 /// `name = queued(arguments)`: a copy on the thread's stream that is waited for.

@@ -28,7 +28,8 @@
 mod found;
 mod watch;
 
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CU_STREAM_PER_THREAD, CUresult, CUstream, Driver};
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock};
 
@@ -64,15 +65,28 @@ macro_rules! export {
         pub unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the function of this name is kept by the caller; what `body!` calls has the same,
             // and gets the caller's arguments.
-            default! { $default body! { $how $target $symbol($($argument),*) } }
+            default! { $default ($($argument),*) body! { $how $target $symbol($($argument),*) } }
         }
     };
 }
 
 /// What NULL means in a function.
 macro_rules! default {
-    (legacy $($body:tt)*) => { $($body)* };
-    (per_thread $($body:tt)*) => { cuda_emulator::on_own_stream(|| $($body)*) };
+    (legacy ($($argument:ident),*) $($body:tt)*) => { $($body)* };
+    (per_thread ($($argument:ident),*) $($body:tt)*) => {{
+        // By name, for who watches; in structures NULL stays, which the emulator takes for it meanwhile.
+        $(let $argument = own_stream($argument);)*
+        cuda_emulator::on_own_stream(|| $($body)*)
+    }};
+}
+
+/// The thread's own stream for a NULL stream; all other arguments as they are.
+fn own_stream<T: Copy + 'static>(argument: T) -> T {
+    let is_null = |stream: &CUstream| stream.is_null();
+    if !(&argument as &dyn Any).downcast_ref().is_some_and(is_null) {
+        return argument;
+    }
+    (&CU_STREAM_PER_THREAD as &dyn Any).downcast_ref().copied().unwrap_or(argument)
 }
 
 /// What an export does.

@@ -2,7 +2,6 @@
 
 use cuda_driver_sys::Driver;
 use cuda_harness::{Environment, Error, Spy};
-use std::ffi::c_int;
 use std::fmt::Arguments;
 use std::io::Write;
 use std::ptr::null;
@@ -11,10 +10,13 @@ use std::sync::{Arc, OnceLock};
 /// The spy whose ledger is reported when the program ends.
 static REPORTED: OnceLock<Spy> = OnceLock::new();
 
-unsafe extern "C" {
-    /// Of the C library.
-    fn atexit(function: extern "C" fn()) -> c_int;
-}
+/// Called when the library is unloaded: after what the program has asked to be called at its end, and after the destructors of its static
+/// objects, which may give back what they hold. `atexit` would call it before those that were registered when this library had not been used.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[used]
+// SAFETY: the section is a list of functions that take nothing, of which the loader calls each once.
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = report;
 
 /// The driver that this library exports. A program that is to be watched and cannot be is given none: every call answers
 /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
@@ -32,11 +34,23 @@ fn watched() -> Result<Arc<Driver>, Error> {
     let spy = asked.over(&emulator)?;
     let driver = spy.driver();
     if asked.reports_leaks() && REPORTED.set(spy).is_ok() {
-        // SAFETY: the declaration is C's, and the function takes nothing, as `atexit` wants it; it is of this library,
-        // which is never unloaded before the process ends, or has it run then.
-        unsafe { atexit(report) };
+        at_exit();
     }
     Ok(driver)
+}
+
+/// Where `END` is, there is nothing to do.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn at_exit() {}
+
+/// Elsewhere the C library calls it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn at_exit() {
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+    }
+    // SAFETY: a function of this library, which is never unloaded before the process ends, or has it run then.
+    unsafe { atexit(report) };
 }
 
 /// Says what the program did not give back, and what it used after its end.

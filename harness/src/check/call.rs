@@ -13,6 +13,7 @@ use super::launch::Launch;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
 use super::work::{After, stream_of};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::functions::Function;
@@ -21,11 +22,12 @@ use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
 use crate::lists::{self, Listed};
+use crate::nodes::Node;
 use crate::objects::New;
 use crate::procs;
 use crate::rules::Effect;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
-use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -81,25 +83,22 @@ impl Layer for Inner {
             begun.call.doing().refused(&mut self.lock().objects, begun.undo);
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
-        let is_capture = |undo: &Undo| match undo {
-            Undo::Ended(place) => {
-                let state = self.lock();
-                state.objects.at(*place).is_some_and(|object| object.name.kind() == Kind::Capture)
-            }
-            Undo::Shares(..) => false,
-        };
+        // Calls of other threads on streams of the capture may still be captured.
         let is_end = function.name.starts_with("cuStreamEndCapture");
-        let ends_capture = is_end && begun.undo.iter().any(is_capture);
+        let is_seen = !begun.undo.is_empty();
+        if is_end {
+            self.lock().ending += 1;
+        }
         let answer = base(&self.base);
         let findings = match answer {
             // SAFETY: 1: duty 1, and it succeeded.
             CUresult::SUCCESS => unsafe { self.done(begun) },
             _ => self.failed(begun, answer),
         };
-        // An end that fails ends a capture too, where there is one on that stream.
-        if ends_capture || (is_end && answer == CUresult::SUCCESS) {
+        if is_end {
             let mut state = self.lock();
-            state.captures = state.captures.saturating_sub(1);
+            state.ending -= 1;
+            state.has_unseen_captures |= answer == CUresult::SUCCESS && !is_seen;
         }
         findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
         answer
@@ -113,7 +112,7 @@ impl Inner {
     ///
     /// 1. The words are the arguments of a call of that function, whose contract holds.
     unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
-        let context = self.current();
+        let context = current::context(&self.base);
         let mut state = self.lock();
         state.count += 1;
         // Nothing works any more, and no answer tells anything.
@@ -164,14 +163,16 @@ impl Inner {
             // SAFETY: 1: duty 1.
             unsafe { succeeded(&call, &mut state, made, listed) };
         }
-        let is_capturing = state.captures > 0;
+        let is_capturing = state.is_capturing();
         drop(state);
         let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
         };
-        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured };
+        // SAFETY: 1: duty 1.
+        let node = unsafe { Node::of(call.function, call.words) };
+        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
         self.give(&call, launch, &after)
     }
 
@@ -191,16 +192,6 @@ impl Inner {
         }
         let told = foreign.iter().filter(|_| !state.is_green);
         told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))).collect()
-    }
-
-    /// The calling thread's context.
-    fn current(&self) -> u64 {
-        let mut context = null_mut();
-        // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
-        match unsafe { self.base.cuCtxGetCurrent(&mut context) } {
-            CUresult::SUCCESS => context.expose_provenance() as u64,
-            _ => 0,
-        }
     }
 
     /// Whether a stream is captured: then it gives nothing to a device.
@@ -263,7 +254,7 @@ fn fault(state: &mut State, answer: CUresult) -> String {
     let shown = launches.iter().skip(skipped).filter(|launched| open == 0 || is_open(launched));
     let shown: Vec<_> =
         shown.map(|launched| (launched.call, launched.kernel.name.clone(), launched.stream)).collect();
-    let mut text = format!("{name}: a kernel faulted, and no call works any more; {what}:");
+    let mut text = format!("{name}: a kernel faulted, and every later call fails; {what}:");
     if shown.is_empty() {
         text += " none was seen";
     }

@@ -54,9 +54,9 @@ fn leaks(state: &State) -> Vec<Finding> {
         let size = if bytes == 0 { String::new() } else { format!(" ({bytes} bytes)") };
         let name = first.name;
         let message = match objects.len() {
-            1 => format!("{name}{size} was not given back: call {call}, {function}, made it"),
+            1 => format!("{name}{size} was not released; it was created by call {call}, {function}"),
             n => format!(
-                "{n} of kind {kind}{size} were not given back: {function} made them, {name} first, in call {call}"
+                "{n} objects of kind {kind}{size} were not released; {function} created them, {name} first, in call {call}"
             ),
         };
         Some(at_end(Rule::Leak, function, message))
@@ -69,7 +69,7 @@ fn failures(state: &State) -> Vec<Finding> {
         let name = CUresult(*code).name().map_or_else(|| code.to_string(), str::to_owned);
         let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
         let message = format!(
-            "{function} answered {name} {often}, first in call {first}, and the program did not ask what that means"
+            "{function} returned {name} {often}, first in call {first}, and the program never queried that error"
         );
         at_end(Rule::FailedCall, function, message)
     };

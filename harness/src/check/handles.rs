@@ -27,7 +27,7 @@ fn handle(call: &Call<'_>, state: &State, at: usize) -> Option<Finding> {
     let wanted = if kind == Kind::Event { "an event".to_owned() } else { format!("a {kind}") };
     let name = parameter.name;
     if word == 0 {
-        return Some(call.finding(Rule::NullHandle, format!("{name} is null, and has to be {wanted}")));
+        return Some(call.finding(Rule::NullHandle, format!("{name} is null, but has to be {wanted}")));
     }
     let live = |kind: Kind| {
         let object = state.objects.find(kind, word).and_then(|place| state.objects.at(place));
@@ -38,8 +38,8 @@ fn handle(call: &Call<'_>, state: &State, at: usize) -> Option<Finding> {
     }
     let what = match live(other) {
         Some(object) => object.to_string(),
-        None if word < LOWEST => format!("{word:#x}, which is no handle"),
+        None if word < LOWEST => format!("{word:#x}, which is not a handle"),
         None => return None,
     };
-    Some(call.finding(Rule::WrongHandle, format!("{name} is {what}, and has to be {wanted}")))
+    Some(call.finding(Rule::WrongHandle, format!("{name} is {what}, but has to be {wanted}")))
 }

@@ -13,7 +13,6 @@ use super::walk::Touch;
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::objects::Place;
-use cuda_driver_sys::CUlaunchAttributeID as Id;
 use std::sync::Arc;
 
 /// What is known of a launch once it is looked at.
@@ -22,8 +21,8 @@ pub(super) struct Launch {
     pub(super) stream: u64,
     /// What its first and last thread are sure to access.
     pub(super) touches: Vec<Touch>,
-    /// It records an event in a way that is not followed.
-    pub(super) records: bool,
+    /// The events that it records before it is done.
+    pub(super) records: Vec<u64>,
 }
 
 impl Inner {
@@ -55,9 +54,8 @@ impl Inner {
         for finding in findings.iter_mut() {
             finding.kernel = Some(kernel.name.to_string());
         }
-        let records =
-            [Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT];
-        let records = raw.attributes.iter().any(|attribute| records.contains(&attribute.id()));
+        let records = raw.attributes.iter().map(|attribute| attribute.event).filter(|event| *event != 0);
+        let records = records.collect();
         Launch { kernel: known, stream: raw.stream, touches, records }
     }
 

@@ -22,13 +22,13 @@ pub(super) fn broken(
     if threads > u64::from(most_threads) {
         let [x, y, z] = raw.block;
         let message = format!(
-            "a block of ({x}, {y}, {z}) has {threads} threads, and this kernel can have {most_threads}"
+            "a block of ({x}, {y}, {z}) has {threads} threads, but this kernel allows {most_threads} threads per block"
         );
         return Some((Rule::BlockSize, message));
     }
     (raw.shared > most_shared).then(|| {
         let message =
-            format!("{} bytes of dynamic shared memory, and this kernel can have {most_shared}", raw.shared);
+            format!("{} bytes of dynamic shared memory, but this kernel allows {most_shared}", raw.shared);
         (Rule::SharedMemory, message)
     })
 }
@@ -41,10 +41,10 @@ fn dimensions(raw: &Raw, limits: &Limits) -> Option<String> {
     for (what, sizes, most) in [("grid", raw.grid, limits.grid), ("block", raw.block, limits.block)] {
         for ((axis, size), most) in ["x", "y", "z"].iter().zip(sizes).zip(most) {
             if size == 0 {
-                return Some(format!("the {what} has no {axis}: 0"));
+                return Some(format!("the {what} has size 0 in {axis}"));
             }
             if size > most {
-                return Some(format!("the {what} has {size} in {axis}, and the device allows {most}"));
+                return Some(format!("the {what} has size {size} in {axis}, but the device allows {most}"));
             }
         }
     }
@@ -52,7 +52,7 @@ fn dimensions(raw: &Raw, limits: &Limits) -> Option<String> {
     (threads > u64::from(limits.device_threads)).then(|| {
         let [x, y, z] = raw.block;
         format!(
-            "a block of ({x}, {y}, {z}) has {threads} threads, and the device allows {}",
+            "a block of ({x}, {y}, {z}) has {threads} threads, but the device allows {} threads per block",
             limits.device_threads
         )
     })

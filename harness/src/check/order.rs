@@ -65,9 +65,10 @@ pub(super) struct Order {
     spare: Vec<usize>,
     /// What was done before each event was recorded.
     events: HashMap<Place, Clock>,
-    /// Events that graphs record too, and whether any may be one.
+    /// Events that are recorded in ways that are not followed.
     foreign: HashSet<Place>,
-    all_foreign: bool,
+    /// Events that this program made and that nothing has recorded.
+    fresh: HashSet<Place>,
     /// What the host has waited for.
     host: Clock,
     memory: HashMap<Place, Vec<Access>, Quick>,
@@ -159,25 +160,42 @@ impl Order {
         self.lanes.get(lane).map(|lane| lane.clock.clone()).unwrap_or_default()
     }
 
+    /// An event was made.
+    pub(super) fn event_made(&mut self, event: Place) {
+        self.fresh.insert(event);
+    }
+
     /// An event is recorded.
     pub(super) fn record(&mut self, event: Place, stream: Stream) {
         let clock = self.until(stream);
+        self.fresh.remove(&event);
         self.events.insert(event, clock);
     }
 
-    /// An event is recorded by a graph, or while one is captured: when, is not known.
-    pub(super) fn record_elsewhere(&mut self, event: Option<Place>) {
-        match event {
-            Some(event) => {
-                self.foreign.insert(event);
-            }
-            None => self.all_foreign = true,
-        }
+    /// An event is recorded behind all work of a context.
+    pub(super) fn record_all(&mut self, event: Place) {
+        self.fresh.remove(&event);
+        self.events.insert(event, self.all());
     }
 
-    /// What an event stands for. One that was not seen to be recorded may have been in another way.
+    /// An event is recorded in a way that is not followed, perhaps again and again: by a graph, or by another process.
+    pub(super) fn record_elsewhere(&mut self, event: Place) {
+        self.fresh.remove(&event);
+        self.foreign.insert(event);
+    }
+
+    /// An event is recorded in a capture: until it is recorded again, what it is behind is in a graph.
+    pub(super) fn record_in_capture(&mut self, event: Place) {
+        self.fresh.remove(&event);
+        self.events.remove(&event);
+    }
+
+    /// What an event stands for: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
     fn behind(&self, event: Place) -> Clock {
-        let known = self.events.get(&event).filter(|_| !self.all_foreign && !self.foreign.contains(&event));
+        if self.fresh.contains(&event) {
+            return Clock::new();
+        }
+        let known = self.events.get(&event).filter(|_| !self.foreign.contains(&event));
         known.cloned().unwrap_or_else(|| self.all())
     }
 
@@ -266,6 +284,7 @@ impl Order {
     pub(super) fn event_gone(&mut self, event: Place) {
         self.events.remove(&event);
         self.foreign.remove(&event);
+        self.fresh.remove(&event);
     }
 }
 
@@ -306,7 +325,31 @@ mod tests {
         order.host_waits(B);
         assert!(!races(&mut order, A));
         // An event that a graph records may be behind anything.
-        order.record_elsewhere(Some(9));
+        order.record_elsewhere(9);
+        order.wait(B, 9);
+        assert!(!races(&mut order, B));
+    }
+
+    #[test]
+    fn an_event_that_was_never_recorded_orders_nothing() {
+        let waits = |prepare: fn(&mut Order)| {
+            let mut order = apart();
+            order.event_made(9);
+            prepare(&mut order);
+            assert!(!races(&mut order, A));
+            order.wait(B, 9);
+            races(&mut order, B)
+        };
+        assert!(waits(|_| {}));
+        // In another way, or one like it.
+        assert!(!waits(|order| order.record_elsewhere(9)));
+        assert!(!waits(|order| order.record_in_capture(9)));
+        // One of another program, which it may have recorded.
+        assert!(!waits(|order| order.event_gone(9)));
+        let mut order = apart();
+        order.event_made(9);
+        assert!(!races(&mut order, A));
+        order.record_all(9);
         order.wait(B, 9);
         assert!(!races(&mut order, B));
     }

@@ -25,7 +25,7 @@ pub(super) unsafe fn arguments(
     extra: u64,
 ) -> Result<Vec<u8>, (Rule, String)> {
     if arguments != 0 && extra != 0 {
-        let message = "kernelParams and extra are both given, and the driver takes only one".to_owned();
+        let message = "kernelParams and extra are both given, but the driver accepts only one".to_owned();
         return Err((Rule::ArgumentPacket, message));
     }
     if extra != 0 {
@@ -34,7 +34,7 @@ pub(super) unsafe fn arguments(
     }
     let mut block = vec![0; bytes];
     if arguments == 0 && !parameters.is_empty() {
-        let message = format!("kernelParams is null, and the kernel has {} parameters", parameters.len());
+        let message = format!("kernelParams is null, but the kernel has {} parameters", parameters.len());
         return Err((Rule::MissingArguments, message));
     }
     for (number, (offset, size)) in parameters.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) unsafe fn arguments(
         let argument = unsafe { read::pointer(arguments, number) };
         if argument < LOWEST {
             let message = format!(
-                "element {number} of kernelParams is {argument:#x}, and the kernel has {} parameters",
+                "element {number} of kernelParams is {argument:#x}, but the kernel has {} parameters",
                 parameters.len()
             );
             return Err((Rule::NullArgument, message));
@@ -81,13 +81,13 @@ unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
                 // writes, by duty 1.
                 size = Some(unsafe { read::structure::<usize>(value) });
             }
-            _ => return wrong(format!("element {pair} of extra is {key:#x}, which means nothing")),
+            _ => return wrong(format!("element {pair} of extra is {key:#x}, which is not a known key")),
         }
     }
     match size {
         None => wrong("extra has no CU_LAUNCH_PARAM_BUFFER_SIZE".to_owned()),
         Some(size) if size < bytes => {
-            wrong(format!("the buffer in extra has {size} bytes, and the kernel's parameters take {bytes}"))
+            wrong(format!("the buffer in extra has {size} bytes, but the kernel's parameters take {bytes}"))
         }
         Some(_) if buffer < LOWEST && bytes != 0 => {
             wrong("extra has no CU_LAUNCH_PARAM_BUFFER_POINTER, or a null one".to_owned())

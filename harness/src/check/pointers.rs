@@ -115,7 +115,7 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
         Some((object, offset)) if object.is_live() => {
             let name = object.name.plus(offset);
             if offset.saturating_add(bytes) > object.bytes {
-                let what = format!("{name}, and that has {} bytes", object.bytes);
+                let what = format!("{name}, which has {} bytes", object.bytes);
                 return made(Rule::BadPointer, Some(last), what);
             }
             // A power of two, as every access is.
@@ -123,7 +123,7 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
                 return made(
                     Rule::MisalignedPointer,
                     None,
-                    format!("{name} ({address:#x}), which is no multiple"),
+                    format!("{name} ({address:#x}), which is not a multiple of that"),
                 );
             }
             None
@@ -137,10 +137,9 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
         None if kernel.sees_host && address >= 4096 => None,
         None => {
             let near = objects.memory_before(address).map(|(object, behind)| {
-                format!(", {behind} bytes behind the end of {} ({} bytes)", object.name, object.bytes)
+                format!(", {behind} bytes past the end of {} ({} bytes)", object.name, object.bytes)
             });
-            let what =
-                format!("{address:#x}, where there is no memory of the driver's{}", near.unwrap_or_default());
+            let what = format!("{address:#x}, where the driver has no memory{}", near.unwrap_or_default());
             made(Rule::BadPointer, Some(address), what)
         }
     }

@@ -41,45 +41,45 @@ macro_rules! rules {
 
 rules! {
     /// No list of arguments for a kernel that has parameters.
-    MissingArguments "missing-arguments" Error "pass one pointer to each argument in kernelParams, or all of them in extra";
+    MissingArguments "missing-arguments" Error "pass a pointer to each argument in kernelParams, or all arguments in extra";
     /// An element of the list is null, or no address.
-    NullArgument "null-argument" Error "each element of kernelParams points to an argument, also where that is itself a null pointer";
+    NullArgument "null-argument" Error "point each element of kernelParams to an argument, even if that argument is a null pointer";
     /// A list in `extra` that does not fit.
-    ArgumentPacket "argument-packet" Error "pass a buffer with all parameters at their offsets, and its size, and no kernelParams beside it";
+    ArgumentPacket "argument-packet" Error "pass a buffer with all parameters at their offsets and its size, and no kernelParams";
     /// A kernel uses an address where there is no memory.
     BadPointer "bad-pointer" Error "pass an address of live device memory; host memory has to be allocated by or registered with the driver";
     /// A kernel's argument is an address in memory that was freed.
-    FreedPointer "freed-pointer" Error "free memory after the last launch that is given it";
+    FreedPointer "freed-pointer" Error "free memory after the last launch that uses it";
     /// A kernel uses an address that is not aligned to what it loads or stores.
-    MisalignedPointer "misaligned-pointer" Error "pass an address that is a multiple of the size of what the kernel loads or stores at once";
+    MisalignedPointer "misaligned-pointer" Error "pass an address that is a multiple of the size of each load or store";
     /// A grid or block that is empty, or larger than the device allows.
-    LaunchDimensions "launch-dimensions" Error "keep within the device's limits: cuDeviceGetAttribute has them";
+    LaunchDimensions "launch-dimensions" Error "stay within the device's limits, which cuDeviceGetAttribute returns";
     /// More threads in a block than the kernel can have.
-    BlockSize "block-size" Error "launch smaller blocks, or compile with fewer registers or a larger __launch_bounds__";
+    BlockSize "block-size" Error "use fewer threads per block, or compile with fewer registers or a larger __launch_bounds__";
     /// More shared memory than the kernel can have.
-    SharedMemory "shared-memory" Error "ask for less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before";
+    SharedMemory "shared-memory" Error "request less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before the launch";
     /// A handle that is null or cannot be one.
-    NullHandle "null-handle" Error "look at the answer of the call that was to make it";
+    NullHandle "null-handle" Error "check the result of the call that should have created it";
     /// A handle of another kind of object, or a number that is not a handle.
-    WrongHandle "wrong-handle" Error "pass a handle of the kind that the parameter has";
+    WrongHandle "wrong-handle" Error "pass a handle of the parameter's type";
     /// Objects of two contexts in one call.
-    WrongContext "wrong-context" Error "use streams, events and functions in the context in which they were made";
+    WrongContext "wrong-context" Error "use streams, events and functions in the context in which they were created";
     /// A handle whose object was destroyed.
-    DeadHandle "dead-handle" Error "end an object after its last use";
+    DeadHandle "dead-handle" Error "destroy an object after its last use";
     /// Memory that was freed.
     UseAfterFree "use-after-free" Error "free memory after its last use";
     /// An object is released twice.
-    DoubleFree "double-free" Error "give each object back once";
+    DoubleFree "double-free" Error "release each object once";
     /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.
-    StreamRace "stream-race" Error "record an event behind the first and have the other's stream wait for it, or wait on the host";
+    StreamRace "stream-race" Error "record an event after the first and make the other's stream wait for it, or wait on the host";
     /// A kernel faulted: no later call works.
-    StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to see the kernel's mistake";
+    StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to find the kernel's mistake";
     /// An object was not released.
-    Leak "leak" Warning "give it back before the program ends";
+    Leak "leak" Warning "release it before the program ends";
     /// A capture was begun and not ended.
-    OpenCapture "open-capture" Warning "call cuStreamEndCapture also where the capture failed";
+    OpenCapture "open-capture" Warning "call cuStreamEndCapture, even if the capture failed";
     /// Calls failed, and the program never queried why.
-    FailedCall "failed-call" Warning "look at every answer";
+    FailedCall "failed-call" Warning "check every result";
 }
 
 impl Rule {

@@ -24,8 +24,12 @@ pub(super) struct State {
     /// Of modules and libraries.
     pub(super) images: HashMap<Place, Arc<Image>>,
     pub(super) order: Order,
-    /// Captures that are under way.
-    pub(super) captures: usize,
+    /// Calls under way that end a capture.
+    pub(super) ending: usize,
+    /// A capture ended whose begin was not seen: there may be others.
+    pub(super) has_unseen_captures: bool,
+    /// A graph may wait for work outside of it when it is launched.
+    pub(super) graphs_wait: bool,
     /// Answers that the program has not asked about: how often, and the first call.
     pub(super) failed: BTreeMap<(&'static str, u32), (usize, usize)>,
     pub(super) launches: VecDeque<Launched>,
@@ -46,6 +50,11 @@ pub(super) struct Launched {
 }
 
 impl State {
+    /// Whether a capture may be under way.
+    pub(super) fn is_capturing(&self) -> bool {
+        self.objects.captures > 0 || self.ending > 0 || self.has_unseen_captures
+    }
+
     /// The image that a function or kernel is of: that of the first of its owners that has one.
     pub(super) fn image_of(&self, place: Place) -> Option<Arc<Image>> {
         let mut owner = Some(place);

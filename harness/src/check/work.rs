@@ -7,17 +7,12 @@ use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
 use super::state::{Launched, State};
 use super::walk::How;
+use crate::current;
 use crate::functions::{Plain, Type};
 use crate::kind::Kind;
+use crate::nodes::Node;
 use crate::objects::Place;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-}
 
 /// A range of addresses: start and bytes.
 type Range = (u64, u64);
@@ -29,6 +24,8 @@ pub(super) struct After {
     pub(super) ended: Vec<Place>,
     /// Its stream is captured: it gives nothing to a device.
     pub(super) is_captured: bool,
+    /// What it did to a node of a graph.
+    pub(super) node: Option<Node>,
 }
 
 /// Work that copies or fills.
@@ -86,7 +83,7 @@ impl State {
     fn stream(&mut self, call: &Call<'_>, handle: u64) -> Stream {
         match handle {
             0 | 1 => Stream::Legacy(call.context),
-            2 => Stream::OfThread(call.context, THREAD.try_with(|thread| *thread).unwrap_or(0)),
+            2 => Stream::OfThread(call.context, current::thread()),
             _ => {
                 let place = self.objects.meet(Kind::Stream, handle);
                 let context = self.objects.at(place).map_or(0, |object| object.context);
@@ -128,8 +125,9 @@ impl State {
         let Launch { kernel, stream, touches, records } = launch;
         let key = self.stream(call, stream);
         let at = self.order.work(key);
-        if records {
-            self.order.record_elsewhere(None);
+        for event in records {
+            let event = self.objects.meet(Kind::Event, event);
+            self.order.record_elsewhere(event);
         }
         let mut findings = Vec::new();
         for touch in touches.iter().filter(|touch| touch.how != How::Shared) {
@@ -180,6 +178,10 @@ impl State {
             }
             ("cuStreamSynchronize" | "cuStreamQuery", Some(key), _) => self.order.host_waits(key),
             ("cuEventSynchronize" | "cuEventQuery", _, Some(event)) => self.order.host_waits_for(event),
+            ("cuGraphLaunch", Some(key), _) if self.graphs_wait => {
+                self.order.wait_for_all(key);
+                self.order.host_waits(key);
+            }
             // What the host or others learn from these is not seen.
             ("cuGraphLaunch" | "cuLaunchHostFunc" | "cuStreamAddCallback", Some(key), _) => {
                 self.order.host_waits(key);
@@ -187,6 +189,20 @@ impl State {
             (name, Some(key), _) if orders_elsewhere(name) => {
                 self.order.wait_for_all(key);
                 self.order.host_waits(key);
+            }
+            ("cuCtxRecordEvent" | "cuGreenCtxRecordEvent", ..) => {
+                let event = self.objects.meet(Kind::Event, call.word(1));
+                self.order.record_all(event);
+            }
+            // All streams of the context wait, also those that are made later.
+            ("cuCtxWaitEvent" | "cuGreenCtxWaitEvent", ..) => {
+                let event = self.objects.meet(Kind::Event, call.word(1));
+                self.order.host_waits_for(event);
+            }
+            // Another process may record it.
+            ("cuIpcGetEventHandle", ..) => {
+                let event = self.objects.meet(Kind::Event, call.word(1));
+                self.order.record_elsewhere(event);
             }
             ("cuMemAllocAsync" | "cuMemAllocFromPoolAsync" | "cuMemFreeAsync", Some(key), _) => {
                 return self.in_stream_order(call, key, stream.unwrap_or(0), after);
@@ -237,9 +253,16 @@ impl State {
     /// A capture is under way on the call's stream: it gives nothing to a device.
     fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>) {
         if call.function.name.starts_with("cuEventRecord") {
-            let event = self.objects.find(Kind::Event, call.word(0));
-            self.order.record_elsewhere(event);
+            let event = self.objects.meet(Kind::Event, call.word(0));
+            // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
+            match call.function.name == "cuEventRecordWithFlags" && call.word(2) & 1 == 1 {
+                true => self.order.record_elsewhere(event),
+                false => self.order.record_in_capture(event),
+            }
         }
+        // CU_EVENT_WAIT_EXTERNAL
+        let is_external = call.function.name == "cuStreamWaitEvent" && call.word(2) & 1 == 1;
+        self.graphs_wait |= is_external || waits_in_a_graph(call.function.name);
         if let Some(Launch { kernel, stream, .. }) = launch {
             self.launched(Launched { call: call.number, kernel, stream, at: None });
         }
@@ -265,14 +288,20 @@ impl State {
                     self.order.made(stream, is_apart);
                 }
             }
-            name if name.starts_with("cuStreamBeginCapture") => self.captures += 1,
-            "cuGraphAddEventRecordNode"
-            | "cuGraphExecEventRecordNodeSetEvent"
-            | "cuGraphEventRecordNodeSetEvent" => {
-                self.order.record_elsewhere(None);
+            "cuEventCreate" => {
+                if let Some(event) = self.objects.find(Kind::Event, after.made) {
+                    self.order.event_made(event);
+                }
             }
-            name if name.starts_with("cuGraphAddNode") => self.order.record_elsewhere(None),
             _ => {}
+        }
+        match after.node {
+            Some(Node::Records(event)) => {
+                let event = self.objects.meet(Kind::Event, event);
+                self.order.record_elsewhere(event);
+            }
+            Some(Node::Waits) => self.graphs_wait = true,
+            None => {}
         }
     }
 }
@@ -309,6 +338,12 @@ fn orders_elsewhere(name: &str) -> bool {
         "cuGraphics",
     ];
     starts.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a graph that has captured such a call may wait for what is not in it.
+fn waits_in_a_graph(name: &str) -> bool {
+    orders_elsewhere(name)
+        || ["cuLaunchHostFunc", "cuStreamAddCallback"].iter().any(|one| name.starts_with(one))
 }
 
 /// Whether a call with a stream gives it work.

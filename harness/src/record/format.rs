@@ -62,10 +62,10 @@ pub struct Contents(Vec<(u64, Vec<u8>)>);
 #[non_exhaustive]
 pub enum FormatError {
     /// It does not begin like one.
-    #[error("it is not a recording of a launch: `cuda-launch record` makes one")]
+    #[error("it is not a recording of a launch: `cuda-launch record` creates them")]
     Other,
     /// It has a later version.
-    #[error("it is of version {0}, and this program reads version {VERSION}: use a newer one")]
+    #[error("it has version {0}, but this program reads version {VERSION}: use a newer program")]
     Version(u32),
     /// It is damaged.
     #[error("it is damaged: {what} at byte {offset}")]
@@ -278,7 +278,7 @@ impl Region {
     fn read(section: &mut Reader<'_>) -> Result<Region, FormatError> {
         let (address, bytes) = (section.u64()?, section.u64()?);
         if bytes == 0 || address.checked_add(bytes).is_none() {
-            return Err(section.damaged("memory that cannot be"));
+            return Err(section.damaged("an impossible range of memory"));
         }
         let (before, after) = (Contents::read(section, bytes)?, Contents::read(section, bytes)?);
         Ok(Region { address, bytes, before, after })
@@ -292,7 +292,7 @@ impl Contents {
             let at = section.u64()?;
             let length = section.length()?;
             let next = at.checked_add(length as u64).filter(|next| at >= end && *next <= bytes && length > 0);
-            end = next.ok_or_else(|| section.damaged("a piece that is not in its memory"))?;
+            end = next.ok_or_else(|| section.damaged("a piece outside of its memory"))?;
             pieces.push((at, section.take(length)?.to_vec()));
         }
         Ok(Contents(pieces))
@@ -312,7 +312,7 @@ impl<'file> Reader<'file> {
 
     fn take(&mut self, count: usize) -> Result<&'file [u8], FormatError> {
         let bytes = self.at.checked_add(count).and_then(|end| self.file.get(self.at..end));
-        let bytes = bytes.ok_or_else(|| self.damaged("an end that comes too soon"))?;
+        let bytes = bytes.ok_or_else(|| self.damaged("an unexpected end"))?;
         self.at += count;
         Ok(bytes)
     }

@@ -9,6 +9,7 @@
 use super::format::{ATTRIBUTE, Contents, Recording, Region};
 use super::reach::{self, Failed, Reached};
 use super::{Event, Inner, LARGEST_IMAGE, image};
+use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
 use crate::functions::{Function, Plain};
@@ -78,9 +79,11 @@ impl Inner {
         words: &'call [u64],
         raw: Option<&Raw>,
     ) -> (Doing<'call>, Vec<Undo>) {
+        // Whatever a context ends is gone with it.
+        let context = if function.effects.is_empty() { 0 } else { current::context(&self.base) };
         let mut state = self.lock();
         state.count += 1;
-        let doing = Doing { number: state.count, function, words, context: 0 };
+        let doing = Doing { number: state.count, function, words, context };
         let (undo, _) = doing.before(&mut state.objects, raw.map(|raw| (raw.function, raw.stream)));
         (doing, undo)
     }
@@ -171,7 +174,9 @@ impl Inner {
         let mut answer = None;
         let event = relaxed(&self.base, || {
             let begun = parameters
-                .ok_or_else(|| "the driver cannot list its parameters: CUDA 12.4 can".to_owned())
+                .ok_or_else(|| {
+                    "the driver cannot list the kernel's parameters: CUDA 12.4 or later can".to_owned()
+                })
                 .and_then(|parameters| self.before(&state, raw, kernel, &parameters));
             let code = base(&self.base);
             answer = Some(code);
@@ -213,8 +218,9 @@ impl Inner {
         kernel: &Kernel,
         parameters: &[crate::launch::Parameter],
     ) -> Result<(Recording, Vec<Reached>), String> {
-        let image =
-            state.image_of(raw.function).ok_or("what it was loaded from was not seen, or is too large")?;
+        let image = state
+            .image_of(raw.function)
+            .ok_or("the image that it was loaded from was not seen, or is too large")?;
         let end = parameters.iter().map(|parameter| parameter.offset + parameter.bytes.len()).max();
         let mut arguments = vec![0; end.unwrap_or(0)];
         for parameter in parameters {
@@ -226,7 +232,7 @@ impl Inner {
         // SAFETY: the function asks for nothing.
         let waited = unsafe { self.base.cuCtxSynchronize() };
         if waited != CUresult::SUCCESS {
-            return Err(format!("work before it failed: {waited:?}"));
+            return Err(format!("earlier work failed: {waited:?}"));
         }
         let memory = reach::reached(&self.base, &state.objects, &arguments, self.options.limit);
         let memory = memory.map_err(|failed| self.why(&failed))?;
@@ -251,7 +257,7 @@ impl Inner {
     fn why(&self, failed: &Failed) -> String {
         match failed {
             Failed::TooMuch(bytes) => format!(
-                "it reaches {bytes} bytes of memory or more, over the limit of {}: `--limit` raises it",
+                "it reaches at least {bytes} bytes of memory, more than the limit of {}: raise it with `--limit`",
                 self.options.limit
             ),
             Failed::Refused(address, code) => format!("its memory at {address:#x} cannot be read: {code:?}"),

@@ -75,7 +75,8 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 fn known(objects: &Objects, address: u64) -> Option<(u64, u64)> {
     let (place, _) = objects.memory_at(address)?;
     let object = objects.at(place).filter(|object| object.is_live() && object.bytes > 0)?;
-    let is_memory = matches!(object.name.kind(), Kind::Memory | Kind::HostMemory | Kind::Registration);
+    let is_memory =
+        matches!(object.name.kind().family(), Kind::Memory | Kind::HostMemory | Kind::Registration);
     is_memory.then_some((object.address, object.bytes))
 }
 

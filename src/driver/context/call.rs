@@ -3,9 +3,11 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
 use cuda_driver_sys::{CUresult, Driver};
+use std::sync::Arc;
 
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{despite_captures, outside_captures};
+use crate::driver::stream::StreamInner;
 use crate::driver::{host_call, process};
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
 use crate::trace;
@@ -251,12 +253,48 @@ impl ContextInner {
         }
     }
 
+    /// Waits once before a fault is remembered: from then on no wait is made, and what work may use is given back. A driver's answer to a wait
+    /// says that the work is over; that to any other call says only that some of it faulted, while a copy of borrowed memory may go on.
+    ///
+    /// Not in a forked process, which has no work.
+    #[cold]
+    fn outlast_work(&self, call: &'static str) -> Vec<Arc<StreamInner>> {
+        let waited = call.starts_with("cuCtxSynchronize");
+        if waited || self.fault.is_known() || process::id() != self.process {
+            return Vec::new();
+        }
+        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
+        let (_, is_current) = self.current();
+        // SAFETY: the context lives as long as this value (`ContextInner::raw`); it is taken off below.
+        let is_pushed = !is_current && unsafe { self.driver.cuCtxPushCurrent(self.raw) } == CUresult::SUCCESS;
+        // SAFETY: the context that is current is this one, as was just found or arranged.
+        let all = (is_current || is_pushed).then(|| unsafe { self.driver.cuCtxSynchronize() });
+        let mut streams = Vec::new();
+        if !all.is_some_and(is_over) {
+            // A capture may stand against it; most streams are in none.
+            streams = self.fault.streams();
+            for stream in &streams {
+                // SAFETY: the stream lives as long as its handle (`StreamInner`).
+                let _ = unsafe { self.driver.cuStreamSynchronize(stream.raw()) };
+            }
+        }
+        if is_pushed {
+            // SAFETY: the place outlives the call; what it takes off is the context that was pushed above.
+            let _ = unsafe { self.driver.cuCtxPopCurrent(&mut std::ptr::null_mut()) };
+        }
+        streams
+    }
+
     /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
     /// `cuInit`.
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = process::id();
-        if code.is_sticky() {
+        // In a host function nothing can be waited for: it is remembered when a call outside is told of it.
+        if code.is_sticky() && !host_call::is_running() {
+            // Handles that are the last ones end when the fault is known.
+            let held = self.outlast_work(call);
             let error = self.fault.raise(&self.driver, code, call);
+            drop(held);
             host_call::reclaim(std::ptr::from_ref(self).addr());
             error
         } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED

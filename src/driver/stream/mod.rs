@@ -453,6 +453,10 @@ impl StreamQueue {
 }
 
 impl StreamInner {
+    pub(super) fn raw(&self) -> CUstream {
+        self.queue.raw
+    }
+
     fn announced(&self) -> usize {
         self.queue.submissions.announced()
     }

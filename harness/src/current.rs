@@ -1,0 +1,27 @@
+//! What is the calling thread's own: the context that is current, and a number.
+#![allow(unsafe_code)] // Asks a driver.
+
+use cuda_driver_sys::{CUresult, Driver};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static THREADS: AtomicUsize = AtomicUsize::new(1);
+
+thread_local! {
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The calling thread's number in this process, from 1; 0 while the thread ends.
+pub(crate) fn thread() -> usize {
+    THREAD.try_with(|thread| *thread).unwrap_or(0)
+}
+
+/// The calling thread's context; 0 if there is none.
+pub(crate) fn context(driver: &Driver) -> u64 {
+    let mut context = null_mut();
+    // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
+    match unsafe { driver.cuCtxGetCurrent(&mut context) } {
+        CUresult::SUCCESS => context.expose_provenance() as u64,
+        _ => 0,
+    }
+}

@@ -1,0 +1,297 @@
+//! The validation layer: captures, events, graphs, and what a reset takes with it. `cli/tests/check.rs` has the rules themselves.
+#![cfg(feature = "check")]
+#![allow(unsafe_code)] // Calls of C functions with what they ask for, and with handles that are gone, which the emulator takes.
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+
+mod support;
+
+use cuda_driver_sys::*;
+use cuda_emulator::Instance;
+use cuda_harness::check::{Check, Rule};
+use std::ptr::{null, null_mut, without_provenance_mut};
+use std::sync::{Arc, Mutex};
+use support::{Cuda, FILL, ok};
+
+const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+
+/// A program on an emulator of its own, two streams and memory; and what was found in it.
+struct Program {
+    found: Arc<Mutex<Vec<(Rule, String)>>>,
+    check: Check,
+    cuda: Cuda,
+    a: CUstream,
+    b: CUstream,
+    memory: u64,
+    _instance: Instance,
+}
+
+impl Program {
+    fn new() -> Program {
+        let instance = Instance::new().unwrap();
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let told = found.clone();
+        let listener = move |finding: &cuda_harness::check::Finding| {
+            told.lock().unwrap().push((finding.rule(), finding.message().to_owned()));
+        };
+        let check = Check::over(&instance.driver(), listener).unwrap();
+        let cuda = Cuda::new(check.driver());
+        let (a, b, memory) = (cuda.stream(), cuda.stream(), cuda.alloc(64).unwrap());
+        Program { found, check, cuda, a, b, memory, _instance: instance }
+    }
+
+    fn driver(&self) -> &Driver {
+        &self.cuda.driver
+    }
+
+    fn fill(&self, stream: CUstream) {
+        ok(unsafe { self.driver().cuMemsetD8Async(self.memory, 1, 64, stream) }).unwrap();
+    }
+
+    fn wait(&self, stream: CUstream, event: CUevent) {
+        ok(unsafe { self.driver().cuStreamWaitEvent(stream, event, 0) }).unwrap();
+    }
+
+    fn record(&self, event: CUevent, stream: CUstream) {
+        ok(unsafe { self.driver().cuEventRecord(event, stream) }).unwrap();
+    }
+
+    fn begin(&self, stream: CUstream) {
+        ok(unsafe { self.driver().cuStreamBeginCapture(stream, RELAXED) }).unwrap();
+    }
+
+    fn end_capture(&self, stream: CUstream) -> CUgraph {
+        let mut graph = null_mut();
+        ok(unsafe { self.driver().cuStreamEndCapture(stream, &mut graph) }).unwrap();
+        graph
+    }
+
+    fn launch(&self, graph: CUgraph, stream: CUstream) {
+        let mut exec = null_mut();
+        ok(unsafe { self.driver().cuGraphInstantiate(&mut exec, graph, 0) }).unwrap();
+        ok(unsafe { self.driver().cuGraphLaunch(exec, stream) }).unwrap();
+        ok(unsafe { self.driver().cuGraphExecDestroy(exec) }).unwrap();
+    }
+
+    /// The rules that were broken so far.
+    fn rules(&self) -> Vec<Rule> {
+        self.found.lock().unwrap().iter().map(|(rule, _)| *rule).collect()
+    }
+
+    /// The rules that are broken at the end, leaks excepted.
+    fn rules_at_end(&self) -> Vec<Rule> {
+        self.check.end().unwrap();
+        self.rules().into_iter().filter(|rule| *rule != Rule::Leak).collect()
+    }
+}
+
+#[test]
+fn an_event_that_was_never_recorded_orders_nothing() {
+    let program = Program::new();
+    let event = program.cuda.event();
+    program.fill(program.a);
+    program.wait(program.b, event);
+    program.fill(program.b);
+    assert_eq!(program.rules(), [Rule::StreamRace]);
+    // Nor does the host learn anything from it.
+    ok(unsafe { program.driver().cuEventSynchronize(event) }).unwrap();
+    program.fill(program.a);
+    assert_eq!(program.rules(), [Rule::StreamRace; 2]);
+    // The twin.
+    let program = Program::new();
+    let event = program.cuda.event();
+    program.fill(program.a);
+    program.record(event, program.a);
+    program.wait(program.b, event);
+    program.fill(program.b);
+    ok(unsafe { program.driver().cuCtxRecordEvent(program.cuda.context, event) }).ok();
+    assert_eq!(program.rules(), []);
+}
+
+#[test]
+fn an_event_that_a_capture_recorded_is_one_again_when_it_is_recorded_outside() {
+    let program = Program::new();
+    let event = program.cuda.event();
+    program.begin(program.a);
+    program.record(event, program.a);
+    let graph = program.end_capture(program.a);
+    program.record(event, program.a);
+    program.fill(program.a);
+    program.wait(program.b, event);
+    program.fill(program.b);
+    assert_eq!(program.rules(), [Rule::StreamRace]);
+    ok(unsafe { program.driver().cuGraphDestroy(graph) }).unwrap();
+}
+
+fn parameters(kind: CUgraphNodeType, event: CUevent) -> CUgraphNodeParams {
+    let mut parameters = CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() };
+    match kind {
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+            parameters.__bindgen_anon_1.eventRecord.event = event;
+        }
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+            parameters.__bindgen_anon_1.eventWait.event = event;
+        }
+        _ => {}
+    }
+    parameters
+}
+
+/// A graph of one node, made by the function for all kinds.
+fn graph_of(program: &Program, kind: CUgraphNodeType, event: CUevent) -> CUgraph {
+    let (mut graph, mut node) = (null_mut(), null_mut());
+    let mut parameters = parameters(kind, event);
+    unsafe {
+        ok(program.driver().cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(program.driver().cuGraphAddNode(&mut node, graph, null(), null(), 0, &mut parameters)).unwrap();
+    }
+    graph
+}
+
+/// A node that is made by the function for all kinds says which event it records, if any: the others order as before.
+#[test]
+fn nodes_of_all_kinds_leave_other_events_as_they_are() {
+    for kind in [CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD]
+    {
+        let program = Program::new();
+        let (event, other) = (program.cuda.event(), program.cuda.event());
+        graph_of(&program, kind, other);
+        program.record(event, program.a);
+        program.fill(program.a);
+        program.wait(program.b, event);
+        program.fill(program.b);
+        assert_eq!(program.rules(), [Rule::StreamRace], "{kind:?}");
+    }
+    // A graph that waits for nothing orders nothing.
+    let program = Program::new();
+    let graph = graph_of(&program, CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, null_mut());
+    program.fill(program.a);
+    program.launch(graph, program.b);
+    program.fill(program.b);
+    assert_eq!(program.rules(), [Rule::StreamRace]);
+}
+
+/// An event that a graph records may be behind anything.
+#[test]
+fn an_event_that_a_node_records_may_be_behind_anything() {
+    let program = Program::new();
+    let event = program.cuda.event();
+    let graph = graph_of(&program, CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    program.fill(program.a);
+    program.launch(graph, program.cuda.stream());
+    program.wait(program.b, event);
+    program.fill(program.b);
+    assert_eq!(program.rules(), []);
+}
+
+/// A graph that waits for an event orders what comes after it on its stream.
+#[test]
+fn a_graph_that_waits_orders_what_comes_after_it() {
+    let program = Program::new();
+    let event = program.cuda.event();
+    let graph = graph_of(&program, CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    program.fill(program.a);
+    program.record(event, program.a);
+    program.launch(graph, program.b);
+    program.fill(program.b);
+    assert_eq!(program.rules(), []);
+}
+
+/// What is captured gives nothing to the device, whichever function begins the capture.
+#[test]
+fn what_is_captured_runs_when_its_graph_does() {
+    let program = Program::new();
+    program.fill(program.a);
+    program.begin(program.b);
+    program.fill(program.b);
+    let graph = program.end_capture(program.b);
+    let mut other = null_mut();
+    unsafe {
+        ok(program.driver().cuGraphCreate(&mut other, 0)).unwrap();
+        let begun =
+            program.driver().cuStreamBeginCaptureToGraph(program.b, other, null(), null(), 0, RELAXED);
+        ok(begun).unwrap();
+    }
+    program.fill(program.b);
+    assert_eq!(program.end_capture(program.b), other);
+    assert_eq!(program.rules_at_end(), []);
+    // The twin: not captured.
+    program.fill(program.b);
+    assert_eq!(program.rules().last(), Some(&Rule::StreamRace));
+    unsafe {
+        ok(program.driver().cuGraphDestroy(graph)).unwrap();
+        ok(program.driver().cuGraphDestroy(other)).unwrap();
+    }
+}
+
+/// The end of one says nothing of another: not even one whose begin was not seen.
+#[test]
+fn a_capture_goes_on_when_another_ends() {
+    let program = Program::new();
+    let base = program._instance.driver();
+    program.fill(program.a);
+    let c = program.cuda.stream();
+    program.begin(program.b);
+    ok(unsafe { base.cuStreamBeginCapture(c, RELAXED) }).unwrap();
+    program.end_capture(c);
+    program.fill(program.b);
+    program.end_capture(program.b);
+    assert_eq!(program.rules(), []);
+    // There may be others now that were not seen.
+    ok(unsafe { base.cuStreamBeginCapture(c, RELAXED) }).unwrap();
+    program.fill(c);
+    program.end_capture(c);
+    assert_eq!(program.rules(), []);
+    // Nor do they end with a stream that has none.
+    program.begin(program.b);
+    ok(unsafe { program.driver().cuStreamDestroy(c) }).unwrap();
+    program.fill(program.b);
+    assert_eq!(program.rules(), []);
+    assert_eq!(program.rules_at_end(), [Rule::OpenCapture]);
+}
+
+/// `CU_STREAM_PER_THREAD` is another stream in each thread, which captures for itself.
+#[test]
+fn two_threads_capture_their_own_streams() {
+    let program = Program::new();
+    let own = || without_provenance_mut(2);
+    program.begin(own());
+    let (cuda, open) = (&program.cuda, &program.found);
+    std::thread::scope(|threads| {
+        let other = || {
+            cuda.make_current();
+            let mut graph = null_mut();
+            ok(unsafe { cuda.driver.cuStreamBeginCapture(own(), RELAXED) }).unwrap();
+            ok(unsafe { cuda.driver.cuStreamEndCapture(own(), &mut graph) }).unwrap();
+        };
+        threads.spawn(other).join().unwrap();
+    });
+    assert!(open.lock().unwrap().is_empty());
+    // That of this thread is open still.
+    program.fill(own());
+    assert_eq!(program.rules_at_end(), [Rule::OpenCapture]);
+    // The twin.
+    program.end_capture(own());
+    program.found.lock().unwrap().clear();
+    assert_eq!(program.rules_at_end(), []);
+}
+
+#[test]
+fn what_a_reset_took_with_it_is_not_used_and_not_leaked() {
+    let program = Program::new();
+    let (event, module) = (program.cuda.event(), program.cuda.load(FILL));
+    let fill = program.cuda.function(module, "fill");
+    ok(unsafe { program.driver().cuDevicePrimaryCtxReset(0) }).unwrap();
+    assert_eq!(program.rules_at_end(), []);
+    assert_eq!(program.rules(), [Rule::Leak], "the reference to the context: {:?}", program.found);
+    program.cuda.make_current();
+    unsafe {
+        let _ = program.driver().cuStreamQuery(program.a);
+        let _ = program.driver().cuEventQuery(event);
+        let _ = program.driver().cuMemsetD8(program.memory, 0, 64);
+        let _ = program.driver().cuModuleUnload(module);
+        let _ = program.cuda.fill(fill, null_mut(), program.memory, 1, 0);
+    }
+    let used = program.rules().split_off(1);
+    assert_eq!(used[..4], [Rule::DeadHandle, Rule::DeadHandle, Rule::UseAfterFree, Rule::DoubleFree]);
+    assert!(used[4..].contains(&Rule::DeadHandle), "{used:?}");
+}

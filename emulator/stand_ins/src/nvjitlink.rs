@@ -131,8 +131,9 @@ unsafe extern "C" fn nvJitLinkAddData(
     let code =
         unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) };
     if code == SUCCESS && !data.is_null() {
-        // SAFETY: not null, as was compared, so by the function's contract `size` bytes, initialised, which nobody
-        // writes during the call; they are copied here. Bytes need no alignment.
+        // SAFETY: not null, as was compared, so by the function's contract `size` bytes of one allocation, so at most
+        // `isize::MAX`, initialised, which nobody writes during the call; they are copied here. Bytes need no
+        // alignment.
         let bytes = unsafe { std::slice::from_raw_parts(data, size) }.to_vec();
         // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
         // during the call.

@@ -48,7 +48,7 @@ pub struct CudaContext {
 
 pub(super) struct ContextInner {
     /// Lives as long as this value: `holds` keeps it, which `debt` takes at this value's end, or as `close` takes the
-    /// last handle. One that was lent without an owner lives until that debt is paid, by duty 2 of `CudaContext::from_raw`.
+    /// last handle. One lent without an owner lives until that debt is paid, by duty 2 of `CudaContext::from_raw`.
     raw: CUcontext,
     driver: Arc<Driver>,
     driver_version: u32,

@@ -92,7 +92,8 @@ struct HostAllocation {
     context: CudaContext,
 }
 
-// SAFETY: an address of the process, whose memory the driver lets every thread free; the context is Send.
+// SAFETY: an address of the process, not of a thread, to which only the driver is told to do something: its documents
+// name no thread that has to free such memory. The context is Send.
 unsafe impl Send for HostAllocation {}
 // SAFETY: as above; nothing is done through a shared reference.
 unsafe impl Sync for HostAllocation {}

@@ -184,7 +184,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         owner: Box<dyn std::any::Any + Send + Sync>,
     ) -> Result<Self, Error> {
         let mut device = 0;
-        // SAFETY: `start` is of pinned memory, by the caller's duty 1; `device` outlives the call.
+        // SAFETY: `start` is of memory that is pinned in this context, by the caller's duty 1, which `call` made
+        // current; `device`, a local, outlives the call.
         context.call("cuMemHostGetDevicePointer", String::new, |driver| unsafe {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;

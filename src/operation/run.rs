@@ -82,7 +82,7 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
-/// 1. As duty 1 of [`submit`].
+/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
 #[inline(always)]
 pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Submitted::new(source);

@@ -17,7 +17,7 @@ struct Counting(AtomicIsize);
 #[global_allocator]
 static BYTES: Counting = Counting(AtomicIsize::new(0));
 
-// SAFETY: `System` does the work, by the same contract.
+// SAFETY: `System` does the work, by the same contract; to count neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.0.fetch_add(layout.size() as isize, Ordering::Relaxed);
@@ -27,7 +27,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         self.0.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as above; `alloc` got it from there.
+        // SAFETY: the caller's contract is that of `System`: `pointer` is from `alloc`, which got it from there with
+        // this layout, and is freed once.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -239,7 +239,8 @@ fn work_is_waited_for_also_where_the_join_of_forgotten_branches_unwinds() {
         let mut branches = cx.branches();
         let result = branches.branch(|cx| {
             cx.keep(Owner(ended.clone(), dropped.clone()));
-            // SAFETY: 1: `ended` lives until the chain has been waited for.
+            // SAFETY: 1: `ended` is older than `branch`, which `sync` below waits for, also as it unwinds; the work has
+            // a clone of its own.
             #[allow(unsafe_code)]
             unsafe {
                 op.take().map(|op| op.execute(cx))

@@ -224,7 +224,7 @@ impl<'a, A: Api> Job<'a, A> {
     /// # Safety
     /// 1. `text` has two functions of the library that belong together, and the job is done.
     pub(super) unsafe fn finish(self, kind: CodeKind, text: &Text<A>) -> Result<CompiledCode, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1: they belong together, and may be called for a job that is done.
         let mut bytes = unsafe { self.read(text) }.map_err(|(name, answer)| match answer {
             Ok(answer) => self.refused(name, answer),
             Err(missing) => too_old::<A>(Some(self.compiler.version()), missing),

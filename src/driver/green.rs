@@ -38,8 +38,8 @@ pub struct SmResource {
     device: CudaDevice,
 }
 
-// SAFETY: the driver's resource is numbers and a pointer, which nothing here follows: only the driver does, which takes a resource from
-// any thread; the device is Send.
+// SAFETY: the driver's resource is numbers and a pointer, which nothing here follows: only the driver does, which takes
+// a resource from any thread, as what it makes but graphs ("Graph object thread safety"); the device is Send.
 unsafe impl Send for SmResource {}
 // SAFETY: as above; nothing is changed after construction, and the device is Sync.
 unsafe impl Sync for SmResource {}
@@ -201,7 +201,8 @@ struct Green {
     primary: CudaContext,
 }
 
-// SAFETY: a CUgreenCtx and its CUcontext may be used from every thread (driver API, "Green Contexts"); the rest is Send and Sync.
+// SAFETY: a CUgreenCtx and its CUcontext may be used from every thread: of what a driver makes, its documents except
+// graphs alone ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for Green {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for Green {}
@@ -245,7 +246,9 @@ impl GreenContext {
             driver.cuCtxFromGreenCtx(&mut green.context, raw)
         })?;
         let (raw, inner) = (green.context, Arc::new(green));
-        let context = CudaContext::adopt(device, raw, Hold::Foreign(Some(inner.clone())))?;
+        // SAFETY: 1: the context of the green one, which was made above, of this device, and lives until `inner`, which
+        // is the hold's owner, destroys it.
+        let context = unsafe { CudaContext::adopt(device, raw, Hold::Foreign(Some(inner.clone()))) }?;
         context.mark_green();
         Ok(Self { inner, context })
     }

@@ -14,7 +14,7 @@ use super::event::EventPool;
 use super::process;
 use crate::error::{Error, check};
 
-/// One reason why a context lives.
+/// One reason why a context lives: what a variant says is so of its context, once for each value.
 pub(super) enum Hold {
     /// The device's primary context, retained once.
     Retained,
@@ -28,24 +28,32 @@ pub(super) enum Hold {
 
 impl Hold {
     /// Gives it back because of an error, which is the one to tell.
-    pub(super) fn give_up(mut self, device: &CudaDevice, raw: CUcontext, error: Error) -> Error {
-        let _ = self.release(device, raw);
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`Hold::release`].
+    pub(super) unsafe fn give_up(mut self, device: &CudaDevice, raw: CUcontext, error: Error) -> Error {
+        // SAFETY: 1: the caller's duty 1.
+        let _ = unsafe { self.release(device, raw) };
         error
     }
 
     /// Gives it back; once.
-    pub(super) fn release(&mut self, device: &CudaDevice, raw: CUcontext) -> Result<(), Error> {
+    ///
+    /// # Safety
+    /// 1. It is a hold of `raw`, a context of this device, and nobody who relies on it uses the context any more.
+    pub(super) unsafe fn release(&mut self, device: &CudaDevice, raw: CUcontext) -> Result<(), Error> {
         let asked = || format!("device {}", device.ordinal());
         match std::mem::replace(self, Self::Released) {
             Self::Retained => {
-                // SAFETY: the hold is the one retain of `with_driver`, and was replaced by `Released` just now: it is given back once,
-                // for a device that the driver named. What was made from the context holds a handle, and so this hold.
+                // SAFETY: the hold stands for one retain of this device's primary context, and was replaced by
+                // `Released` just now: it is given back once, for a device that the driver named. By duty 1 nobody who
+                // relies on it uses the context any more.
                 let code = unsafe { device.driver().cuDevicePrimaryCtxRelease(device.raw()) };
                 check(code, "cuDevicePrimaryCtxRelease", asked)
             }
             Self::Created => {
-                // SAFETY: this crate created the context, destroys it once, as above, and nothing made from it is left: each such thing
-                // has a handle, and so this hold.
+                // SAFETY: this crate created the context, and destroys it once, as above. By duty 1 it is `raw`, and
+                // nobody who relies on that uses it any more: what is made from it has a handle, and so this hold.
                 let code = unsafe { device.driver().cuCtxDestroy(raw) };
                 check(code, "cuCtxDestroy", asked)
             }
@@ -78,7 +86,8 @@ pub(super) struct Debt {
     pub(super) is_faulty: bool,
 }
 
-// SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is Send.
+// SAFETY: a CUcontext may be used from every thread: of what a driver makes, its documents except graphs alone
+// ("Graph object thread safety"). The rest is Send.
 unsafe impl Send for Debt {}
 
 impl Debt {
@@ -89,7 +98,10 @@ impl Debt {
         }
         let mut first = Ok(());
         for mut hold in self.holds {
-            first = first.and(hold.release(&self.device, self.raw));
+            // SAFETY: 1: they are holds of `raw`, by duty 1 of `Open::adopt`, which all come here together, at the end
+            // of the last handle, that all that was made from the context had; its own things were destroyed above, or
+            // are those of the process that this one was forked from.
+            first = first.and(unsafe { hold.release(&self.device, self.raw) });
         }
         first
     }
@@ -98,7 +110,10 @@ impl Debt {
     fn end_own(&mut self) {
         let driver = self.device.driver();
         if !self.is_faulty {
-            // SAFETY: the context lives until `holds`, which are not empty, are given back.
+            // SAFETY: the context lives until `holds`, which are not empty, are given back: it is retained, or this
+            // crate's, or an owner keeps it. Who lent it without one keeps it until all that was made from its handles
+            // has ended, also what ends late, on another thread, and so until this returns: duty 2 of
+            // `CudaContext::from_raw`.
             let _ = unsafe { driver.cuCtxSetCurrent(self.raw) };
         }
         #[cfg(feature = "async")]

@@ -75,8 +75,8 @@ pub struct Linker {
     inputs: Vec<String>,
 }
 
-// SAFETY: a CUlinkState may be used from every thread, one at a time: only methods that take `&mut self` or `self` use it. The rest is
-// Send.
+// SAFETY: a CUlinkState may be used from every thread: of what a driver makes, its documents except graphs alone
+// ("Graph object thread safety"). Only methods that take `&mut self` or `self` use it. The rest is Send.
 unsafe impl Send for Linker {}
 
 /// A linked image, copied from the driver.

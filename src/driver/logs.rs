@@ -58,8 +58,8 @@ pub struct LogListener {
     number: usize,
 }
 
-// SAFETY: the handle is a number of the driver's, which this value only gives back to it, from any thread; the driver and the number are
-// Send.
+// SAFETY: the handle is the driver's, which nothing here follows, and which may be given back from every thread: of
+// what a driver makes, its documents except graphs alone ("Graph object thread safety"). The rest is Send.
 unsafe impl Send for LogListener {}
 // SAFETY: as above; through a shared reference only `fmt` reads, and that the number alone.
 unsafe impl Sync for LogListener {}

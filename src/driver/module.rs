@@ -74,7 +74,8 @@ impl WeakModule {
     }
 }
 
-// SAFETY: a CUmodule may be used from every thread (driver API, "Module Management"); the rest is Send and Sync.
+// SAFETY: a CUmodule may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send and Sync.
 unsafe impl Send for ModuleInner {}
 // SAFETY: as above; what is changed through a shared reference is behind locks or atomic.
 unsafe impl Sync for ModuleInner {}

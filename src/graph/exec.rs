@@ -72,9 +72,10 @@ pub struct GraphExec {
     numbers: Vec<usize>,
 }
 
-// SAFETY: a CUgraphExec may be used from every thread, one at a time: what launches or changes it takes `&mut`. The rest is Send.
+// SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
+// changes it takes `&mut`. The rest is Send.
 unsafe impl Send for GraphExec {}
-// SAFETY: through a shared reference the driver is only asked: `is_enabled` under the family's lock, `flags` for what never changes;
+// SAFETY: through a shared reference the driver is only asked, by `is_enabled` and `flags`, under the family's lock;
 // nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
 unsafe impl Sync for GraphExec {}
 
@@ -302,11 +303,12 @@ impl GraphExec {
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// Any error returned by the driver.
+    /// A capture records into the graph that it was made from, or any error returned by the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn flags(&self) -> Result<InstantiateFlags, Error> {
-        let mut flags = 0;
-        // SAFETY: this value owns the graph (`GraphExec::raw`); `flags` is a local, which outlives the call.
+        let (_family, mut flags) = (self.family.lock()?, 0);
+        // SAFETY: this value owns the graph (`GraphExec::raw`), of which this only asks, and the family is locked;
+        // `flags` is a local, which outlives the call.
         self.context().call("cuGraphExecGetFlags", String::new, |driver| unsafe {
             driver.cuGraphExecGetFlags(self.raw, &mut flags)
         })?;

@@ -200,8 +200,8 @@ pub(super) struct Record {
 }
 
 #[allow(unsafe_code)] // a handle in plain data
-// SAFETY: a CUgraphNode may be used from every thread, one at a time: who calls the driver with one holds the family's lock, or has the
-// only handle of the family, as a `LaunchPlan`. The rest is Send.
+// SAFETY: a CUgraphNode may be used from every thread, one at a time ("Graph object thread safety"): who calls the
+// driver with one holds the family's lock, or has the only handle of the family, as a `LaunchPlan`. The rest is Send.
 unsafe impl Send for Record {}
 
 /// All nodes of one graph by number; those removed leave their place.

@@ -37,9 +37,9 @@ enum Lent<'event> {
     Node(&'event DeviceNode),
 }
 
-// SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, the base of an access policy
-// window, a device address that the host never follows, a null for a node, and those of `from_raw`, whose duty 3 is that any thread may
-// use them; what is borrowed is Sync.
+// SAFETY: the only pointers inside are an event, which may be used from every thread (`AnyEvent`) and is borrowed, the
+// base of an access policy window, a device address that the host never follows, a null for a node, and those of
+// `from_raw`, whose duty 3 is that any thread may use them; what is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
 // SAFETY: the pointers are as said above, for any thread; shared references change nothing but the cell of the node in
 // `lent`, which is atomic.

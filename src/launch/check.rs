@@ -467,7 +467,8 @@ fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
     let driver = kernel.context.driver();
     let threads = i32::try_from(volume(block_dim(config))).ok()?;
     let shared = config.sharedMemBytes as usize;
-    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks`, a local, outlives the call.
+    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks`, a local, outlives the
+    // call. A driver that wants the context to be current, and finds another, answers an error.
     let code = unsafe {
         driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
     };

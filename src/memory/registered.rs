@@ -38,7 +38,8 @@ struct Registration {
     context: CudaContext,
 }
 
-// SAFETY: an address of the process, which the driver lets every thread unregister; the context is Send.
+// SAFETY: an address of the process, not of a thread, to which only the driver is told to do something: its documents
+// name no thread that has to unregister memory. The context is Send.
 unsafe impl Send for Registration {}
 // SAFETY: as above; nothing is done through a shared reference.
 unsafe impl Sync for Registration {}

@@ -79,7 +79,8 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
     /// The same for an operation that may borrow.
     ///
     /// # Safety
-    /// 1. What it borrows is memory that orders itself, also at its end, or lives until the work is done.
+    /// 1. What it borrows is memory that orders itself, also at its end, or lives until the work is done, or is not
+    ///    looked at once `execute` has returned.
     pub(super) unsafe fn borrowing(op: Op) -> Self {
         Self { state: State::Described(op, Source::Default), deadline: None }
     }
@@ -172,8 +173,8 @@ where
     Op::Output: 'static,
 {
     let begin = Instant::now();
-    // SAFETY: 1: `DeviceFuture::new` takes operations that borrow nothing, and `borrowing`, by its duty 1, those that borrow what orders
-    // itself or lives until the work is done.
+    // SAFETY: 1: `DeviceFuture::new` takes operations that borrow nothing, and `borrowing`, by its duty 1, those that
+    // borrow what orders itself, or lives until the work is done, or is not looked at once `execute` has returned.
     let (output, chain) = unsafe { run::submit(op, source) };
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };

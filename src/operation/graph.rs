@@ -297,8 +297,8 @@ impl<'a> IntoFuture for Replay<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: it borrows the plan alone, whose executable graph keeps what its launches use until they are done, also when it is
-        // dropped before.
+        // SAFETY: 1: it borrows the plan alone, which nobody looks at once `execute` has returned. What its launches
+        // use the executable graph keeps until they are done, also when the plan is dropped before.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }

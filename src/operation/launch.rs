@@ -210,8 +210,9 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
 
     fn into_future(self) -> DeviceFuture<Self> {
         // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; objects, whose end waits for
-        // their context; and events, which the driver keeps until they are recorded. Of addresses that were given as
-        // numbers, or as references in a value, it is duty 1 of `into_operation` and `of` that the memory lives.
+        // their context; events, which the driver keeps until they are recorded; names and a `DeviceNode`, which nobody
+        // looks at once `execute` has returned. Of addresses given as numbers, or as references in a value, it is duty
+        // 1 of `into_operation` and `of` that the memory lives.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }

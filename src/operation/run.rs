@@ -82,7 +82,7 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
-/// 1. As duty 1 of [`submit`].
+/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
 #[inline(always)]
 pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Submitted::new(source);
@@ -93,14 +93,15 @@ pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) ->
 /// Submits, does not wait, and gives the chain, to wait for.
 ///
 /// # Safety
-/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
+/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic, or is as duty 1
+///    of `DeviceFuture::borrowing` has it.
 #[inline(always)]
 pub(super) unsafe fn submit<Op: DeviceOperation>(
     op: Op,
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
     let chain = Submitted::new(source);
-    // SAFETY: 1: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1: what may end before the work orders itself, or is not looked at after this call.
     let output = unsafe { op.execute(&chain.0) };
     chain.0.join_forgotten();
     (output, chain)

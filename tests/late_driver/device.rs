@@ -81,14 +81,15 @@ impl Device {
         let layout = Layout::from_size_align(bytes.max(1), 256).unwrap();
         // SAFETY: the layout has at least one byte.
         let start = Host(unsafe { alloc_zeroed(layout) }.cast());
+        assert!(!start.0.is_null(), "no memory for {layout:?}");
         self.memory.insert(start.0.addr() as u64, (start, layout));
         start.0.addr() as u64
     }
 
     pub fn free(&mut self, address: u64) {
         let (start, layout) = self.memory.remove(&address).expect("memory is freed once");
-        // SAFETY: `allocate` made it with this layout and put both into `memory`, from which they were just taken: it is freed
-        // once.
+        // SAFETY: `allocate` got it, not null, with this layout, and put both into `memory`, from which they were just
+        // taken: it is freed once.
         unsafe { dealloc(start.0.cast(), layout) };
     }
 
@@ -102,7 +103,8 @@ impl Device {
         let (start, (host, layout)) = self.memory.range(..=address).next_back().expect("no such memory");
         let offset = usize::try_from(address - start).unwrap();
         assert!(offset + bytes <= layout.size(), "{bytes} bytes at {offset} of {layout:?}: is it gone?");
-        // SAFETY: `memory` has only live allocations, and `offset` is within this one's size, as was just asserted.
+        // SAFETY: `memory` has only live allocations, none of them null, as `allocate` asserts, and `offset` is within
+        // this one's size, as was just asserted.
         unsafe { host.0.cast::<u8>().add(offset) }
     }
 

@@ -471,9 +471,9 @@ unsafe extern "C" fn launch_ex(
     LOG.with(|log| {
         log.calls.set(log.calls.get() + 1);
         log.launches.set(log.launches.get() + 1);
-        // SAFETY: by the contract of `cuLaunchKernelEx`, which this stands for, `config` is readable and has `numAttrs`
-        // attributes, and `params` has a pointer for each parameter that `cuFuncGetParamInfo` tells, `sizes` here, to that many
-        // readable bytes.
+        // SAFETY: by the contract of `cuLaunchKernelEx`, which this stands for, `config` is aligned, set, and has
+        // `numAttrs` attributes, and `params` has a pointer for each parameter that `cuFuncGetParamInfo` tells, `sizes`
+        // here, to that many bytes, which these tests have set, all of them; nobody writes any of it during the call.
         unsafe {
             let c = &*config;
             log.config.set([

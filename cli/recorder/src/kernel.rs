@@ -104,16 +104,17 @@ pub(crate) unsafe fn arguments(known: &Known, parameters: *mut *mut c_void) -> V
     let Some(sizes) = known.sizes.as_ref().filter(|_| !parameters.is_null()) else { return Value::Null };
     let mut list = Vec::new();
     for (index, size) in sizes.iter().enumerate() {
-        // SAFETY: not null, as `filter` above compared; there is an aligned pointer for each parameter of the kernel, by duty 1, and `sizes` has
-        // as many entries, by duty 2.
+        // SAFETY: not null, as `filter` above compared; there is an aligned pointer for each parameter of the kernel,
+        // by duty 1, and `sizes` has as many entries, by duty 2.
         let argument = unsafe { *parameters.add(index) };
         if argument.is_null() {
             list.push(Value::Null);
             continue;
         }
         let mut bytes = vec![0_u8; *size];
-        // SAFETY: 1: not null, so it points to as many bytes as the parameter has, by duty 1, which is `size`, by duty 2, and the vector was just made; nobody writes them
-        // during the call that passes them. Some may be padding that was never written, which `copy` allows.
+        // SAFETY: 1: not null, so it points to as many bytes as the parameter has, by duty 1, which is `size`, by duty
+        // 2, and the vector, as long, was just made; nobody writes them during the call that passes them. Some may be
+        // padding that was never written, which `copy` allows.
         unsafe { cuda_emulator::memory::passed::copy(argument.cast(), &mut bytes) };
         let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
             bytes.map(|byte| format!("{byte:02x}")).collect::<String>()

@@ -227,12 +227,12 @@ functions! {
     }
     nvmlSystemGetDriverVersion(text: Buffer, bytes: u32) {
         devices()?;
-        // SAFETY: 1: the arguments next to each other.
+        // SAFETY: 1: `bytes` is the argument next to `text`, as the program passed both.
         unsafe { text.put(bytes, DRIVER) }
     }
     // This and the next answer also before `nvmlInit`.
     nvmlSystemGetNVMLVersion(text: Buffer, bytes: u32) {
-        // SAFETY: 1: the arguments next to each other.
+        // SAFETY: 1: `bytes` is the argument next to `text`, as the program passed both.
         unsafe { text.put(bytes, NVML) }
     }
     nvmlSystemGetCudaDriverVersion_v2(version: Out<i32>) {
@@ -256,12 +256,12 @@ functions! {
     }
     nvmlDeviceGetName(handle: Handle, text: Buffer, bytes: u32) {
         let device = device(handle)?;
-        // SAFETY: 1: the arguments next to each other.
+        // SAFETY: 1: `bytes` is the argument next to `text`, as the program passed both.
         unsafe { text.put(bytes, device.name) }
     }
     nvmlDeviceGetUUID(handle: Handle, text: Buffer, bytes: u32) {
         let uuid = uuid(&device(handle)?);
-        // SAFETY: 1: the arguments next to each other.
+        // SAFETY: 1: `bytes` is the argument next to `text`, as the program passed both.
         unsafe { text.put(bytes, &uuid) }
     }
     nvmlDeviceGetIndex(handle: Handle, index: Out<u32>) {

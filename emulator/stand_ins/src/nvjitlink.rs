@@ -80,11 +80,15 @@ forward! { NvJitLink, INTERNAL;
 unsafe fn call(name: &CStr, arguments: [usize; 5]) -> usize {
     let [a, b, c, d, e] = arguments;
     // SAFETY: 1, 2: duty 1; the sixth may be anything.
-    unsafe { Compiler::NvJitLink.call(name, [a, b, c, d, e, 0], INTERNAL) }
+    let code = unsafe { Compiler::NvJitLink.call(name, [a, b, c, d, e, 0], INTERNAL) };
+    // An enum of 32 bits: the others of the register mean nothing.
+    code as u32 as usize
 }
 
 /// `nvJitLinkCreate`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char) -> usize {
     let given = if options.is_null() { 0 } else { count as usize };
@@ -112,7 +116,9 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
 }
 
 /// `nvJitLinkAddData`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkAddData(
     handle: usize,
@@ -125,8 +131,9 @@ unsafe extern "C" fn nvJitLinkAddData(
     let code =
         unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) };
     if code == SUCCESS && !data.is_null() {
-        // SAFETY: not null, as was compared, so by the function's contract `size` bytes, initialised, which nobody
-        // writes during the call; they are copied here. Bytes need no alignment.
+        // SAFETY: not null, as was compared, so by the function's contract `size` bytes of one allocation, so at most
+        // `isize::MAX`, initialised, which nobody writes during the call; they are copied here. Bytes need no
+        // alignment.
         let bytes = unsafe { std::slice::from_raw_parts(data, size) }.to_vec();
         // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
         // during the call.
@@ -139,7 +146,9 @@ unsafe extern "C" fn nvJitLinkAddData(
 }
 
 /// `nvJitLinkAddFile`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char) -> usize {
     // SAFETY: 1: it takes a handle, a number and a pointer: the caller's own, under the same contract.
@@ -157,7 +166,9 @@ unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const 
 }
 
 /// `nvJitLinkComplete`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
     // SAFETY: 1: it takes a handle: the caller's own, under the same contract.
@@ -171,7 +182,9 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
 }
 
 /// `nvJitLinkGetLinkedCubinSize`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize) -> usize {
     let mut name = c"nvJitLinkGetLinkedCubinSize";
@@ -191,7 +204,9 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize
 }
 
 /// `nvJitLinkGetLinkedCubin`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> usize {
     let is_lto = match links().get(&handle) {
@@ -217,7 +232,9 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> u
 }
 
 /// `nvJitLinkGetLinkedPtx`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize {
     let mut size = 0_usize;
@@ -238,7 +255,9 @@ unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize
 }
 
 /// `nvJitLinkDestroy`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkDestroy(handle: *mut usize) -> usize {
     // SAFETY: by the function's contract null, or an aligned place that holds a handle, which nobody writes before the
@@ -278,8 +297,9 @@ macro_rules! of_versions {
 macro_rules! of_version {
     ($version:literal; $($name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`__", stringify!($name), $version, "`")]
-        // SAFETY: the exported name is the C function's of that version, so is the signature, and no other function of
-        // this library has it: each version is in the list once.
+        // SAFETY: the exported name is the C function's of that version, and no other function of this library has it:
+        // each version is in the list once. Arguments and result are those of the function of this file that it calls,
+        // where it is said why they fit C's.
         #[unsafe(export_name = concat!("__", stringify!($name), $version))]
         unsafe extern "C" fn $name($($argument: $type),*) -> usize {
             // SAFETY: the same function by its other name, and so of the same contract, which the caller keeps; the

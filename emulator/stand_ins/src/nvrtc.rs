@@ -25,7 +25,8 @@ forward! { Nvrtc, INTERNAL;
 }
 
 /// `nvrtcGetErrorString`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. A pointer and a `usize` are in
+// the same register, and so is an enum, of which the library's function reads the 32 bits that it has in C.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetErrorString(result: usize) -> usize {
     let missing = c"NVRTC_ERROR_INTERNAL_ERROR".as_ptr() as usize;
@@ -34,7 +35,9 @@ unsafe extern "C" fn nvrtcGetErrorString(result: usize) -> usize {
 }
 
 /// `nvrtcCompileProgram`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcCompileProgram(
     program: usize,
@@ -90,7 +93,9 @@ fn is_virtual(program: usize) -> bool {
 }
 
 /// `nvrtcGetCUBINSize`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usize {
     let name = if is_virtual(program) { c"nvrtcGetPTXSize" } else { c"nvrtcGetCUBINSize" };
@@ -100,7 +105,9 @@ unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usiz
 }
 
 /// `nvrtcGetCUBIN`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
     if is_virtual(program) {
@@ -113,7 +120,9 @@ unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
 }
 
 /// `nvrtcGetPTX`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
     let mut size = 0_usize;
@@ -122,12 +131,13 @@ unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
     let code = unsafe {
         Compiler::Nvrtc.call(c"nvrtcGetPTXSize", [program, &raw mut size as usize, 0, 0, 0, 0], INTERNAL)
     };
-    if code != SUCCESS {
+    // An enum of 32 bits: the others of the register mean nothing.
+    if code as u32 as usize != SUCCESS {
         return code;
     }
     // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
     let code = unsafe { Compiler::Nvrtc.call(c"nvrtcGetPTX", [program, ptx as usize, 0, 0, 0, 0], INTERNAL) };
-    if code == SUCCESS && !ptx.is_null() {
+    if code as u32 as usize == SUCCESS && !ptx.is_null() {
         // SAFETY: not null, as was compared; by the function's contract the place has that size, which nobody else uses
         // during the call, and now holds the text, whose every byte is set. Bytes need no alignment.
         lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
@@ -136,7 +146,9 @@ unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
 }
 
 /// `nvrtcDestroyProgram`
-// SAFETY: the name is the C function's, so is the signature, and no other function of this library has the name.
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcDestroyProgram(program: *mut usize) -> usize {
     // SAFETY: by the function's contract null, or an aligned place that holds a handle, which nobody writes before the

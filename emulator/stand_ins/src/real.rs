@@ -150,7 +150,8 @@ macro_rules! forward {
     ($compiler:ident, $missing:expr; $($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
         // SAFETY: the name is the C function's, which no other function of this library has. It takes up to six
-        // integers or pointers, so that they are in the registers of these; the others are only passed on.
+        // integers or pointers, so that they are in the registers of these; the others are only passed on. Of the
+        // result the caller reads the 32 bits that C's enum has.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
             const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

@@ -26,7 +26,7 @@ const NO_BITS: u32 = 8;
 ///
 /// # Safety
 ///
-/// 1. They are name and arguments of a call that succeeded.
+/// 1. They are name and arguments of a call whose contract holds, and that succeeded.
 pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Option<Vec<u8>> {
     let image = words.get(1).copied()?;
     match function {

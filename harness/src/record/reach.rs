@@ -111,10 +111,10 @@ pub(super) fn contents(driver: &Driver, start: u64, bytes: u64) -> Result<Vec<u8
     contents.try_reserve_exact(length).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     contents.resize(length, 0);
     let place = contents.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: the place has that many initialised bytes, which nobody else uses, and outlives the call, which waits for
-    // the copy. The other range was one allocation when `known` or `asked` told of it, and the driver has both ends of
-    // it still, as was just asked. A call that frees takes the recorder's lock, which the caller holds, before it goes
-    // to the driver; one that had it before has marked the memory as ended, and of such neither tells.
+    // SAFETY: the place has that many initialised bytes, nobody else's, and outlives the call, which waits. The other
+    // range was one allocation when `known` or `asked` told of it, and the driver has both ends, as was asked. A call
+    // that frees first takes the recorder's lock, which the caller holds; one from before has marked what it frees, of
+    // which neither tells, unless nobody saw it made: that the program keeps meanwhile (the head).
     match unsafe { driver.cuMemcpy(place, start, length) } {
         CUresult::SUCCESS => Ok(contents),
         code => Err(code),

@@ -28,7 +28,8 @@ pub struct Cuda {
     pub context: CUcontext,
 }
 
-// SAFETY: `Driver` may be sent and shared; the handle is a number to Rust, and CUDA lets any thread use a context.
+// SAFETY: `Driver` may be sent and shared. A CUcontext may be used from every thread: of what a driver makes, its
+// documents except graphs alone ("Graph object thread safety").
 unsafe impl Send for Cuda {}
 // SAFETY: as for `Send`: a shared one gives the driver, which may be shared, and the handle, which nothing here
 // follows.

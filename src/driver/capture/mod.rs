@@ -65,7 +65,8 @@ pub(crate) struct RecordedLaunch {
     pub(crate) named: Vec<NamedArgument>,
 }
 
-// SAFETY: the node and the function in `params` are handles, which the driver takes from every thread; the other pointers in
+// SAFETY: the function in `params` is a CUfunction, which may be used from every thread (`Kernel`); the node is of a
+// graph, and one thread at a time gives it to the driver: the `LaunchPlan` does, through `&mut`. The other pointers in
 // `params` are null; the rest is Send.
 unsafe impl Send for RecordedLaunch {}
 // SAFETY: as above; nothing is changed through a shared reference, and the rest is Sync.

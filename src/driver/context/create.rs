@@ -76,7 +76,8 @@ impl CudaDevice {
         // SAFETY: the output is a temporary, which outlives the call; what is popped is the context that the creation made current on
         // this thread.
         let popped = unsafe { self.driver().cuCtxPopCurrent(&mut null_mut()) };
-        let context = CudaContext::adopt(self.clone(), raw, Hold::Created)?;
+        // SAFETY: 1: the context was made above, of this device; nobody else has it, and so nobody else destroys it.
+        let context = unsafe { CudaContext::adopt(self.clone(), raw, Hold::Created) }?;
         context.check(popped, "cuCtxPopCurrent", || format!("device {}", self.ordinal()))?;
         Ok(context)
     }
@@ -107,7 +108,9 @@ impl CudaContext {
     ///
     /// # Safety
     /// 1. `raw` is a live context of this driver.
-    /// 2. It lives as long as the handles and everything created from them, or as long as `owner` does.
+    /// 2. It lives as long as the handles and everything created from them, or as long as `owner` does. What a host
+    ///    function drops, and what a function given to a stream keeps, ends some time after that, on a thread of this
+    ///    crate: until then it counts as there, and only an `owner` can tell.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -119,7 +122,9 @@ impl CudaContext {
         initialise(driver)?;
         // SAFETY: 1: the caller's duty 1.
         let device = unsafe { device_of(driver, raw) }?;
-        Self::adopt(device, raw, Hold::Foreign(owner))
+        // SAFETY: 1: `raw` lives, by the caller's duty 1, and the driver told its device; `owner` keeps it, or it lives
+        // as this function's duty 2 says.
+        unsafe { Self::adopt(device, raw, Hold::Foreign(owner)) }
     }
 
     /// The raw context, kept alive as if this handle still existed, until it is passed to [`CudaContext::reclaim_raw`].

@@ -47,7 +47,8 @@ pub struct CudaContext {
 }
 
 pub(super) struct ContextInner {
-    /// Lives as long as this value: `holds` keeps it, which `debt` takes at this value's end, or as `close` takes the last handle.
+    /// Lives as long as this value: `holds` keeps it, which `debt` takes at this value's end, or as `close` takes the
+    /// last handle. One lent without an owner lives until that debt is paid, by duty 2 of `CudaContext::from_raw`.
     raw: CUcontext,
     driver: Arc<Driver>,
     driver_version: u32,
@@ -66,7 +67,8 @@ pub(super) struct ContextInner {
     events: super::event::EventPool,
 }
 
-// SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is Send.
+// SAFETY: a CUcontext may be used from every thread: of what a driver makes, its documents except graphs alone
+// ("Graph object thread safety"). The rest is Send.
 unsafe impl Send for ContextInner {}
 // SAFETY: as above; the raw handle is never changed, and what changes of the rest is behind locks or atomic.
 unsafe impl Sync for ContextInner {}
@@ -113,16 +115,25 @@ impl CudaContext {
         // SAFETY: the driver named the device (`CudaDevice::raw`); `raw` is a local, which outlives the call.
         let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device.raw()) };
         check(code, "cuDevicePrimaryCtxRetain", || format!("device {ordinal}"))?;
-        let adopted = open.adopt(&device, raw, Hold::Retained);
+        // SAFETY: 1: the driver has just retained `raw`, the primary context of this device; nobody else gives that
+        // back.
+        let adopted = unsafe { open.adopt(&device, raw, Hold::Retained) };
         drop(open);
-        adopted.map_err(|(error, hold)| hold.give_up(&device, raw, error))
+        // SAFETY: 1: that hold of `raw`, which came back with the error: no handle relies on it.
+        adopted.map_err(|(error, hold)| unsafe { hold.give_up(&device, raw, error) })
     }
 
     /// A handle to a live context: the one that there is, or a new one. `hold` is what it owes at its end, also where
     /// this fails.
-    pub(super) fn adopt(device: CudaDevice, raw: CUcontext, hold: Hold) -> Result<Self, Error> {
-        let adopted = Open::lock().adopt(&device, raw, hold);
-        adopted.map_err(|(error, hold)| hold.give_up(&device, raw, error))
+    ///
+    /// # Safety
+    /// 1. `raw` is a live context of this driver and device, and `hold` a hold of it. One without an owner means that
+    ///    it lives as duty 2 of [`CudaContext::from_raw`] says.
+    pub(super) unsafe fn adopt(device: CudaDevice, raw: CUcontext, hold: Hold) -> Result<Self, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        let adopted = unsafe { Open::lock().adopt(&device, raw, hold) };
+        // SAFETY: 1: the hold of `raw`, by the caller's duty 1, which came back with the error: no handle relies on it.
+        adopted.map_err(|(error, hold)| unsafe { hold.give_up(&device, raw, error) })
     }
 
     /// The open context with that handle.

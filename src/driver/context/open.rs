@@ -1,5 +1,7 @@
 //! The list of all contexts that are open: how a raw context finds its handle.
 
+#![allow(unsafe_code)] // What a context owes at its end is told here, by the duty of `adopt`.
+
 use cuda_driver_sys::{CUcontext, Driver};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -52,7 +54,10 @@ impl Open {
     }
 
     /// See [`CudaContext::adopt`]; an error comes with the hold, to be given up when the list is not locked.
-    pub(super) fn adopt(
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`CudaContext::adopt`].
+    pub(super) unsafe fn adopt(
         &mut self,
         device: &CudaDevice,
         raw: CUcontext,

@@ -30,7 +30,8 @@ pub(in crate::driver) struct Work {
 #[derive(Debug)]
 pub(in crate::driver) struct OwnStream(CUstream);
 
-// SAFETY: a CUstream may be used from every thread (driver API, "Stream Management").
+// SAFETY: a CUstream may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety").
 unsafe impl Send for OwnStream {}
 // SAFETY: as above; it is never changed.
 unsafe impl Sync for OwnStream {}
@@ -75,8 +76,8 @@ impl OwnStream {
     /// Destroys it; its work still runs. The context is about to go.
     pub(in crate::driver) fn destroy(self, driver: &Driver) {
         // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it: every handle of it keeps
-        // the context, whose end has taken it from there, and comes here before it gives the context back
-        // (`Debt::pay`). An answer could not be told to anybody.
+        // a handle of the context, whose end has taken it from there, and comes here while the context lives
+        // (`Debt::end_own`). An answer could not be told to anybody.
         let _ = unsafe { driver.cuStreamDestroy(self.0) };
     }
 }
@@ -155,9 +156,9 @@ impl CudaContext {
             }
         }
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
-        // SAFETY: 1: the stream was made in this context, and has been set by now; 2: the context destroys it at its
-        // end (`OwnStream::destroy`), and every handle, and memory that work on it uses, keeps the context; 3: no other
-        // code is given its number, so that none captures it.
+        // SAFETY: 1: the stream was made in this context, and has been set by now; 2: the end of the last handle of the
+        // context destroys it (`OwnStream::destroy`), and every handle of it, and memory that work on it uses, keeps
+        // one; 3: no other code is given its number, so that none captures it.
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }

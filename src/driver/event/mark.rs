@@ -24,7 +24,8 @@ pub(in crate::driver) struct EventPool(Mutex<Vec<Idle>>);
 #[derive(Debug)]
 struct Idle(CUevent);
 
-// SAFETY: a CUevent may be used from every thread (driver API, "Event Management").
+// SAFETY: a CUevent may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety").
 unsafe impl Send for Idle {}
 
 impl EventPool {
@@ -43,7 +44,7 @@ impl EventPool {
     pub(in crate::driver) fn empty(&mut self, driver: &Driver) {
         for idle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // SAFETY: `give` took the event's ownership by `into_raw`, and `drain` takes it out for good: it is
-            // destroyed once, and nobody has it; its context is given back after that (`Debt::pay`). An answer could
+            // destroyed once, and nobody has it; its context lives until after that (`Debt::end_own`). An answer could
             // not be told to anybody.
             let _ = unsafe { driver.cuEventDestroy(idle.0) };
         }

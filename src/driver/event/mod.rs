@@ -99,7 +99,8 @@ pub struct AnyEvent {
     captured_by: CapturedBy,
 }
 
-// SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
+// SAFETY: a CUevent may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send and Sync.
 unsafe impl Send for AnyEvent {}
 // SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
 unsafe impl Sync for AnyEvent {}

@@ -109,7 +109,8 @@ pub struct Kernel {
     owner: Option<Weak<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: a CUfunction may be used from every thread (driver API, "Module Management"); the rest is Send.
+// SAFETY: a CUfunction may be used from every thread: of what a driver makes, its documents except graphs alone
+// ("Graph object thread safety"). The rest is Send.
 unsafe impl Send for Kernel {}
 // SAFETY: as above; what is changed through a shared reference is atomic, and the rest is Sync.
 unsafe impl Sync for Kernel {}

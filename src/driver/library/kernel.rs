@@ -38,7 +38,8 @@ pub struct LibraryKernel {
     library: CudaLibrary,
 }
 
-// SAFETY: a CUkernel may be used from every thread as long as its library is loaded, which `library` keeps; the rest is Send.
+// SAFETY: a CUkernel may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). Its library stays loaded, as `library` keeps it; the rest is Send.
 unsafe impl Send for LibraryKernel {}
 // SAFETY: as above; nothing is changed after construction, and the rest is Sync.
 unsafe impl Sync for LibraryKernel {}
@@ -212,8 +213,8 @@ impl LibraryKernel {
         context.call(
             "cuKernelGetAttribute",
             || format!("{attribute:?} of {}", self.name),
-            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; `value` is a
-            // local, which outlives the call.
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was
+            // compared; the driver checks the number of the attribute; `value` is a local, which outlives the call.
             |driver| unsafe {
                 driver.cuKernelGetAttribute(&mut value, attribute.raw(), self.raw, context.raw_device())
             },

@@ -73,8 +73,9 @@ struct Loaded {
     slots: Slots,
 }
 
-// SAFETY: a CUlibrary and a CUcontext may be used from every thread (driver API, "Library Management"); nobody follows the pointers
-// of `slots` but the driver; the rest is Send.
+// SAFETY: a CUlibrary and a CUcontext may be used from every thread: of what a driver makes, its documents except
+// graphs alone ("Graph object thread safety"). Nobody follows the pointers of `slots` but the driver; the rest is
+// Send.
 unsafe impl Send for LibraryInner {}
 // SAFETY: as above; what is changed through a shared reference is behind a lock, and the rest is Sync.
 unsafe impl Sync for LibraryInner {}

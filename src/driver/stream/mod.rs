@@ -86,7 +86,8 @@ pub(crate) struct StreamQueue {
     pub(crate) launches: Launches,
 }
 
-// SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
+// SAFETY: a CUstream may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send and Sync.
 unsafe impl Send for StreamInner {}
 // SAFETY: as above; what is changed after construction is atomic or behind a lock.
 unsafe impl Sync for StreamInner {}

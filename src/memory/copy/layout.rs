@@ -115,7 +115,7 @@ pub(in crate::memory) enum Place {
 
 // SAFETY: an address or a handle. What is at it is borrowed by the type that has the place, and only the driver follows
 // it, which copies the bytes of a `Copy` type, and so no cell; it does so for any thread, as it takes a CUarray from
-// every one.
+// every one (`ArrayInner`).
 unsafe impl Send for Place {}
 // SAFETY: as above; nothing is written through a shared place.
 unsafe impl Sync for Place {}

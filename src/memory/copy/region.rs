@@ -191,8 +191,10 @@ impl CudaStream {
         let work = pair.order(self, "cuMemcpy3DPeerAsync")?;
         let whole = pair.peer(self);
         pair.submit(self, || {
-            // SAFETY: `check` found both regions inside their memory, which is of the contexts that `whole` names, or the host's. Device
-            // memory is freed after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
+            // SAFETY: `check` found both regions inside their memory, which is of the contexts that `whole` names, or
+            // the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses;
+            // host memory is borrowed until `submit` has waited. Where both overlap the target gets some bits: any are
+            // a `T`.
             work.call(
                 "cuMemcpy3DPeerAsync",
                 || pair.asked(),
@@ -238,8 +240,9 @@ impl Pair<'_> {
 
     fn copy_rows(&self, work: Submission<'_>) -> Result<(), Error> {
         let (rows, stream) = (self.flat(), work.stream().raw());
-        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's. Device memory is freed
-        // after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
+        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's.
+        // Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory is
+        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`.
         work.call(
             "cuMemcpy2DAsync",
             || self.asked(),
@@ -249,8 +252,9 @@ impl Pair<'_> {
 
     fn copy_planes(&self, work: Submission<'_>) -> Result<(), Error> {
         let (planes, stream) = (self.whole(), work.stream().raw());
-        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's. Device memory is freed
-        // after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
+        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's.
+        // Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory is
+        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`.
         work.call(
             "cuMemcpy3DAsync",
             || self.asked(),

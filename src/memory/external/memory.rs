@@ -186,7 +186,8 @@ impl ExternalMemory {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and no mapped range of it is left: each holds a handle.
+        // SAFETY: this value owned it, and destroys it once, at its end. No mapped range of it is left, as each holds a
+        // handle, and is freed after the work that uses it: other work does not.
         let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {
             driver.cuDestroyExternalMemory(self.raw)
         });

@@ -213,7 +213,8 @@ impl Imported {
         // "Any outstanding signals or waits must have completed" (driver API).
         self.accesses.end(&self.context, false)?;
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        // SAFETY: this value owned it, no handle is left, and the work that used it is done.
+        // SAFETY: this value owned it, and destroys it once, as `raw` was replaced by null; this is the end of what its
+        // handles share, so that none is left, and `end` has waited for the work that used it.
         self.context.give_back("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
             driver.cuDestroyExternalSemaphore(raw)
         })

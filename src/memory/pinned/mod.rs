@@ -92,7 +92,8 @@ struct HostAllocation {
     context: CudaContext,
 }
 
-// SAFETY: an address of the process, whose memory the driver lets every thread free; the context is Send.
+// SAFETY: an address of the process, not of a thread, to which only the driver is told to do something: its documents
+// name no thread that has to free such memory. The context is Send.
 unsafe impl Send for HostAllocation {}
 // SAFETY: as above; nothing is done through a shared reference.
 unsafe impl Sync for HostAllocation {}
@@ -183,7 +184,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         owner: Box<dyn std::any::Any + Send + Sync>,
     ) -> Result<Self, Error> {
         let mut device = 0;
-        // SAFETY: `start` is of pinned memory, by the caller's duty 1; `device` outlives the call.
+        // SAFETY: `start` is of memory that is pinned in this context, by the caller's duty 1, which `call` made
+        // current; `device`, a local, outlives the call.
         context.call("cuMemHostGetDevicePointer", String::new, |driver| unsafe {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;

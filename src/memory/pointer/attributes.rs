@@ -67,8 +67,8 @@ pub struct PointerAttributes {
     pub pool: CUmemoryPool,
 }
 
-// SAFETY: numbers and two handles, which may be used from every thread (driver API, "Context Management", "Stream Ordered Memory
-// Allocator").
+// SAFETY: numbers and two handles, of a context and a pool, which may be used from every thread: of what a driver
+// makes, its documents except graphs alone ("Graph object thread safety").
 unsafe impl Send for PointerAttributes {}
 // SAFETY: as above; they are only read.
 unsafe impl Sync for PointerAttributes {}

@@ -78,7 +78,8 @@ struct PoolInner {
     owned: bool,
 }
 
-// SAFETY: a CUmemoryPool may be used from every thread (driver API, "Stream Ordered Memory Allocator"); the rest is Send and Sync.
+// SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
+// ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for PoolInner {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for PoolInner {}

@@ -145,7 +145,8 @@ pub(in crate::memory) struct ArrayInner {
     level_of: Option<Arc<MipmapInner>>,
 }
 
-// SAFETY: a CUarray may be used from every thread (driver API, "Memory Management"); the rest is Send.
+// SAFETY: a CUarray may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
+// object thread safety"). The rest is Send.
 unsafe impl Send for ArrayInner {}
 // SAFETY: as above; what is changed through a shared reference is atomic or behind a lock, and the rest is Sync.
 unsafe impl Sync for ArrayInner {}

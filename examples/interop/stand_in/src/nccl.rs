@@ -139,19 +139,27 @@ pub unsafe extern "C" fn ncclAllReduce(
 }
 
 /// Does what was called since the group's start.
+///
+/// # Safety
+/// 1. As NCCL asks: memory and streams of those calls are there, each on the device of its communicator.
 #[unsafe(no_mangle)]
-pub extern "C" fn ncclGroupEnd() -> c_int {
+pub unsafe extern "C" fn ncclGroupEnd() -> c_int {
     eprintln!("nccl GroupEnd");
     let mut state = state();
     let (Some(driver), Some(parts)) = (DRIVER.as_ref(), state.group.take()) else { return USAGE };
     if parts.len() != state.contexts.len() {
         return USAGE; // the real one would wait for ever
     }
-    sum(driver, &parts).err().unwrap_or(OK)
+    // SAFETY: 1: the caller's duty 1, of the parts that those calls noted.
+    unsafe { sum(driver, &parts) }.err().unwrap_or(OK)
 }
 
 /// Every rank gets the sum of all, on its stream.
-fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
+///
+/// # Safety
+/// 1. Each part has `count` floats at `from` and at `to`, which nobody else uses meanwhile; they and its stream are
+///    live, and of its context's device.
+unsafe fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     let enter = |part: &Part| {
         let context: CUcontext = without_provenance_mut(part.context);
         // SAFETY: `ncclCommInitAll` retained it, and nothing here releases it.
@@ -164,9 +172,9 @@ fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     for part in parts {
         let stream: CUstream = enter(part)?;
         let mut own = vec![0.0f32; part.count];
-        // SAFETY: by NCCL's rules the memory has so many floats, and the stream lives and is of this device, whose
-        // context `enter` made current; `own` has so many, too, and is there until the stream was waited for, and, not
-        // being pinned, is written before the copy returns, should that wait fail.
+        // SAFETY: by the caller's duty 1 the memory has so many floats, and the stream lives and is of this device,
+        // whose context `enter` made current; `own` has so many, too, and is there until the stream was waited for,
+        // and, not being pinned, is written before the copy returns, should that wait fail.
         unsafe {
             cuda(driver.cuMemcpyDtoHAsync(own.as_mut_ptr().cast(), part.from, 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;
@@ -268,11 +276,15 @@ pub extern "C" fn ncclCommAbort(_: *mut c_void) -> c_int {
 }
 
 /// Ends a communicator.
+///
+/// # Safety
+/// 1. As NCCL asks: its work is done.
 #[unsafe(no_mangle)]
-pub extern "C" fn ncclCommDestroy(comm: *mut c_void) -> c_int {
+pub unsafe extern "C" fn ncclCommDestroy(comm: *mut c_void) -> c_int {
     if comm.addr() == RANKS {
         eprintln!("nccl CommDestroy");
-        return DRIVER.as_ref().map_or(CUDA, ranks::destroy);
+        // SAFETY: 1: the caller's duty 1: all sums are of this communicator.
+        return DRIVER.as_ref().map_or(CUDA, |driver| unsafe { ranks::destroy(driver) });
     }
     eprintln!("nccl CommDestroy {}", comm.addr().wrapping_sub(1));
     OK

@@ -85,12 +85,15 @@ pub(crate) fn abort() {
     }
 }
 
-/// Frees what the sums needed; the work on streams is done.
-pub(crate) fn destroy(driver: &Driver) -> c_int {
+/// Frees what the sums needed.
+///
+/// # Safety
+/// 1. All sums that were submitted are done.
+pub(crate) unsafe fn destroy(driver: &Driver) -> c_int {
     let Some(comm) = locked(&COMM).take() else { return SYSTEM };
     let freed = locked(&comm.staging).drain(..).try_for_each(|(address, _)| {
-        // SAFETY: `staging` allocated it with `cuMemHostAlloc`, and `drain` gives it out once; by NCCL's rules a communicator is
-        // destroyed when its work is done.
+        // SAFETY: `staging` allocated it with `cuMemHostAlloc`, and `drain` gives it out once; no work uses it any
+        // more, by the caller's duty 1.
         cuda(unsafe { driver.cuMemFreeHost(with_exposed_provenance_mut(address)) })
     });
     freed.err().unwrap_or(OK)

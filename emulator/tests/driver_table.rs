@@ -202,7 +202,7 @@ fn the_shared_library_watches_a_program_where_it_is_asked() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.contains("cuda-harness: 3 live, 0 mistakes"), "{text}");
-    assert!(text.contains("memory#1 (4096 bytes), made by call"), "{text}");
+    assert!(text.contains("memory#1 (4096 bytes), created by call"), "{text}");
     let calls = std::fs::read_to_string(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
     let allocations: Vec<_> = calls.lines().filter(|line| line.contains("cuMemAlloc_v2(")).collect();

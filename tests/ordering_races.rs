@@ -14,6 +14,7 @@ use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
 use pause::Pace;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 /// Rounds of each program; `CUDA_LAUNCH_RACES` sets another number.
 fn rounds() -> u32 {
@@ -195,5 +196,73 @@ fn graphs_and_streams_of_two_threads_keep_their_order() {
         let seen = target.to_host_vec(&c).unwrap();
         let right = |half: &[u32], value: u32| half.iter().all(|x| *x == value);
         assert!(right(&seen[..N / 2], 7) && right(&seen[N / 2..], round + 1), "round {round}");
+    }
+}
+
+/// Two graphs with a buffer in common, each of which writes it and reads it a while later: whichever launch is the first, each reads its own.
+#[test]
+fn launches_of_two_graphs_do_not_mix() {
+    let ctx = context();
+    let streams @ [a, _] = &streams(&ctx);
+    let mut shared = DeviceBuffer::<u32>::zeroed(a, 16).unwrap();
+    let mut seen = [0; 2].map(|_| DeviceBuffer::<u32>::zeroed(a, 16).unwrap());
+    let mut execs = Vec::new();
+    for (value, seen) in (1..).zip(&mut seen) {
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        let write = |s: &CudaStream| shared.view_mut().fill(s, value);
+        let written = graph.capture_into(&[], CaptureMode::Relaxed, write).unwrap();
+        let later = graph.add_host(&written, || thread::sleep(Duration::from_micros(200))).unwrap();
+        let read = |s: &CudaStream| seen.view_mut().copy_from_device(s, &shared);
+        graph.capture_into(&[later], CaptureMode::Relaxed, read).unwrap();
+        execs.push(graph.instantiate(InstantiateFlags::empty()).unwrap());
+    }
+    ctx.synchronize().unwrap();
+    for round in 0..2 * rounds() {
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            for (thread, (exec, stream)) in execs.iter_mut().zip(streams).enumerate() {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    pace(thread, round).set(stream).unwrap();
+                    exec.launch(stream).unwrap();
+                });
+            }
+        });
+        let seen = seen.each_ref().map(|seen| seen.to_host_vec(a).unwrap()[0]);
+        assert_eq!(seen, [1, 2], "round {round}");
+    }
+}
+
+/// A graph that reads a buffer twice, beside a call that writes it: it sees one value.
+#[test]
+fn a_launch_does_not_mix_with_a_call_on_memory_of_its_graph() {
+    let ctx = context();
+    let [a, b] = streams(&ctx);
+    let mut x = DeviceBuffer::<u32>::zeroed(&a, 16).unwrap();
+    let [mut first, mut second] = [0; 2].map(|_| DeviceBuffer::<u32>::zeroed(&a, 16).unwrap());
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let read = |s: &CudaStream| first.view_mut().copy_from_device(s, &x);
+    let begun = graph.capture_into(&[], CaptureMode::Relaxed, read).unwrap();
+    let later = graph.add_host(&begun, || thread::sleep(Duration::from_micros(200))).unwrap();
+    let read = |s: &CudaStream| second.view_mut().copy_from_device(s, &x);
+    graph.capture_into(&[later], CaptureMode::Relaxed, read).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    ctx.synchronize().unwrap();
+    for round in 0..2 * rounds() {
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                pace(0, round).set(&b).unwrap();
+                x.view_mut().fill(&b, round).unwrap();
+            });
+            start.wait();
+            pace(1, round).set(&a).unwrap();
+            exec.launch(&a).unwrap();
+        });
+        let seen = [&first, &second].map(|seen| seen.to_host_vec(&a).unwrap());
+        assert_eq!(seen[0], seen[1], "round {round}");
+        b.synchronize().unwrap();
     }
 }

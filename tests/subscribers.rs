@@ -5,95 +5,33 @@
 #![allow(unsafe_code)] // A capture by hand.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/acts.rs"]
+mod acts;
 #[path = "support/alone.rs"]
 mod alone;
 
+use acts::{at_enter, at_exit};
 use alone::{alone, hold};
+use cuda_launch::context::ContextOptions;
 use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::module::CudaLibrary;
+use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
-    cuda_launch,
+    CaptureMode, CudaContext, CudaDevice, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, PinnedBuffer, cuda_launch,
 };
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
 use std::time::Duration;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
 const N: usize = 16;
 
-type Act = Box<dyn FnOnce()>;
-
-thread_local! {
-    /// What this thread does, once, where a call of the driver ends.
-    static ARMED: RefCell<Option<(&'static str, Act)>> = const { RefCell::new(None) };
-}
-
-/// Knows the spans by the driver's functions.
-#[derive(Default)]
-struct Acts {
-    next: AtomicU64,
-    calls: Mutex<HashMap<u64, String>>,
-}
-
-struct Call(String);
-
-impl Visit for Call {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "call" {
-            value.clone_into(&mut self.0);
-        }
-    }
-
-    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
-}
-
-impl Subscriber for Acts {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let id = 1 + self.next.fetch_add(1, Ordering::Relaxed);
-        let mut call = Call(String::new());
-        span.record(&mut call);
-        self.calls.lock().unwrap().insert(id, call.0);
-        Id::from_u64(id)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, _: &Event<'_>) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, span: &Id) {
-        let call = self.calls.lock().unwrap().get(&span.into_u64()).cloned();
-        let armed = ARMED.with(|armed| armed.borrow_mut().take_if(|(at, _)| Some(*at) == call.as_deref()));
-        if let Some((_, act)) = armed {
-            act();
-        }
-    }
-}
-
-/// At the end of the next call of this driver function on this thread.
-fn at(call: &'static str, act: impl FnOnce() + 'static) {
-    static SET: Once = Once::new();
-    SET.call_once(|| tracing::subscriber::set_global_default(Acts::default()).unwrap());
-    ARMED.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
-}
-
 fn acted() {
-    assert!(ARMED.with(|armed| armed.borrow().is_none()), "there was no such call");
+    assert!(acts::acted(), "there was no such call");
 }
 
 fn refused<T>(result: Result<T, Error>) {
@@ -121,7 +59,7 @@ fn a_captured_stream_is_given_nothing_in_the_middle_of_a_launch() {
     };
     let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
         let (captured, again) = (stream.clone(), launch.clone());
-        at("cuLaunchKernelEx", move || {
+        at_exit("cuLaunchKernelEx", move || {
             refused(y.view_mut().fill(&captured, 3));
             refused(again(&captured, &mut y));
             refused(event.record(&captured));
@@ -141,7 +79,7 @@ fn a_capture_by_hand_is_not_ended_in_the_middle_of_its_work() {
     let mut x = DeviceBuffer::<u32>::zeroed(&plain, N).unwrap();
     let capturing = unsafe { plain.begin_capture(CaptureMode::Relaxed) }.unwrap();
     let captured = capturing.clone();
-    at("cuMemsetD32Async", move || refused(unsafe { captured.end_capture() }));
+    at_exit("cuMemsetD32Async", move || refused(unsafe { captured.end_capture() }));
     x.view_mut().fill(&capturing, 9).unwrap();
     acted();
     assert_eq!(unsafe { capturing.end_capture() }.unwrap().nodes().len(), 1);
@@ -160,7 +98,7 @@ fn a_capture_ends_after_another_thread_has_been_told_of_it() {
         thread = Some(thread::spawn(move || {
             let early = Arc::new(AtomicBool::new(false));
             let told = early.clone();
-            at("cuStreamGetCaptureInfo", move || {
+            at_exit("cuStreamGetCaptureInfo", move || {
                 asking.send(()).unwrap();
                 thread::sleep(Duration::from_millis(100));
                 told.store(seen.load(Ordering::SeqCst), Ordering::SeqCst);
@@ -185,7 +123,7 @@ fn memory_whose_access_is_being_ordered_is_not_accessed() {
     let (second, third) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let x = Arc::new(DeviceBuffer::<u32>::zeroed(&first, N).unwrap());
     let same = x.clone();
-    at("cuEventRecord", move || refused(same.to_host_vec(&third)));
+    at_exit("cuEventRecord", move || refused(same.to_host_vec(&third)));
     assert_eq!(x.to_host_vec(&second).unwrap(), [0; N]);
     acted();
 }
@@ -206,13 +144,13 @@ fn an_event_changes_between_streams_and_captures_only_while_nobody_waits_for_it(
     CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
         let (same, other) = (event.clone(), plain.clone());
         // The driver has recorded it in the capture, and nobody knows yet.
-        at("cuEventRecord", move || elsewhere(&|| other.wait(&same)));
+        at_exit("cuEventRecord", move || elsewhere(&|| other.wait(&same)));
         event.record(stream)?;
         acted();
         event.record(&plain)?;
         let (same, captured) = (event.clone(), stream.clone());
         // What was compared stays so until the wait is over.
-        at("cuStreamWaitEvent", move || elsewhere(&|| same.record(&captured)));
+        at_exit("cuStreamWaitEvent", move || elsewhere(&|| same.record(&captured)));
         plain.wait(&event)?;
         acted();
         x.view_mut().fill(&plain, 9)
@@ -227,19 +165,19 @@ fn modules_libraries_and_graphs_are_not_asked_for_what_they_are_just_asked_for()
     let (ctx, _) = rig();
     let module = ctx.load_module(FILL).unwrap();
     let same = module.clone();
-    at("cuModuleGetFunction", move || refused(same.load_function("fill")));
+    at_exit("cuModuleGetFunction", move || refused(same.load_function("fill")));
     module.load_function("fill").unwrap();
     acted();
 
     let library = CudaLibrary::load(ctx.driver(), FILL).unwrap();
     let (same, context) = (library.clone(), ctx.clone());
-    at("cuLibraryGetModule", move || refused(same.module(&context)));
+    at_exit("cuLibraryGetModule", move || refused(same.module(&context)));
     library.module(&ctx).unwrap();
     acted();
 
     let graph = Arc::new(CudaGraph::new(&ctx).unwrap());
     let same = graph.clone();
-    at("cuGraphClone", move || refused(same.instantiate(InstantiateFlags::empty())));
+    at_exit("cuGraphClone", move || refused(same.instantiate(InstantiateFlags::empty())));
     graph.try_clone().unwrap();
     acted();
 }
@@ -254,7 +192,7 @@ fn what_a_stream_is_given_where_a_wait_ends_is_waited_for() {
         let x = Arc::new(Mutex::new(DeviceBuffer::<u32>::zeroed(&first, N).unwrap()));
         let held = Arc::new(Mutex::new(None));
         let (stream, written, kept) = (first.clone(), x.clone(), held.clone());
-        at(call, move || {
+        at_exit(call, move || {
             *kept.lock().unwrap() = Some(hold(&stream));
             written.lock().unwrap().view_mut().fill(&stream, value).unwrap();
         });
@@ -268,4 +206,59 @@ fn what_a_stream_is_given_where_a_wait_ends_is_waited_for() {
         assert_eq!(x.lock().unwrap().to_host_vec(&second).unwrap(), [value; N]);
         release.join().unwrap();
     }
+}
+
+/// A call that is told by what is current which context it is about, is about its own.
+#[test]
+fn a_listener_that_makes_another_context_current_redirects_no_call() {
+    let _alone = alone();
+    let (ctx, explicit) = rig();
+    let other = CudaDevice::new(0).unwrap().create_context(&ContextOptions::default()).unwrap();
+    let redirect = |call| {
+        let other = other.clone();
+        at_enter(call, move || other.bind().unwrap());
+    };
+    for stream in [ctx.default_stream(), ctx.per_thread_stream()] {
+        let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
+        let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, N, PinnedFlags::empty()).unwrap();
+        stream.call_host(|| thread::sleep(Duration::from_millis(50))).unwrap();
+        redirect("cuMemcpyDtoHAsync");
+        device.view().copy_to_pinned(&stream, &mut pinned).unwrap();
+        acted();
+        redirect("cuStreamSynchronize");
+        assert_eq!(pinned.as_slice().unwrap(), [7; N], "{stream:?}");
+        acted();
+    }
+    let mut x = DeviceBuffer::<u32>::zeroed(&explicit, N).unwrap();
+    explicit.call_host(|| thread::sleep(Duration::from_millis(50))).unwrap();
+    x.view_mut().fill(&explicit, 7).unwrap();
+    redirect("cuCtxSynchronize");
+    ctx.synchronize().unwrap();
+    acted();
+    assert_eq!(x.to_host_vec(&ctx.new_stream().unwrap()).unwrap(), [7; N], "the context was not waited for");
+    redirect("cuStreamCreateWithPriority");
+    let made = ctx.new_stream().unwrap();
+    acted();
+    let mut of = std::ptr::null_mut();
+    assert_eq!(unsafe { ctx.driver().cuStreamGetCtx(made.raw(), &mut of) }, CUresult::SUCCESS);
+    assert_eq!(of, ctx.raw());
+}
+
+/// It would come neither before the launch nor after it.
+#[test]
+fn memory_of_a_graph_is_given_no_work_in_the_middle_of_its_launch() {
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let other = ctx.new_stream().unwrap();
+    let mut x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |s| x.view_mut().fill(s, 1)).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    ctx.synchronize().unwrap();
+    let x = Arc::new(Mutex::new(x));
+    let (filled, on) = (x.clone(), other.clone());
+    at_enter("cuGraphLaunch", move || refused(filled.lock().unwrap().view_mut().fill(&on, 9)));
+    exec.launch(&stream).unwrap();
+    acted();
+    x.lock().unwrap().view_mut().fill(&other, 9).unwrap();
+    assert_eq!(x.lock().unwrap().to_host_vec(&other).unwrap(), [9; N], "after the launch it may be");
 }

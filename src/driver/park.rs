@@ -77,7 +77,20 @@ pub(crate) fn until_done(work: &ThreadStream, what: Vec<Keep>) {
     if what.is_empty() {
         return;
     }
-    match outside_captures(work.context(), || marked(work)) {
+    /// Parked also where the calls below unwind.
+    struct Used<'w>(&'w ThreadStream, Vec<Keep>);
+    impl Drop for Used<'_> {
+        fn drop(&mut self) {
+            let what = std::mem::take(&mut self.1);
+            if !what.is_empty() {
+                park(Until::Idle(self.0.clone()), what);
+            }
+        }
+    }
+    let mut used = Used(work, what);
+    let marked = outside_captures(work.context(), || marked(work));
+    let what = std::mem::take(&mut used.1);
+    match marked {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),

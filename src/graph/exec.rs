@@ -12,7 +12,8 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{
-    CudaContext, CudaStream, Keep, NO_KERNEL, ThreadStream, despite_captures, host_call, sweep, until_done,
+    CudaContext, CudaStream, GraphTurn, Keep, NO_KERNEL, ThreadStream, comes_soon, despite_captures,
+    host_call, sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
 use crate::ordering::Submission;
@@ -204,9 +205,36 @@ impl GraphExec {
         launched
     }
 
+    /// Nobody has the memory of a graph for himself, so other threads may be about to submit work that uses it as well. What they have
+    /// noted before this is waited for until the driver has it; what they note later waits for this (`GraphTurn`).
     fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        // Not for ever, where others come again and again.
+        for _ in 0..100 {
+            let turn = GraphTurn::begin(stream);
+            let mut work = self.noted(stream)?;
+            let Some(others) = work.take_unsubmitted() else {
+                return self.submit_noted(work, &turn);
+            };
+            // Announced, this one might be waited for by those.
+            drop((work, turn));
+            if !comes_soon(|| others.are_submitted()) {
+                break;
+            }
+        }
+        let turn = GraphTurn::begin(stream);
+        let work = self.noted(stream)?;
+        self.submit_noted(work, &turn)
+    }
+
+    fn noted<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
         let mut work = Submission::on(stream);
         self.memory().try_for_each(|memory| memory.note(&mut work))?;
+        Ok(work)
+    }
+
+    fn submit_noted(&mut self, work: Submission<'_>, turn: &GraphTurn<'_>) -> Result<(), Error> {
+        turn.is_noted();
+        let stream = work.stream();
         // Before the call, which may unwind when it is done.
         match self.last.iter().find(|last| last.means(stream)) {
             Some(last) => last.announce(),
@@ -392,12 +420,13 @@ impl GraphExec {
         }
         // Still owned: the drop that follows passes it on.
         host_call::refuse("cuGraphExecDestroy")?;
+        // First: what a launch uses that still runs stays also where one of these calls unwinds.
+        self.replace_all(Share::default());
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         // SAFETY: this value owned the graph, and destroys it once, as `raw` was replaced by null; the driver puts off its end until
         // launches that run are done.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
         let done = self.context().give_back("cuGraphExecDestroy", String::new, destroy);
-        self.replace_all(Share::default());
         sweep();
         done
     }

@@ -259,12 +259,13 @@ unsafe fn examined(
     }
     let recorded = recordings(request)?;
     let code = trace::launch(kernel, &raw, || {
-        kernel.context.twice("cuLaunchKernelEx", || {
+        let launch = || {
             // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were
             // compared by `make_ready`; the stream lives as long as its handle (`StreamInner`); the first `count` attributes are written,
             // and `list` outlives the call.
             unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
-        })
+        };
+        kernel.context.still_entered(|| kernel.context.twice("cuLaunchKernelEx", launch))
     });
     if code != CUresult::SUCCESS {
         launch.refused();

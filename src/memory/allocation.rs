@@ -148,16 +148,6 @@ impl Allocation {
         }
     }
 
-    /// The end of memory that somebody has lent, who takes it back whatever the driver says: nothing is put off.
-    ///
-    /// Waits for the streams that use it, and takes it off the driver.
-    pub(super) fn end_loan(&mut self) -> Result<(), Error> {
-        // What is lent is given out as views alone, never as an address: no other work can use it.
-        let waited = self.accesses.end_of_loan();
-        self.origin = Origin::Borrowed;
-        waited.and(self.context.faulted())
-    }
-
     /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
     /// refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
@@ -209,10 +199,18 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.release().is_err() && self.is_owned() {
-            try_again(self.take());
+        /// Tries again later to release what is left, also where a wait unwinds: work may still use the memory.
+        struct Rest<'a>(&'a mut Allocation);
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                if self.0.is_owned() {
+                    try_again(self.0.take());
+                }
+            }
         }
+        let rest = Rest(self);
+        // Nobody can be told here; `close` tells.
+        let _ = rest.0.release();
     }
 }
 

@@ -64,14 +64,22 @@ impl Registration {
     }
 }
 
+impl Registration {
+    /// Unregisters the memory, without a span: that its owner has it back must not depend on who listens.
+    fn end(&self) -> Result<(), Error> {
+        let call = "cuMemHostUnregister";
+        self.context.give_back_untraced(call, |driver| {
+            // SAFETY: this value registered it, and unregisters it once, as its owner drops or forgets it after this; that is after all
+            // work that uses the memory, or, of a loan, after all that could be waited for.
+            unsafe { driver.cuMemHostUnregister(self.start) }
+        })
+    }
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Allocation` that it belongs
-        // to, after all work that uses the memory, or before any; of a loan after all that could be waited for (`Loan`:
-        // a device does not reach pages that its driver has let go of).
-        let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
-            driver.cuMemHostUnregister(self.start)
-        });
+        // Nobody can be told here; the end of a loan tells.
+        let _ = self.end();
     }
 }
 
@@ -165,13 +173,13 @@ impl CudaContext {
             // Else the end below would be put off, to when the memory is no longer borrowed.
             forbid_here(self, "cuMemHostRegister")?;
         }
-        let origin = match bytes {
-            0 => Origin::Empty,
+        let registration = match bytes {
+            0 => None,
             // SAFETY: 1: the loan below drops it before this function returns or unwinds, and the slice is borrowed until then. No graph
             // keeps the allocation: the view refuses captures.
-            _ => Origin::Foreign(Box::new(unsafe { Registration::new(self, start.cast(), bytes, flags)? })),
+            _ => Some(unsafe { Registration::new(self, start.cast(), bytes, flags)? }),
         };
-        let mut loan = Loan(Allocation::new(0, self, origin));
+        let mut loan = Loan(Allocation::new(0, self, Origin::Borrowed), registration);
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         let result = scope(PinnedViewMut::new(start, len, &loan.0, Some(thread::current().id())));
         loan.end().and(result)
@@ -183,18 +191,26 @@ impl CudaContext {
 /// The borrow cannot outlast this value, so there is nothing to park and no owner to forget: whoever waits has to succeed, and does
 /// so for each stream, also beside captures (`StreamAccesses::end_of_loan`). Where the driver refuses every way to wait, to unregister
 /// the memory is what remains: pages that a driver has let go of are not reached by its device.
-struct Loan(Arc<Allocation>);
+struct Loan(Arc<Allocation>, Option<Registration>);
 
 impl Loan {
     fn end(&mut self) -> Result<(), Error> {
-        // Nobody else holds it: views borrow it for as long as the scope runs.
-        Arc::get_mut(&mut self.0).map_or(Ok(()), Allocation::end_loan)
+        // What is lent is given out as views alone, never as an address: no other work can use it.
+        let waited = self.0.accesses().end_of_loan();
+        let ended = self.1.take().map_or(Ok(()), |registration| {
+            let ended = registration.end();
+            std::mem::forget(registration);
+            ended
+        });
+        waited.and(ended).and(self.0.context().faulted())
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
         // There is something left only after a panic; its error is not the one to tell.
-        let _ = self.end();
+        if self.1.is_some() {
+            let _ = self.end();
+        }
     }
 }

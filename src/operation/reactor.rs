@@ -96,13 +96,14 @@ pub(super) fn watch(
     }
 }
 
-/// What is kept while calls for it may unwind: the host waits then, and where it cannot, it stays for ever.
+/// What is kept while calls for it may unwind: the host waits then, also for the output in the slot, and where it cannot, it stays for ever.
 struct Lent<'s>(&'s CudaStream, Vec<Kept>);
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let kept = std::mem::take(&mut self.1);
-        if !kept.is_empty() && !self.0.wait_untraced() {
+        let is_used = !kept.is_empty() || std::thread::panicking();
+        if is_used && !self.0.wait_untraced() {
             std::mem::forget(kept);
         }
     }

@@ -37,10 +37,12 @@ impl Drop for Waited {
 
 /// Submits and waits.
 pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
+    // In this order: where a wait unwinds, the chain ends first, which waits.
+    let output;
     let chain = Waited(ExecutionContext::new(source));
     // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream before it returns, by `wait` also after an
     // error, and before it unwinds, by the end of `chain`.
-    let output = unsafe { op.execute(&chain.0) };
+    output = unsafe { op.execute(&chain.0) };
     let waited = chain.wait();
     // What stood against submitting the work comes first, but for a fault that made it so.
     let output = output?;
@@ -100,9 +102,20 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     op: Op,
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
+    /// Where the join unwinds, waits before the output goes.
+    struct Joining<'c>(&'c ExecutionContext);
+    impl Drop for Joining<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.wait_untraced();
+            }
+        }
+    }
     let chain = Submitted::new(source);
     // SAFETY: 1: the caller's duty 1: what may end before the work orders itself, or is not looked at after this call.
     let output = unsafe { op.execute(&chain.0) };
+    let joining = Joining(&chain.0);
     chain.0.join_forgotten();
+    drop(joining);
     (output, chain)
 }

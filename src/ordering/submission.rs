@@ -47,6 +47,11 @@ impl<'s> Submission<'s> {
         self.stream
     }
 
+    /// What it comes after and was not submitted when that was noted: other threads are in the middle of it.
+    pub(crate) fn take_unsubmitted(&mut self) -> Option<StreamWaits> {
+        self.waits.have_unsubmitted().then(|| std::mem::take(&mut self.waits))
+    }
+
     /// It launches the kernel of this number, which is then listed if a fault occurs.
     pub(crate) fn launches(&self, kernel: u32) {
         self.stream.queue().launches.note(self.number, kernel);

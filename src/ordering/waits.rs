@@ -15,6 +15,8 @@ struct Wait<Q> {
     covers: Option<usize>,
     /// What the memory that was looked at last has of it.
     named: Named,
+    /// How many submissions had been announced when some of them, which had not finished, were found to come first.
+    unfinished: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +45,24 @@ impl<Q: Queue> Waits<Q> {
     /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come.
     pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>) {
         let named = note.map_or(Named::Open, Named::UpTo);
+        let unfinished = note.is_none().then(|| earlier.submissions().announced());
         match self.0.iter_mut().find(|wait| wait.earlier.is(earlier)) {
-            Some(wait) => wait.named = named,
-            None => self.0.push(Wait { earlier: earlier.clone(), covers: None, named }),
+            Some(wait) => (wait.named, wait.unfinished) = (named, unfinished.or(wait.unfinished)),
+            None => self.0.push(Wait { earlier: earlier.clone(), covers: None, named, unfinished }),
         }
+    }
+
+    /// Whether all that was named is submitted by now: what waited for it before that has not waited for all of it.
+    pub(crate) fn are_submitted(&self) -> bool {
+        let is_over = |wait: &Wait<Q>| {
+            wait.unfinished.is_none_or(|announced| wait.earlier.submissions().have_finished(announced))
+        };
+        self.0.iter().all(is_over)
+    }
+
+    /// Whether something was named that was not submitted then.
+    pub(crate) fn have_unsubmitted(&self) -> bool {
+        self.0.iter().any(|wait| wait.unfinished.is_some())
     }
 
     /// Makes `later` wait for the work submitted so far to all that were named.

@@ -33,8 +33,7 @@ pub(crate) fn call<A: FnOnce() -> String>(
     asked: A,
 ) -> (CallSpan, impl FnOnce() -> String) {
     let asked = Asked { make: Cell::new(Some(asked)), text: OnceCell::new() };
-    let heard = LevelFilter::current() != LevelFilter::OFF;
-    let span = heard.then(|| Kind::of(name).span(name, device, &asked));
+    let span = is_heard().then(|| Kind::of(name).span(name, device, &asked));
     (CallSpan(span), move || asked.into_text())
 }
 
@@ -42,6 +41,12 @@ pub(crate) fn call<A: FnOnce() -> String>(
 #[cfg_attr(not(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")), allow(dead_code))]
 pub(crate) fn compile<R>(name: &'static str, asked: &str, call: impl FnOnce() -> R) -> R {
     Kind::Module.span(name, None, &asked).in_scope(call)
+}
+
+/// Whether somebody listens.
+#[inline(always)]
+pub(crate) fn is_heard() -> bool {
+    LevelFilter::current() != LevelFilter::OFF
 }
 
 /// Whether somebody listens to launches.

@@ -68,7 +68,7 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        self.traced(name, asked, call)
+        self.traced(name, asked, |driver| self.still_entered(|| call(driver)))
     }
 
     /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
@@ -81,7 +81,22 @@ impl CudaContext {
     ) -> Result<(), Error> {
         self.enter_to_release(name)?;
         // Whoever drops something does not know who captures: it must not break a capture of other code either.
-        self.traced(name, asked, |driver| outside_captures(self, || call(driver)))
+        self.traced(name, asked, |driver| {
+            // Called also where the context cannot be made current, as above.
+            let _ = self.still_entered(|| CUresult::SUCCESS);
+            outside_captures(self, || call(driver))
+        })
+    }
+
+    /// The same without a span.
+    pub(crate) fn give_back_untraced(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.enter_to_release(name)?;
+        let code = outside_captures(self, || call(&self.inner.driver));
+        self.check(code, name, String::new)
     }
 
     /// Like [`call`](Self::call), for a call that is told by a stream, an event or an address which context it is about, and so does the
@@ -199,6 +214,19 @@ impl CudaContext {
         self.check(code, name, asked)
     }
 
+    /// `call` where the context was made current before the span: whoever listens to spans may have made another one current. Otherwise the
+    /// driver's refusal.
+    #[inline]
+    pub(crate) fn still_entered(&self, call: impl FnOnce() -> CUresult) -> CUresult {
+        if !trace::is_heard() {
+            return call();
+        }
+        match self.inner.make_current() {
+            CUresult::SUCCESS => call(),
+            code => code,
+        }
+    }
+
     /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.
     #[inline]
     pub(crate) fn check(
@@ -237,6 +265,16 @@ impl ContextInner {
         // SAFETY: `current` is a local, which outlives the call; no context is asked for.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
         (code, code == CUresult::SUCCESS && current == self.raw)
+    }
+
+    /// Makes it current, in the middle of a call: the code of the driver.
+    #[cold]
+    fn make_current(&self) -> CUresult {
+        match self.current() {
+            (_, true) => CUresult::SUCCESS,
+            // SAFETY: the context lives as long as this value (`ContextInner::raw`).
+            _ => unsafe { self.driver.cuCtxSetCurrent(self.raw) },
+        }
     }
 
     #[cold]

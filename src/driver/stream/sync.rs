@@ -52,8 +52,13 @@ impl CudaStream {
     /// that, too: for what is borrowed no longer. Whether the work is done, or a fault ended it.
     pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
-        // The default streams are those of what is current. After a fault that cannot be had, and all work has ended.
-        let _ = self.context().bind();
+        match self.context().bind() {
+            // The fault has ended all work.
+            Err(error) if error.is_sticky() => return true,
+            // The default streams are those of what is current.
+            Err(_) if !self.is_explicit() => return false,
+            _ => {}
+        }
         let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
             // SAFETY: the stream lives as long as this handle (`StreamInner`).

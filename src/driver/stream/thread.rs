@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use super::CudaStream;
 use crate::driver::capture::open::outside_captures;
@@ -100,6 +101,9 @@ thread_local! {
     /// Whether this thread is in a call of the driver that orders an access: meanwhile it may have the list of the memory.
     static ORDERS: Cell<bool> = const { Cell::new(false) };
 
+    /// The launch of a graph that this thread is in the middle of.
+    static LAUNCH: Cell<Option<GraphLaunch>> = const { Cell::new(None) };
+
     /// What handles mean on this thread alone, by their identity.
     static OWN: RefCell<Vec<(usize, Arc<OwnStream>)>> = const { RefCell::new(Vec::new()) };
 }
@@ -181,6 +185,81 @@ impl ThreadStream {
     }
 }
 
+/// How long somebody waits for what another thread is about to give to the driver: more than a call takes. It may last, where the stream
+/// is full.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Whether it comes within that time.
+pub(crate) fn comes_soon(mut is_here: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    loop {
+        if is_here() {
+            return true;
+        }
+        if begin.elapsed() >= PATIENCE {
+            return false;
+        }
+        thread::yield_now();
+    }
+}
+
+/// The launch of a graph that a thread is about to give to a stream; over when this is dropped. See [`GraphExec::launch`].
+///
+/// [`GraphExec::launch`]: crate::graph::GraphExec::launch
+pub(crate) struct GraphTurn<'s> {
+    stream: &'s CudaStream,
+    /// The launch in the middle of which this one begins.
+    outer: Option<GraphLaunch>,
+}
+
+/// The launch that a thread is in the middle of.
+#[derive(Clone, Copy)]
+struct GraphLaunch {
+    /// The identity of its stream.
+    stream: usize,
+    /// It has noted what it uses: what the thread does now is done by a listener.
+    is_noted: bool,
+}
+
+impl<'s> GraphTurn<'s> {
+    /// Call it before the submission is announced.
+    pub(crate) fn begin(stream: &'s CudaStream) -> Self {
+        // SeqCst, as the announcement after it: who finds the submission finds this.
+        stream.queue().graphs.fetch_add(1, Ordering::SeqCst);
+        let launch = GraphLaunch { stream: stream.identity(), is_noted: false };
+        Self { stream, outer: LAUNCH.replace(Some(launch)) }
+    }
+
+    /// All that it uses is noted: the driver is called next.
+    pub(crate) fn is_noted(&self) {
+        LAUNCH.set(Some(GraphLaunch { stream: self.stream.identity(), is_noted: true }));
+    }
+}
+
+impl Drop for GraphTurn<'_> {
+    fn drop(&mut self) {
+        LAUNCH.set(self.outer);
+        self.stream.queue().graphs.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until no other thread is about to give a graph to `stream`, which what comes after the stream would not come after. Who launches
+/// a graph himself looks for that later; a listener in the middle of that very launch is refused.
+fn after_graphs(stream: &CudaStream) -> Result<(), Error> {
+    let graphs = &stream.queue().graphs;
+    if graphs.load(Ordering::SeqCst) == 0 {
+        return Ok(());
+    }
+    match LAUNCH.get() {
+        Some(launch) if !launch.is_noted => {}
+        Some(launch) if launch.stream == stream.identity() => {
+            return Err(host_call::inside_of("cuStreamWaitEvent"));
+        }
+        _ => _ = comes_soon(|| graphs.load(Ordering::SeqCst) == 0),
+    }
+    Ok(())
+}
+
 impl Queue for ThreadStream {
     type Error = Error;
 
@@ -202,6 +281,7 @@ impl Queue for ThreadStream {
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {
+        after_graphs(&earlier.stream)?;
         let _orders = Orders::begin();
         match earlier.handle() {
             Some(stream) => self.stream.after_in_turn(stream),

@@ -43,8 +43,8 @@ fn main() -> Result<(), Error> {
     let saxpy = module.load_function("saxpy")?;
     let mut graph = CudaGraph::new(&ctx)?;
     let node = KernelNode::new(&saxpy, config, &[], kernel_args![n, 0.5f32, ptr(x), ptr_mut(y)])?;
-    // SAFETY: 1: as for the recorded launches, for every launch: the node keeps and orders both buffers, and the copy, the
-    // only other node that uses one, comes after it.
+    // SAFETY: 1: as for the recorded launches, for every launch: the node keeps and orders both buffers, and the copy,
+    // the only other node that uses one, comes after it.
     let kernel = unsafe { graph.add_kernel(&[], node) }?;
     let copy = graph.add_copy(&[kernel], CopyNode::device_to_host(&y, &result)?)?;
     graph.add_host(&[copy], || println!("built: the copy is done"))?;

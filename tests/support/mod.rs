@@ -473,8 +473,8 @@ unsafe extern "C" fn launch_ex(
         log.launches.set(log.launches.get() + 1);
         // SAFETY: by the contract of `cuLaunchKernelEx`, which this stands for, `config` is aligned, set, and has
         // `numAttrs` attributes, and `params` has a pointer for each parameter that `cuFuncGetParamInfo` tells, `sizes`
-        // here. Of `copy`: 1: each goes to that many bytes, set or padding, which nobody writes during the call; `bytes`
-        // is new.
+        // here. Of `copy`: 1: each goes to that many bytes, set or padding, which nobody writes during the call;
+        // `bytes` is new.
         unsafe {
             let c = &*config;
             log.config.set([

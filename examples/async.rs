@@ -35,8 +35,8 @@ impl DeviceOperation for Scale {
         let mut launch = AsyncKernelLaunch::new(&self.f);
         launch.value(&self.n).value(&self.factor).ptr(&self.input).ptr_mut(&mut self.output);
         launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
-        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: it
-        // writes floats, and ends.
+        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats: `run`, which alone makes a
+        // `Scale`, gives it two buffers of `n`; 3, 4: buffers are ordered; 5, 6: it writes floats, and ends.
         unsafe { launch.execute(cx)? };
         Ok((self.input, self.output))
     }

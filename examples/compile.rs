@@ -49,8 +49,9 @@ fn main() -> Result<(), Error> {
     let n = 1000;
     let x = DeviceBuffer::from_host(&stream, &(0..n).map(|i| i as f32).collect::<Vec<_>>())?;
     let mut y = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: 1, 2: the kernel takes two slices and stays inside them; 3, 4: the buffers live, and nobody else uses them, until
-    // to_host_vec below has waited for the stream; 5: it writes floats; 6: it ends.
+    // SAFETY: 1, 2: the kernel takes two slices and stays below the first one's length, which is the other's, too; 3,
+    // 4: the buffers live, and nobody else uses them, until to_host_vec below has waited for the stream; 5: it writes
+    // floats; 6: it ends.
     #[allow(unsafe_code)]
     unsafe {
         cuda_launch! {

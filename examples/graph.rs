@@ -43,21 +43,22 @@ fn main() -> Result<(), Error> {
     let saxpy = module.load_function("saxpy")?;
     let mut graph = CudaGraph::new(&ctx)?;
     let node = KernelNode::new(&saxpy, config, &[], kernel_args![n, 0.5f32, ptr(x), ptr_mut(y)])?;
-    // SAFETY: 1: the duties of the launch above, for every launch: the node keeps both buffers, and the copy comes after it.
+    // SAFETY: 1: as for the recorded launches, for every launch: the node keeps and orders both buffers, and the copy,
+    // the only other node that uses one, comes after it.
     let kernel = unsafe { graph.add_kernel(&[], node) }?;
     let copy = graph.add_copy(&[kernel], CopyNode::device_to_host(&y, &result)?)?;
     graph.add_host(&[copy], || println!("built: the copy is done"))?;
     let mut exec = graph.instantiate(InstantiateFlags::empty())?;
     exec.launch(&stream)?;
     exec.synchronize()?;
-    // SAFETY: 1: the host has waited; 2: nobody else has the memory.
+    // SAFETY: 1: the host has waited for the only launch; 2: nothing but launches writes it.
     println!("built: y[0] = {}", unsafe { result.to_vec() }[0]);
     println!("built: {} bytes of DOT", graph.to_dot(DotFlags::empty())?.len());
 
     // A plan: replayed by one driver call, changed by name.
     let mut plan = LaunchPlan::record(&ctx, |stream| {
         y.view_mut().set_zero(stream)?;
-        // SAFETY: 1 to 6: as above.
+        // SAFETY: 1 to 6: as for the recorded launches: the plan keeps and orders both buffers.
         unsafe {
             cuda_launch! { kernel: saxpy, module: module, stream: stream, config: config,
             args: [n, named("alpha", 1.0f32), ptr(x), ptr_mut(y)] }

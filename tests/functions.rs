@@ -115,8 +115,8 @@ fn attributes_of_clusters() {
 fn foreign_modules_and_functions_are_borrowed() {
     let gpu = Gpu::new();
     let owner = gpu.module(GLOBALS);
-    // SAFETY: 1: both are of `owner`, a module of this context; 2: `owner` was declared first and so is dropped last, after `get`
-    // has waited for the launches; 3 of the module: nobody takes a variable from `owner`.
+    // SAFETY: 1: both are of `owner`, a module of this context; 2: `owner` is declared before both and so dropped after
+    // them, and after `get` has waited for the launches; 3 of the module: nobody takes a variable from `owner`.
     let module = unsafe { CudaModule::from_raw(&gpu.ctx, owner.raw()) };
     let f = unsafe { CudaFunction::from_raw(&gpu.ctx, owner.load_function("count").unwrap().raw()).unwrap() };
     assert_eq!((f.name(), f.module().is_none()), ("count", true));

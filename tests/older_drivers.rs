@@ -77,8 +77,9 @@ impl On {
         let saxpy = self.module.load_function("saxpy")?;
         let mut graph = CudaGraph::new(&self.ctx)?;
         let node = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, alpha, ptr(x), ptr_mut(y)])?;
-        // SAFETY: 1: saxpy takes a count, a factor and two pointers, and touches N elements, which both buffers have; the node
-        // keeps and orders them, and is the graph's only one; saxpy writes floats and ends.
+        // SAFETY: 1: saxpy takes a count, a factor and two pointers, and touches N elements, which both buffers have;
+        // the node keeps and orders them, and no caller launches the graph with a second node; saxpy writes floats and
+        // ends.
         let node = unsafe { graph.add_kernel(&[], node) }?;
         Ok((graph, node))
     }

@@ -171,8 +171,8 @@ fn work_on_bare_addresses_comes_before_the_end_of_the_memory() {
     let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
     let mut x = buffer(&b);
     let address = x.as_mut_device_ptr().addr();
-    // SAFETY: 1: `x` has the 4 bytes, and its address was taken: its end comes after work that was given to streams before;
-    // 2: nobody else uses it.
+    // SAFETY: 1: `x` has the 4 bytes, and its address was taken: its end comes after work that was given to streams
+    // before; 2: the copy into it, on `b`, is none that could meet this: the driver of `support` has no memory.
     unsafe { a.fill_bytes(address, 1, 4) }.unwrap();
     assert_eq!(end_of(x), [("free", a.raw().addr())]);
 }

@@ -155,7 +155,8 @@ fn a_kernel_writes_to_a_peers_memory() {
     let code = unsafe { there.driver().cuMemcpyDtoH(values.as_mut_ptr().cast(), address, 256) };
     assert_eq!((code, values), (CUresult::SUCCESS, [7; 64]));
     here.disable_peer_access(&there).unwrap();
-    // SAFETY: `plain` allocated it in this context, it is freed once, and `fill` has waited for the only work on it.
+    // SAFETY: `plain` allocated it in this context, it is freed once, and `fill` and the copy have waited for their
+    // work on it, which is all there was.
     assert_eq!(unsafe { there.driver().cuMemFree(address) }, CUresult::SUCCESS);
 }
 

@@ -204,8 +204,8 @@ fn copies_of_lent_memory_on_the_streams_of_other_threads_are_over_when_the_loan_
         own.call_host(move || gate.recv_timeout(std::time::Duration::from_secs(60)).unwrap())?;
         device.view().copy_to_pinned(&own, pinned.view_mut())?;
         go.send(()).unwrap();
-        // SAFETY: 1: it is ended below, on this thread, and no work is given to `stream` by another handle before that;
-        // 2: so it records nothing; 3: no stream is given work on `device` until then, and `device` lives on.
+        // SAFETY: 1: it is ended below, on this thread, and no work is given to any stream before that; 2: so it
+        // records nothing; 3: `device` is given no work, and lives on, and no other thread of this test runs any more.
         unsafe { stream.begin_capture(CaptureMode::Relaxed) }
     });
     let seen = data;

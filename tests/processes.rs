@@ -77,7 +77,7 @@ fn an_allocation_is_opened_by_its_handle() {
     let context = stream.context();
     if child::is_child(TEST) {
         let handle = IpcMemoryHandle::from_bytes(sent());
-        // SAFETY: 1: the parent sent the handle of a buffer of LEN numbers; 2: `other_process` keeps it, unused, until this
+        // SAFETY: 1: the parent sent the handle of a buffer of LEN numbers; 2: it keeps the buffer, unused, until this
         // process has ended.
         return reads_and_writes(&stream, unsafe { handle.open(context, LEN) }.unwrap());
     }
@@ -136,8 +136,8 @@ fn a_buffer_of_a_pool_is_opened_by_two_handles() {
     let context = stream.context();
     if child::is_child(TEST) {
         let pool = MemoryPool::import(context, &received()).unwrap();
-        // SAFETY: 1: the parent sent a buffer of LEN numbers of this pool, after waiting for its allocation; 2: `other_process`
-        // keeps it, unused, until this process has ended.
+        // SAFETY: 1: the parent sent a buffer of LEN numbers of this pool, after waiting for its allocation; 2: it keeps
+        // the buffer, unused, until this process has ended.
         return reads_and_writes(&stream, unsafe { pool.import_buffer(&stream, sent(), LEN) }.unwrap());
     }
     let options = PoolOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
@@ -170,8 +170,8 @@ fn memory_is_mapped_in_two_processes() {
     let options = PhysicalOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     if child::is_child(TEST) {
         let bytes = options.granularity(context, false).unwrap();
-        // SAFETY: 1: the parent has just sent this descriptor, of memory of one granularity, as here; 2: `other_process` leaves
-        // the memory alone until this process has ended.
+        // SAFETY: 1: the parent has just sent this descriptor, of memory of one granularity, as here; 2: it leaves the
+        // memory alone until this process has ended.
         let memory = unsafe { PhysicalAllocation::import(context, &received(), bytes) }.unwrap();
         return reads_and_writes(&stream, mapped(context, &memory));
     }

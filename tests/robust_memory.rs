@@ -247,6 +247,7 @@ fn a_copy_to_borrowed_memory_is_over_also_where_the_driver_refuses_to_wait() {
 }
 
 fn copy_to_borrowed_memory(refused: [&str; 2]) {
+    let _alone = failures::alone();
     let (spy, ctx) = spies::spied();
     let stream = ctx.new_stream().unwrap();
     let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();

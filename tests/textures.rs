@@ -107,9 +107,9 @@ fn a_texture_of_an_array_in_two_dimensions() {
         TextureObject::from_array(&array, &linear()).unwrap()
     };
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 28).unwrap();
-    // SAFETY: 1, 2: the kernel takes a texture, an array of 7 x 4 floats and numbers, and writes one element per thread; 3, 4:
-    // the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
-    // has no loop.
+    // SAFETY: 1, 2: the kernel takes a texture, an array, its width and three factors, and each of the 7 x 4 threads
+    // writes one of the 28 floats; 3, 4: `texture`, which keeps the array, and `out` live until `to_host_vec` below has
+    // waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_2d, stream: stream, module: module, config: threads(7, 4, 1),
@@ -133,9 +133,9 @@ fn textures_of_pitched_rows_and_of_bytes_as_fractions() {
     let texture = TextureObject::from_pitched(&rows, &point()).unwrap();
     drop(rows);
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 15).unwrap();
-    // SAFETY: 1, 2: the kernel takes a texture, an array of 5 x 3 floats and numbers, and writes one element per thread; 3, 4:
-    // the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it
-    // has no loop.
+    // SAFETY: 1, 2: the kernel takes a texture, an array, its width and three factors, and each of the 5 x 3 threads
+    // writes one of the 15 floats; 3, 4: `texture`, which keeps the rows dropped above, and `out` live until
+    // `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: sample_2d, stream: stream, module: module, config: threads(5, 3, 1),
@@ -155,9 +155,9 @@ fn linear_memory_is_fetched_by_index() {
     let texture = TextureObject::from_linear(&memory, &point()).unwrap();
     drop(memory);
     let mut out = DeviceBuffer::<[u32; 4]>::zeroed(&stream, 20).unwrap();
-    // SAFETY: 1, 2: the kernel takes a texture, an array of 20 elements and their number, and writes one element per thread; 3,
-    // 4: the objects and `out` live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6:
-    // it has no loop.
+    // SAFETY: 1, 2: the kernel takes a texture, an array and its number of elements, 20; threads from there on return,
+    // and the others write one each; 3, 4: `texture`, which keeps the memory dropped above, and `out` live until
+    // `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
     unsafe {
         cuda_launch! {
             kernel: fetch_1d, stream: stream, module: module, config: threads(32, 1, 1),

@@ -399,8 +399,8 @@ fn methods_of_all_kinds_are_ordered() {
             let on = &streams[round % 3];
             match round % 2 {
                 0 => module.step(on, config(), &mut x, m, a).unwrap(),
-                // SAFETY: 1: only `x` is borrowed: it lives to the end of the test, its accesses are ordered, and `read` waits
-                // for the last.
+                // SAFETY: 1: only `x` is borrowed: its memory, which moves with it below, lives until `read` has waited
+                // for the last access, and its accesses are ordered.
                 _ => unsafe { module.step_async(config(), &mut x, m, a).unwrap().async_on(on) }.unwrap(),
             }
             let (kept, _event) = module.step_async_owned(config(), x, m, a).unwrap().submit_on(on).unwrap();

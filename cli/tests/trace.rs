@@ -409,7 +409,7 @@ impl Endless {
     /// Sends a signal to a process, or to a group by its negative number.
     #[allow(unsafe_code)]
     fn send(to: i32, signal: i32) {
-        // SAFETY: takes two numbers. Both processes are this test's, and nobody has waited for them.
+        // SAFETY: takes two numbers. The processes are this test's, and nobody has waited for them.
         assert_eq!(unsafe { libc::kill(to, signal) }, 0);
     }
 
@@ -436,7 +436,8 @@ impl Endless {
 impl Drop for Endless {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: takes two numbers; the group is this test's own.
+        // SAFETY: takes two numbers; the group was made for this test, and its number is hardly given to another one so
+        // soon after its end.
         unsafe { libc::kill(-self.tool(), libc::SIGKILL) };
     }
 }

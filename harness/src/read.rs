@@ -136,7 +136,7 @@ mod tests {
         let from: Vec<u8> = (1..=64).collect();
         for (start, count) in (0..8).flat_map(|start| (0..=40).map(move |count| (start, count))) {
             let address = from[start..].as_ptr().expose_provenance() as u64;
-            // SAFETY: 1: the vector has 64 bytes, of which 48 at most are asked for, and nobody writes them.
+            // SAFETY: 1: `start + count` is at most 47, and the vector has 64 bytes, which nobody writes.
             assert_eq!(unsafe { super::block(address, count) }, from[start..start + count]);
         }
     }

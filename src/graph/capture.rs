@@ -224,7 +224,8 @@ impl CudaStream {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
-    /// // SAFETY: 1: it is ended below, and `x` lives on; 2, 3: nothing else uses `x` or the stream until then.
+    /// // SAFETY: 1: it is ended below, on this thread, and `x` lives on; 2, 3: nothing else uses `x` or the stream
+    /// // until then.
     /// let capturing = unsafe { stream.begin_capture(CaptureMode::ThreadLocal) }?;
     /// x.view_mut().fill(&capturing, 7.0)?;
     /// // SAFETY: 1, 2: `begin_capture` returned the stream.

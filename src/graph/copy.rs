@@ -117,7 +117,7 @@ impl<T: DeviceCopy> fmt::Debug for HostMemory<T> {
 /// drop(buffer);
 /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
 /// stream.synchronize()?;
-/// // SAFETY: 1: the host has waited for the only launch; 2: nobody else has the memory.
+/// // SAFETY: 1: the host has waited for the only launch; 2: nothing but launches writes it.
 /// assert_eq!(unsafe { output.to_vec() }, [1, 2, 3]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
@@ -186,7 +186,7 @@ impl CopyNode {
     /// graph.add_copy(&[], CopyNode::device_to_host(&x, &host)?)?;
     /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
     /// stream.synchronize()?;
-    /// // SAFETY: 1: the host has waited for the only launch; 2: nobody else has the memory.
+    /// // SAFETY: 1: the host has waited for the only launch; 2: nothing but launches writes it.
     /// assert_eq!(unsafe { host.to_vec() }, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```

@@ -215,8 +215,9 @@ impl Device {
                     |i: usize| self.at(word(i), 4 * usize::try_from(word(i + 1)).unwrap()).cast::<f32>();
                 let (a, b, c) = (slice(0), slice(2), slice(4));
                 for i in 0..usize::try_from(word(5)).unwrap() {
-                    // SAFETY: `at` has looked up all three slices; `i` is below the last one's length, and by the caller's duty 1
-                    // the others'; nothing else uses them by duty 2.
+                    // SAFETY: `at` has found all three slices, in memory that is initialised and as aligned as a slice
+                    // of floats is; `i` is below the last one's length, and by the caller's duty 1 the others'; nothing
+                    // else uses them by duty 2.
                     unsafe { c.add(i).write(a.add(i).read() + b.add(i).read()) };
                 }
             }

@@ -473,7 +473,8 @@ unsafe extern "C" fn launch_ex(
         log.launches.set(log.launches.get() + 1);
         // SAFETY: by the contract of `cuLaunchKernelEx`, which this stands for, `config` is aligned, set, and has
         // `numAttrs` attributes, and `params` has a pointer for each parameter that `cuFuncGetParamInfo` tells, `sizes`
-        // here, to that many bytes, which these tests have set, all of them; nobody writes any of it during the call.
+        // here. Of `copy`: 1: each goes to that many bytes, set or padding, which nobody writes during the call;
+        // `bytes` is new.
         unsafe {
             let c = &*config;
             log.config.set([
@@ -487,7 +488,9 @@ unsafe extern "C" fn launch_ex(
             ]);
             *log.attributes.borrow_mut() = (0..c.numAttrs as usize).map(|i| (*c.attrs.add(i)).id.0).collect();
             let copy = |(i, &size): (usize, &usize)| {
-                std::slice::from_raw_parts((*params.add(i)).cast::<u8>(), size).to_vec()
+                let mut bytes = vec![0u8; size];
+                cuda_emulator::memory::passed::copy((*params.add(i)).cast::<u8>(), &mut bytes);
+                bytes
             };
             *log.packet.borrow_mut() = log.sizes.borrow().iter().enumerate().map(copy).collect();
         }

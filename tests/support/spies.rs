@@ -38,8 +38,9 @@ pub fn driver_with(replace: impl Fn(&str) -> *const c_void) -> Arc<Driver> {
         let replaced = replace(name);
         if replaced.is_null() { base.address(name) } else { replaced }
     };
-    // SAFETY: 1: the base's own functions, and those of `replace`: each caller casts them from their `pfn` type, and they do as
-    // documented or answer an error; 2: they are code of this program, or of a library that is never unloaded.
+    // SAFETY: 1: the base's own functions, and those of `replace`, of the type that the name has, as is said above;
+    // what these leave undone of the documented is what their test is about, and they write nowhere but to their
+    // outputs; 2: they are code of this program, or of a library that is never unloaded.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 

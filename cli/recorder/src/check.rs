@@ -85,7 +85,8 @@ fn watch_forks() {
             check.switch_off();
         }
     }
-    // SAFETY: the declaration is that of POSIX, for which null is no function; this one takes nothing, sets an atomic number and does
-    // nothing else, as a child of a fork may; the library stays loaded, as programs do not close their driver.
+    // SAFETY: the declaration is that of POSIX, for which null is no function; this one takes nothing, sets an atomic
+    // number and does nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
+    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }

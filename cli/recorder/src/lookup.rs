@@ -225,9 +225,10 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     // driver asks for nothing: any others than those it knows it answers with an error.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     if let Some(own) = own.filter(|_| code == CUresult::SUCCESS && !function.is_null()) {
-        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no other thread uses during the
-        // call; the driver has initialised it, as it succeeded. What is put there has the signature of the symbol that is replaced: each
-        // row of `stand_ins` and `checked` names both, `since` and `newer` tell its ABI, and `ending` has the first ABI's own name.
+        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no
+        // other thread uses during the call; the driver has initialised it, as it succeeded. What is put there has the
+        // signature of the symbol that is replaced: each row of `stand_ins` and `checked` names both, `since` and
+        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has two more, chosen by version.
         unsafe {
             if !(*function).is_null() {
                 *function = own;

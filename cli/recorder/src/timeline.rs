@@ -397,8 +397,9 @@ pub(crate) fn at_exit() {
         write_done();
     }
     ASKED.call_once(|| {
-        // SAFETY: the declaration is C's; the function takes nothing, as `atexit` wants it, and the library stays loaded until the end:
-        // programs do not close their driver.
+        // SAFETY: the declaration is C's; the function takes nothing, as `atexit` wants it, and does not unwind into C,
+        // as it is `extern "C"`. It is called while the library is there: at the program's end, or before a library
+        // that is closed goes, as glibc's `atexit`, on which alone there is a recorder, is told its `__dso_handle`.
         unsafe { atexit(end) };
     });
 }

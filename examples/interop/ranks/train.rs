@@ -93,7 +93,8 @@ impl<'a> Training<'a> {
             unsafe {
                 submit_with(&self.exchange, kernel_args![ptr_mut(gradient)], |stream| {
                     // SAFETY: 1: `count` floats of the gradient, which `submit_with` has ordered, on this rank's
-                    // device, whose context and stream these are; 2: all ranks run this program with the same layers.
+                    // device, whose context and stream these are; 2: all ranks run this program, which sums its layers
+                    // in order; whoever starts them gives all of them the same `--elements` and `--steps`.
                     comm.all_reduce(address, count as usize, stream)
                 })
             }?;

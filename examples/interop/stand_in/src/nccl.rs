@@ -183,7 +183,8 @@ unsafe fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
     }
     for part in parts {
         let stream: CUstream = enter(part)?;
-        // SAFETY: as above; `total` has at least as many floats as each part, and outlives the wait.
+        // SAFETY: as above; `total` has at least as many floats as each part, outlives the wait, and, not being pinned,
+        // is read before the copy returns, should the wait fail.
         unsafe {
             cuda(driver.cuMemcpyHtoDAsync(part.to, total.as_ptr().cast(), 4 * part.count, stream))?;
             cuda(driver.cuStreamSynchronize(stream))?;

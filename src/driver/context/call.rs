@@ -274,7 +274,8 @@ impl ContextInner {
             // A capture may stand against it; most streams are in none.
             streams = self.fault.streams();
             for stream in &streams {
-                // SAFETY: the stream lives as long as its handle (`StreamInner`).
+                // SAFETY: the stream lives as long as its handle (`StreamInner`); a default one is that of whatever
+                // context is current, for which a wait does no harm.
                 let _ = unsafe { self.driver.cuStreamSynchronize(stream.raw()) };
             }
         }

@@ -105,9 +105,9 @@ impl PointerAttributes {
         context.call(
             "cuPointerGetAttributes",
             || format!("{address:#x}"),
-            // SAFETY: each place is a local of its attribute's type, and both arrays have `count` elements; all outlive
-            // the call. Booleans are written as one byte or four, into zeroed numbers. The address may be any: it is
-            // not followed.
+            // SAFETY: each place is a local of its attribute's size and alignment, and both arrays have `count`
+            // elements; all outlive the call. Booleans are written as one byte or four, into zeroed numbers. The
+            // address may be any: it is not followed.
             |driver| unsafe {
                 driver.cuPointerGetAttributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address)
             },

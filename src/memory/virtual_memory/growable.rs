@@ -137,7 +137,8 @@ unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
     }
 }
 
-// SAFETY: 1: it made its memory itself, and nobody else has an address of it.
+// SAFETY: 1: it made its memory itself and mapped it here alone; views, which have its address too, borrow it, so that
+// there is none while it is borrowed mutably.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for GrowableBuffer<T> {
     #[inline(always)]

@@ -24,7 +24,7 @@ impl CudaContext {
     /// # let ctx = CudaContext::new(0)?;
     /// ctx.bind()?; // for calls that do not go through this crate
     /// let mut current = std::ptr::null_mut();
-    /// // SAFETY: `current` is a local, which outlives the call.
+    /// // SAFETY: `current` is a local, which outlives the call; no context is asked for.
     /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
     /// assert_eq!(current, ctx.raw());
     /// # Ok::<(), cuda_launch::Error>(())

@@ -215,9 +215,10 @@ impl GraphExec {
         work.call(
             "cuGraphLaunch",
             || self.asked(),
-            // SAFETY: this value owns the graph (`GraphExec::raw`); the stream lives as long as its handle (`StreamInner`); they are of
-            // one context, as was compared. What the graph uses is kept here until the launch is done (`share`, `changed`, `last`), and
-            // ordered, as it was noted. What its kernels do is the duty of whoever added them.
+            // SAFETY: this value owns the graph (`GraphExec::raw`), and `&mut self` is the only use of it; the stream
+            // lives as long as its handle (`StreamInner`), in the same context. What the graph uses is kept here until
+            // the launch is done (`share`, `changed`, `last`), and ordered, as noted. What its kernels do is the duty
+            // of whoever added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         // It comes after the others.

@@ -204,7 +204,7 @@ struct Green {
 // SAFETY: a CUgreenCtx and its CUcontext may be used from every thread: of what a driver makes, its documents except
 // graphs alone ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for Green {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Green {}
 
 impl GreenContext {

@@ -75,8 +75,8 @@ pub struct GraphExec {
 // SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
 // changes it takes `&mut`. The rest is Send.
 unsafe impl Send for GraphExec {}
-// SAFETY: through a shared reference the driver is only asked, by `is_enabled` and `flags`, under the family's lock;
-// nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
+// SAFETY: through a shared reference the driver is given it by `is_enabled` and `flags` alone, which ask, under the
+// family's lock; nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {

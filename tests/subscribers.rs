@@ -21,9 +21,9 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaDevice, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind,
     LaunchConfig, PinnedBuffer, cuda_launch,
 };
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 

@@ -211,8 +211,8 @@ impl<'a, A: Api> Job<'a, A> {
             return String::new();
         }
         let one = |text: &Text<A>| {
-            // SAFETY: 1: `LOGS` has it, which may be called for every job by duty 2 of `Api`; there is one, as the
-            // handle is not null.
+            // SAFETY: 1: `LOGS` has it: functions that belong together, by duty 1 of `Api`, and may be called for every
+            // job, by its duty 2; there is one, as the handle is not null.
             let log = unsafe { self.read(text) }.map_or(String::new(), |bytes| from_log(&bytes));
             (!log.is_empty()).then_some(log)
         };

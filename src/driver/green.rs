@@ -204,7 +204,7 @@ struct Green {
 // SAFETY: a CUgreenCtx and its CUcontext may be used from every thread: of what a driver makes, its documents except
 // graphs alone ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for Green {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Green {}
 
 impl GreenContext {
@@ -338,7 +338,7 @@ impl Green {
     /// Takes it off this thread: it is not documented what a driver does on a thread whose green context was destroyed.
     fn leave(&self) {
         let (driver, mut current) = (self.primary.driver(), null_mut());
-        // SAFETY: the output is a local, which outlives the call.
+        // SAFETY: the output is a local, which outlives the call; no context is asked for.
         let code = unsafe { driver.cuCtxGetCurrent(&mut current) };
         if code == CUresult::SUCCESS && current == self.context {
             // SAFETY: `primary` is a handle, which keeps its context (`ContextInner::raw`). Where this fails, the destruction says the

@@ -98,9 +98,9 @@ impl Debt {
         }
         let mut first = Ok(());
         for mut hold in self.holds {
-            // SAFETY: 1: they are holds of `raw`, by duty 1 of `Open::adopt`, which all come here together, at the end
-            // of the last handle, that all that was made from the context had; its own things were destroyed above, or
-            // are those of the process that this one was forked from.
+            // SAFETY: 1: they are holds of `raw`, by duty 1 of `Open::adopt`, and come here together at the end of the
+            // last handle; all that was made from the context had one, and its own things were destroyed above, or are
+            // those of the process that this one was forked from.
             first = first.and(unsafe { hold.release(&self.device, self.raw) });
         }
         first

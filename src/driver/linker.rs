@@ -76,7 +76,8 @@ pub struct Linker {
 }
 
 // SAFETY: a CUlinkState may be used from every thread: of what a driver makes, its documents except graphs alone
-// ("Graph object thread safety"). Only methods that take `&mut self` or `self` use it. The rest is Send.
+// ("Graph object thread safety"). Of the methods those that take `&mut self` or `self` use it, and `raw` only tells its
+// number. The rest is Send.
 unsafe impl Send for Linker {}
 
 /// A linked image, copied from the driver.
@@ -269,8 +270,8 @@ impl Linker {
         let (mut data, mut len) = (std::ptr::null_mut(), 0);
         let origin = format!("link of {}", self.inputs.join(", "));
         let code = self.ask(&origin, |driver| {
-            // SAFETY: this value has the link (`Linker::raw`), and nobody else, as `complete` takes it; both outputs are locals, which
-            // outlive the call.
+            // SAFETY: this value has the link (`Linker::raw`), and `complete` takes it, so that this is the only use of
+            // it; both outputs are locals, which outlive the call.
             unsafe { driver.cuLinkComplete(self.raw, &mut data, &mut len) }
         })?;
         let report = self.slots.report();
@@ -312,7 +313,8 @@ impl Linker {
         }
         // Let go behind the link alone: one that stays has pointers into it.
         let slots = ManuallyDrop::new(std::mem::take(&mut self.slots));
-        // SAFETY: this value owned the link, and destroys it once, as `raw` was replaced by null above; nobody else has it.
+        // SAFETY: this value owned the link, and destroys it once, as `raw` was replaced by null above; `&mut self` is
+        // the only use of it.
         let destroy = |driver: &Driver| unsafe { driver.cuLinkDestroy(raw) };
         self.context.give_back("cuLinkDestroy", String::new, destroy)?;
         drop(ManuallyDrop::into_inner(slots));

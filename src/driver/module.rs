@@ -77,7 +77,7 @@ impl WeakModule {
 // SAFETY: a CUmodule may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
 // object thread safety"). The rest is Send and Sync.
 unsafe impl Send for ModuleInner {}
-// SAFETY: as above; what is changed through a shared reference is behind locks or atomic.
+// SAFETY: as above; what is changed through a shared reference is behind locks, in a `OnceLock`, or atomic.
 unsafe impl Sync for ModuleInner {}
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);

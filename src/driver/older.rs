@@ -131,12 +131,12 @@ pub(crate) unsafe fn copy_batch(
     let (count, runs) = (targets.len(), starts.len());
     let (targets, sources, sizes) = (targets.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr());
     let (attributes, starts) = (attributes.as_mut_ptr(), starts.as_mut_ptr());
-    // SAFETY: the caller's duty 1, for the lists, whose lengths are passed with them.
+    // SAFETY: the caller's duty 1, for the stream and for the lists, whose lengths are passed with them.
     let answer = unsafe {
         driver.cuMemcpyBatchAsync_v2(targets, sources, sizes, count, attributes, starts, runs, stream)
     };
     let mut failed = 0;
-    // SAFETY: as above, for the same lists; the index of what failed is a local, which outlives the call.
+    // SAFETY: as above, for the same lists and stream; the index of what failed is a local, which outlives the call.
     or_older(answer, || unsafe {
         driver.cuMemcpyBatchAsync_v1(
             targets,
@@ -162,10 +162,11 @@ pub(crate) unsafe fn copy_regions(
     stream: CUstream,
 ) -> CUresult {
     let (count, operations) = (operations.len(), operations.as_mut_ptr());
-    // SAFETY: the caller's duty 1, for the list, whose length is passed with it; 0 is the only value of the flags.
+    // SAFETY: the caller's duty 1, for the stream and for the list, whose length is passed with it; 0 is the only value
+    // of the flags.
     let answer = unsafe { driver.cuMemcpy3DBatchAsync_v2(count, operations, 0, stream) };
     let mut failed = 0;
-    // SAFETY: as above, for the same list; the index of what failed is a local, which outlives the call.
+    // SAFETY: as above, for the same list and stream; the index of what failed is a local, which outlives the call.
     or_older(answer, || unsafe { driver.cuMemcpy3DBatchAsync_v1(count, operations, &mut failed, 0, stream) })
 }
 

@@ -34,8 +34,10 @@ fn forgotten_after_fork() -> bool {
 
     type Handler = Option<unsafe extern "C" fn()>;
 
-    // SAFETY: POSIX has this function, with these types, and takes null for a handler. It may be called at any time; the one handler that
-    // it is given is a function of this program, which only stores to an atomic, and so may run in a child right after the fork.
+    // SAFETY: POSIX has this function, with these types, and takes null for a handler. It may be called at any time.
+    // The one handler that it is given only stores to an atomic, and so may run in a child right after the fork; it is
+    // a function of the program, or of a library of which glibc forgets the handlers when it is closed (by its
+    // `__dso_handle`).
     unsafe extern "C" {
         safe fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
     }

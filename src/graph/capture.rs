@@ -112,7 +112,8 @@ impl CudaGraph {
         let mut scope = Scope::new(context, mode)?;
         let (raw, label) = (scope.stream.raw(), scope.stream.label());
         let asked = || format!("{label}, {mode:?}");
-        // SAFETY: the stream lives as long as its handle, which `scope` has; `scope` ends the capture however this function ends.
+        // SAFETY: the stream lives as long as its handle, which `scope` has; `scope` ends the capture however this
+        // function ends, unless a fault or a fork leaves no call to be made.
         context.call("cuStreamBeginCapture", asked, |driver| unsafe {
             let code = driver.cuStreamBeginCapture(raw, mode.raw());
             scope.begun = code == CUresult::SUCCESS;

@@ -76,8 +76,8 @@ pub struct GraphExec {
 // SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
 // changes it takes `&mut`. The rest is Send.
 unsafe impl Send for GraphExec {}
-// SAFETY: through a shared reference the driver is only asked, by `is_enabled` and `flags`, under the family's lock;
-// nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
+// SAFETY: through a shared reference the driver is given it by `is_enabled` and `flags` alone, which ask, under the
+// family's lock; nothing launches or changes it meanwhile, as that takes `&mut`. The rest is Sync.
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {
@@ -243,9 +243,10 @@ impl GraphExec {
         work.call(
             "cuGraphLaunch",
             || self.asked(),
-            // SAFETY: this value owns the graph (`GraphExec::raw`); the stream lives as long as its handle (`StreamInner`); they are of
-            // one context, as was compared. What the graph uses is kept here until the launch is done (`share`, `changed`, `last`), and
-            // ordered, as it was noted. What its kernels do is the duty of whoever added them.
+            // SAFETY: this value owns the graph (`GraphExec::raw`), and `&mut self` is the only use of it; the stream
+            // lives as long as its handle (`StreamInner`), in the same context. What the graph uses is kept here until
+            // the launch is done (`share`, `changed`, `last`), and ordered, as noted. What its kernels do is the duty
+            // of whoever added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         // It comes after the others.

@@ -70,7 +70,7 @@ pub(super) enum Phase {
 
 // SAFETY: a CUgraph may be used from every thread, one at a time ("Graph object thread safety"): each call of the
 // driver that uses one is made under the family's lock, or while a capture into it keeps all others out
-// (`Phase::Recording`). The rest is Send.
+// (`Phase::Recording`), or, in `copied`, with a clone that nobody else has yet. The rest is Send.
 unsafe impl Send for CudaGraph {}
 // SAFETY: as above: calls through a shared reference take the family's lock, too. The rest is Sync.
 unsafe impl Sync for CudaGraph {}

@@ -74,9 +74,9 @@ impl CudaGraph {
         let raw = self.raw_node(node)?;
         let CUlaunchAttribute { id, mut value, .. } = attribute.raw();
         let asked = || format!("attribute {}", attribute.name());
-        // SAFETY: `add_kernel`, which alone calls this, has just added the kernel node, and the family is locked since, so that it lives.
-        // The id says which member of the value is set; the value is a local, into which the driver may write, though its type does not
-        // say so.
+        // SAFETY: `add_kernel`, which alone calls this, has just added the kernel node, and the family is locked since,
+        // so that it lives. The id says which member of the value is set, and the share keeps its event, or duty 2 of
+        // `Attribute::from_raw` what it refers to; the value is a local, into which the driver may write.
         self.context().call("cuGraphKernelNodeSetAttribute", asked, |driver| unsafe {
             driver.cuGraphKernelNodeSetAttribute(raw, id, &raw mut value)
         })?;

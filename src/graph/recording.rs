@@ -64,9 +64,10 @@ impl<'g> Recording<'g> {
         begun.scope.owned = false;
         let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
         let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
-        // SAFETY: the stream lives as long as its handle, which `begun` has, the graph as long as `graph` (`CudaGraph::raw`). The nodes
-        // were found in it under the lock, and nobody changes it since, as the phase says; there are as many as is said, and no edge data
-        // means plain dependencies. `begun` ends the capture however this ends.
+        // SAFETY: the stream lives as long as its handle, which `begun` has, the graph as long as `graph`
+        // (`CudaGraph::raw`). The nodes were found in it under the lock, and nobody changes it since, as the phase
+        // says; there are as many as is said, and no edge data means plain dependencies. `begun` ends the capture,
+        // unless a fault or a fork leaves no call to be made.
         graph.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
             let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
             let code = driver.cuStreamBeginCaptureToGraph(raw, graph.raw, after.as_ptr(), data, count, mode);

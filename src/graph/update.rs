@@ -49,8 +49,9 @@ impl GraphExec {
         let ours = self.family.lock()?;
         let other = !Arc::ptr_eq(&self.family, &graph.family);
         let theirs = other.then(|| graph.family.lock()).transpose()?;
-        // SAFETY: 1: this value owns the executable graph (`GraphExec::raw`), the other lives as long as its handle (`CudaGraph::raw`);
-        // they are of one context, as was compared, and both families are locked; `info` is a local, which outlives the call.
+        // SAFETY: 1: this value owns the executable graph (`GraphExec::raw`), and `&mut self` is the only use of it;
+        // the other lives as long as its handle (`CudaGraph::raw`); they are of one context, as was compared, and both
+        // families are locked; `info` is a local, which outlives the call.
         let code = despite_captures(self.context(), || unsafe {
             older::update(self.context().driver(), self.raw(), graph.raw(), &mut info)
         });

@@ -35,9 +35,9 @@ pub struct StoredArguments<'a> {
     values: InlineVec<(u32, u32), (), USUAL>,
 }
 
-// SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is
-// borrowed for `'a`, which are Sync; those to values are set anew by each `launch` before it uses them. What the bytes
-// of values mean is for the device. The rest is Send.
+// SAFETY: the pointers inside are null, or to a static, to the address and the length or pitch of memory, or to the
+// handle of an object, that is borrowed for `'a`, all of which are Sync; those to values are set anew by each `launch`
+// before it uses them. What the bytes of values mean is for the device. The rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}

@@ -266,7 +266,8 @@ impl<T: DeviceCopy> ModuleConstant<T> {
     }
 }
 
-// SAFETY: 1: it is the only handle of its variable in its module, and in the library of that: `Symbols::take` gives out one at a time.
+// SAFETY: 1: it is the only handle of its variable in its module, and in the library of that: `Symbols::take` gives out
+// one at a time. Of a module that other code has, too, there is no other view, by duty 3 of `CudaModule::from_raw`.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
     #[inline(always)]

@@ -33,8 +33,9 @@ impl<Op: DeviceOperation> DeviceOperation for All<Op> {
         let Some(last) = self.0.pop() else { return Ok(outputs) };
         let mut branches = cx.branches();
         for op in self.0 {
-            // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined to the stream of `cx`, or
-            // waited for, before whoever runs the chain waits for that: by `join`, or by `join_forgotten`.
+            // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined to the
+            // stream of `cx`, or waited for, before whoever runs the chain waits for that: by `join`, or, after an
+            // error or a panic, by the drop of `branches`.
             outputs.push(branches.branch(|cx| unsafe { op.execute(cx) })?);
         }
         // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do.

@@ -86,6 +86,8 @@ pub(super) fn watch(
         }
     };
     let kept = std::mem::take(&mut lent.1);
+    // It lends nothing any more, and has nothing.
+    std::mem::forget(lent);
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
     // A stream of the thread has a queue of its own each time: the number of its event, which is in use once.
     let queue = stream.lane().unwrap_or_else(|| mark.number());

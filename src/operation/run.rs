@@ -106,9 +106,7 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     struct Joining<'c>(&'c ExecutionContext);
     impl Drop for Joining<'_> {
         fn drop(&mut self) {
-            if std::thread::panicking() {
-                self.0.wait_untraced();
-            }
+            self.0.wait_untraced();
         }
     }
     let chain = Submitted::new(source);
@@ -116,6 +114,6 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     let output = unsafe { op.execute(&chain.0) };
     let joining = Joining(&chain.0);
     chain.0.join_forgotten();
-    drop(joining);
+    std::mem::forget(joining);
     (output, chain)
 }

@@ -53,8 +53,9 @@ macro_rules! zips {
                 let ($($op,)+ $last,) = self.0;
                 let mut branches = cx.branches();
                 $(
-                    // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined to the stream of
-                    // `cx`, or waited for, before whoever runs the chain waits for that: by `join`, or by `join_forgotten`.
+                    // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined
+                    // to the stream of `cx`, or waited for, before whoever runs the chain waits for that: by `join`,
+                    // or, after an error or a panic, by the drop of `branches`.
                     let $op = branches.branch(|cx| unsafe { $op.execute(cx) })?;
                 )+
                 // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do.

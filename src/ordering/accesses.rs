@@ -217,6 +217,14 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.iter().filter(|entry| entry.wrote).map(|entry| entry.queue.clone()).collect()
     }
 
+    /// The queue, if there is one only, whose work may use the memory.
+    pub(crate) fn only(&self) -> Option<Q> {
+        match self.list().entries.as_slice() {
+            [only] => Some(only.queue.clone()),
+            _ => None,
+        }
+    }
+
     /// All queues whose work may use the memory.
     pub(crate) fn queues(&self) -> Vec<Q> {
         self.list().entries.iter().map(|entry| entry.queue.clone()).collect()

@@ -70,13 +70,13 @@ impl StreamAccesses {
     /// A stream that comes after all accesses, on which the memory can be freed: the only one that accessed it, or else
     /// `otherwise`, which then waits for all.
     pub(crate) fn last_stream(&self, otherwise: &CudaStream) -> Result<CudaStream, Error> {
-        let queues = self.queues();
-        if let [queue] = queues.as_slice()
+        if let Some(queue) = self.only()
             && let Some(stream) = queue.handle()
             && stream.context().is_same(otherwise.context())
         {
             return Ok(stream.clone());
         }
+        let queues = self.queues();
         let last = ThreadStream::here(otherwise);
         queues.iter().filter(|queue| !queue.is(&last)).try_for_each(|queue| last.wait_for(queue))?;
         Ok(otherwise.clone())

@@ -74,7 +74,7 @@ impl<T: Table> Compiler<T> {
         if version.is_null() {
             return Err(Reason::Lacks(T::VERSION.to_str().unwrap_or_default()));
         }
-        // SAFETY: 1: the caller's duty 2; 2: the library stays loaded.
+        // SAFETY: 1: the caller's duty 2; 2: the library stays loaded, and any thread may call these functions of it.
         let table = unsafe { T::fill(&mut |symbol| library.symbol(symbol)) };
         let file =
             loader::file_of(version).or_else(|| path.as_ref().is_absolute().then(|| path.as_ref().into()));

@@ -168,7 +168,8 @@ impl Driver {
     }
 
     fn of(library: &loader::Library, origin: Origin) -> Driver {
-        // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`; it is never unloaded.
+        // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`:
+        // functions that any thread may call; it is never unloaded.
         let (table, present) = unsafe { Table::fill(&mut |name| library.symbol(&table::exported(name))) };
         Driver { table, present, origin, owner: None }
     }

@@ -157,8 +157,9 @@ impl Table {
                 address = lookup(older);
             }
             if !address.is_null() {
-                // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above). A non-null
-                // address is a valid value of the field's type by the caller's duty 1.
+                // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above), in the order of
+                // `FUNCTIONS` (`repr(C)`, of one list), so that the place is this function's. A non-null address is a
+                // valid value of the field's type by the caller's duty 1.
                 unsafe { slots.add(index).write(address) };
                 set(&mut present, index);
             }

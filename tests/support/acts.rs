@@ -78,19 +78,19 @@ fn subscribe() {
 }
 
 /// Where this thread begins the next call of this name.
-pub fn at_enter(call: &'static str, act: impl FnOnce() + 'static) {
+pub(crate) fn at_enter(call: &'static str, act: impl FnOnce() + 'static) {
     subscribe();
     ENTER.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
 }
 
 /// Where it ends it.
-pub fn at_exit(call: &'static str, act: impl FnOnce() + 'static) {
+pub(crate) fn at_exit(call: &'static str, act: impl FnOnce() + 'static) {
     subscribe();
     EXIT.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
 }
 
 /// Whether that has happened; if not, it does no more.
-pub fn acted() -> bool {
+pub(crate) fn acted() -> bool {
     let left = ENTER.with(|armed| armed.borrow_mut().take().is_some());
     !(left | EXIT.with(|armed| armed.borrow_mut().take().is_some()))
 }

@@ -64,7 +64,8 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the function of this name is kept by the caller; what `body!` calls has the same,
-            // and gets the caller's arguments.
+            // and gets the caller's arguments, but for a NULL stream of a per-thread form the handle that says what it
+            // means.
             default! { $default ($($argument),*) body! { $how $target $symbol($($argument),*) } }
         }
     };
@@ -103,12 +104,13 @@ macro_rules! body {
     };
     (same $target:ident $symbol:ident($($argument:ident),*)) => {
         // SAFETY: the contract of the driver's function is this one's, which the caller keeps, as said at the export;
-        // the arguments are the caller's own.
+        // the arguments are the caller's own, or for a NULL stream, in a per-thread form, `CU_STREAM_PER_THREAD`.
         unsafe { DRIVER.$target($($argument),*) }
     };
     (adapted $target:ident $symbol:ident($($argument:ident),*)) => {
         // SAFETY: its contract is what NVIDIA says of this function, as its head has it, which the caller keeps, as
-        // said at the export; the arguments are the caller's own, and all handles are of this one driver.
+        // said at the export; the arguments are the caller's own, or for a NULL stream, in a per-thread form,
+        // `CU_STREAM_PER_THREAD`; and all handles are of this one driver.
         unsafe { cuda_emulator::older_abi::$target(&DRIVER $(, $argument)*) }
     };
     (refused $target:ident $symbol:ident()) => {

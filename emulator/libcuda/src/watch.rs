@@ -49,7 +49,8 @@ fn at_exit() {
     unsafe extern "C" {
         fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
     }
-    // SAFETY: a function of this library, which is never unloaded before the process ends, or has it run then.
+    // SAFETY: declared as in C. The function is of the type that it takes, does not unwind (from `extern "C"` a panic
+    // ends the process), and is this library's, which is not unloaded before the process ends, or has it run then.
     unsafe { atexit(report) };
 }
 

@@ -24,7 +24,7 @@ impl CudaContext {
     /// # let ctx = CudaContext::new(0)?;
     /// ctx.bind()?; // for calls that do not go through this crate
     /// let mut current = std::ptr::null_mut();
-    /// // SAFETY: `current` is a local, which outlives the call.
+    /// // SAFETY: `current` is a local, which outlives the call; no context is asked for.
     /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
     /// assert_eq!(current, ctx.raw());
     /// # Ok::<(), cuda_launch::Error>(())
@@ -312,7 +312,8 @@ impl ContextInner {
             // A capture may stand against it; most streams are in none.
             streams = self.fault.streams();
             for stream in &streams {
-                // SAFETY: the stream lives as long as its handle (`StreamInner`).
+                // SAFETY: the stream lives as long as its handle (`StreamInner`); a default one is that of whatever
+                // context is current, for which a wait does no harm.
                 let _ = unsafe { self.driver.cuStreamSynchronize(stream.raw()) };
             }
         }

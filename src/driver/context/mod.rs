@@ -70,7 +70,8 @@ pub(super) struct ContextInner {
 // SAFETY: a CUcontext may be used from every thread: of what a driver makes, its documents except graphs alone
 // ("Graph object thread safety"). The rest is Send.
 unsafe impl Send for ContextInner {}
-// SAFETY: as above; the raw handle is never changed, and what changes of the rest is behind locks or atomic.
+// SAFETY: as above; the raw handle is never changed, and what changes of the rest is behind locks, in a `OnceLock`, or
+// atomic.
 unsafe impl Sync for ContextInner {}
 
 impl CudaContext {

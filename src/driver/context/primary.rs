@@ -73,7 +73,7 @@ impl CudaDevice {
     /// ```
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
-    /// // SAFETY: 1: no other code of this program uses CUDA, and it starts no thread; `ctx` is there, so that the call
+    /// // SAFETY: 1: no other code of this program uses CUDA, on whatever thread; and `ctx` is there, so that the call
     /// // is refused.
     /// let error = unsafe { ctx.device().reset_primary_context() }.unwrap_err();
     /// assert!(error.is_context_in_use(), "`ctx` is there");

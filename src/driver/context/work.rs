@@ -158,7 +158,7 @@ impl CudaContext {
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
         // SAFETY: 1: the stream was made in this context, and has been set by now; 2: the end of the last handle of the
         // context destroys it (`OwnStream::destroy`), and every handle of it, and memory that work on it uses, keeps
-        // one; 3: no other code is given its number, so that none captures it.
+        // one; 3: no other code is given a handle of it, so that none captures it.
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }

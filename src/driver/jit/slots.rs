@@ -27,8 +27,8 @@ pub(in crate::driver) struct Slots {
     options: JitOptions,
 }
 
-// SAFETY: the pointers are to memory of vectors and strings that this value owns, which goes with it, or are values of `JitOptions::raw`,
-// which are valid for any thread by its duty 2.
+// SAFETY: the pointers are numbers in their place, or to memory of vectors and strings that this value owns, which goes
+// with it, or values of `JitOptions::raw`, which are valid for any thread by its duty 2.
 unsafe impl Send for Slots {}
 
 impl Slots {

@@ -77,7 +77,8 @@ struct Loaded {
 // graphs alone ("Graph object thread safety"). Nobody follows the pointers of `slots` but the driver; the rest is
 // Send.
 unsafe impl Send for LibraryInner {}
-// SAFETY: as above; what is changed through a shared reference is behind a lock, and the rest is Sync.
+// SAFETY: as above; what is changed through a shared reference is behind a lock or in a `OnceLock`, and the rest is
+// Sync.
 unsafe impl Sync for LibraryInner {}
 
 /// A library's module in one context.

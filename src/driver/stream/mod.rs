@@ -91,7 +91,7 @@ pub(crate) struct StreamQueue {
 // SAFETY: a CUstream may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
 // object thread safety"). The rest is Send and Sync.
 unsafe impl Send for StreamInner {}
-// SAFETY: as above; what is changed after construction is atomic or behind a lock.
+// SAFETY: as above; what is changed after construction is atomic, behind a lock, or in a `OnceLock`.
 unsafe impl Sync for StreamInner {}
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);

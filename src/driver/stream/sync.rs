@@ -39,7 +39,8 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let (taken, own) = (self.taken(), OwnWait::begin(self));
         let wait = |driver: &Driver| {
-            // SAFETY: the stream lives as long as this handle (`StreamInner`).
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); a default one is that of the context
+            // that `call` makes current.
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.call("cuStreamSynchronize", || self.label(), wait)?;
@@ -61,7 +62,8 @@ impl CudaStream {
         }
         let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
-            // SAFETY: the stream lives as long as this handle (`StreamInner`).
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); a default one is that of the context
+            // that `bind` made current, or, where that failed, of another, for which a wait or a question does no harm.
             is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
                 || loop {
                     // SAFETY: as for the first call.

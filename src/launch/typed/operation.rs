@@ -38,9 +38,9 @@ macro_rules! __cuda_module_async {
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
                 // SAFETY: 1: types are for whoever declared the kernel, and were compared with what its image and the
-                // driver say of them; the other duties of `cuda_launch!` are those of whoever calls this method, or, if
-                // it is a safe one, of whoever declared its kernel as `safe fn`. Objects: 1: the list goes into an
-                // operation.
+                // driver say; the other duties of `cuda_launch!`, whenever the operation runs, are those of whoever
+                // calls this method, or, if it is a safe one, of whoever declared its kernel as `safe fn`. Objects: 1:
+                // the list goes into an operation.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::KernelLaunch::of(
                         ::core::result::Result::Ok(::core::clone::Clone::clone(function)),

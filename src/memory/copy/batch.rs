@@ -207,10 +207,10 @@ impl<'a> CopyBatch<'a> {
         let mut lists = Lists::of(&self.copies);
         let count = lists.targets.len();
         let submit = || {
-            // SAFETY: 1: three lists of `count`, two of a run each. `push` and its like compared both lengths, and
-            // `order` the contexts. Device memory is freed, and used by others, after the copies, which have noted
-            // their accesses. Host memory is borrowed by `self`: what is written until `submit_and_wait` below has
-            // waited, what is read only during the call.
+            // SAFETY: 1: three lists of `count`, two of a run each. `push` and its like compared lengths, `order` the
+            // contexts. Device memory is freed, and used by others, after the copies, which have noted their accesses.
+            // Host memory `self` borrows: what is written until `submit_and_wait` has waited, what is read during the
+            // call. The stream lives as long as its handle (`StreamInner`).
             work.call(
                 "cuMemcpyBatchAsync",
                 || format!("{count} copies"),

@@ -102,8 +102,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.writes(self.allocation())?;
         submit_and_wait(stream, || {
-            // SAFETY: both sides have `bytes` bytes, as was compared; the view's are of the stream's context and are freed after the copy,
-            // which has noted its access, and the source is borrowed until `submit_and_wait` has waited, whatever happens.
+            // SAFETY: both sides have `bytes` bytes, as was compared; the view's are of the stream's context and are
+            // freed, and used by others, after the copy, which has noted its access, and the source is borrowed until
+            // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
             work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
                 driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
             })
@@ -146,7 +147,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes, as was compared, and do not
         // overlap, as this view is an exclusive borrow; they are freed, and used by others, after the copy, which has
-        // noted its accesses.
+        // noted its accesses. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())
         })
@@ -177,8 +178,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         }
         let mut work = Submission::on(stream);
         work.writes(self.allocation())?;
-        // SAFETY: the view has `bytes` bytes of the stream's context, as was compared, which are freed after this write, as it is noted;
-        // all-zero bytes are a `T`. The stream lives as long as its handle (`StreamInner`).
+        // SAFETY: the view has `bytes` bytes of the stream's context, as was compared, which are freed, and used by
+        // others, after this write, as it is noted; all-zero bytes are a `T`. The stream lives as long as its handle
+        // (`StreamInner`).
         work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
         })
@@ -203,8 +205,9 @@ unsafe fn read_to<T: DeviceCopy>(
     let mut work = Submission::on(stream);
     work.reads(view.allocation())?;
     submit_and_wait(stream, || {
-        // SAFETY: both sides have `bytes` bytes: the view's are of the stream's context and are freed after the copy, which has noted its
-        // access; of the host's that is the caller's duty 1, until `submit_and_wait` has waited, whatever happens.
+        // SAFETY: both sides have `bytes` bytes: the view's are of the stream's context and are freed, and written by
+        // others, after the copy, which has noted its access; of the host's that is the caller's duty 1, until
+        // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
         })

@@ -58,7 +58,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
         // SAFETY: stream and contexts are of one driver, as was compared; both sides are device memory of the context
         // named, have `bytes` bytes, and do not overlap, as this view is an exclusive borrow; they are freed, and used
-        // by others, after the copy, which has noted its accesses.
+        // by others, after the copy, which has noted its accesses. The stream lives as long as its handle
+        // (`StreamInner`).
         work.call("cuMemcpyPeerAsync", asked, |driver| unsafe {
             driver.cuMemcpyPeerAsync(self.base(), to.raw(), *source.address, from.raw(), bytes, stream.raw())
         })

@@ -191,10 +191,10 @@ impl CudaStream {
         let work = pair.order(self, "cuMemcpy3DPeerAsync")?;
         let whole = pair.peer(self);
         pair.submit(self, || {
-            // SAFETY: `check` found both regions inside their memory, which is of the contexts that `whole` names, or
-            // the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses;
-            // host memory is borrowed until `submit` has waited. Where both overlap the target gets some bits: any are
-            // a `T`.
+            // SAFETY: `check` found both regions inside their memory, of the contexts that `whole` names, or the
+            // host's. Device memory is freed, and used by others, after the copy, which has noted its accesses; host
+            // memory is borrowed until `submit` has waited. Where both overlap any bits are a `T`. The stream lives as
+            // long as this handle (`StreamInner`).
             work.call(
                 "cuMemcpy3DPeerAsync",
                 || pair.asked(),
@@ -242,7 +242,8 @@ impl Pair<'_> {
         let (rows, stream) = (self.flat(), work.stream().raw());
         // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's.
         // Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory is
-        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`.
+        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`. The stream
+        // lives as long as its handle (`StreamInner`).
         work.call(
             "cuMemcpy2DAsync",
             || self.asked(),
@@ -254,7 +255,8 @@ impl Pair<'_> {
         let (planes, stream) = (self.whole(), work.stream().raw());
         // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's.
         // Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory is
-        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`.
+        // borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`. The stream
+        // lives as long as its handle (`StreamInner`).
         work.call(
             "cuMemcpy3DAsync",
             || self.asked(),

@@ -105,8 +105,8 @@ impl<'a> RegionBatch<'a> {
         let submit = || {
             // SAFETY: 1: a list of `count`, of regions that `push` found inside their memory, which `order` found to be
             // of the stream's context, or is the host's. Device memory is freed, and used by others, after the copies,
-            // which have noted their accesses; host memory is borrowed by `self` until `submit_and_wait` below has
-            // waited.
+            // which have noted their accesses; host memory `self` borrows until `submit_and_wait` has waited. The
+            // stream lives as long as its handle (`StreamInner`).
             work.call(
                 "cuMemcpy3DBatchAsync",
                 || format!("{count} copies"),

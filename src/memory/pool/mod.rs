@@ -81,7 +81,7 @@ struct PoolInner {
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
 // ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for PoolInner {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for PoolInner {}
 
 impl MemoryPool {

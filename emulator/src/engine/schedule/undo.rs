@@ -66,15 +66,14 @@ impl Cell {
     fn load(&self) -> [u8; CELL] {
         let mut bytes = [0; CELL];
         if self.written == u64::MAX {
-            // SAFETY: 1, 2: all bytes of the cell were written: each lies in the memory that starts at `region.host`
-            // (`note` keeps other regions apart), which the snapshot keeps while the launch runs, and which is used as
-            // the head of `access` says.
+            // SAFETY: 1, 2: all bytes of the cell are noted as written, now or soon: each was found inside the memory
+            // that starts at `region.host` (`note` keeps other regions apart), which the snapshot keeps while the
+            // launch runs, and which is used as the head of `access` says.
             unsafe { access::load(self.byte(0), &mut bytes) };
             return bytes;
         }
         for (at, byte) in bytes.iter_mut().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: a byte that was written: in memory of the region, there and used as was said of all of
-            // them.
+            // SAFETY: 1, 2: a byte that is noted: in memory of the region, there and used as was said of all of them.
             unsafe { access::load(self.byte(at), std::slice::from_mut(byte)) };
         }
         bytes
@@ -82,12 +81,13 @@ impl Cell {
 
     fn store(&self, bytes: &[u8; CELL]) {
         if self.written == u64::MAX {
-            // SAFETY: 1, 2: all bytes of the cell were written, and so are in memory of the region, there and used as `load` says.
+            // SAFETY: 1, 2: all bytes of the cell are noted, and so are in memory of the region, there and used as
+            // `load` says.
             unsafe { access::write(self.byte(0), access::bytes(bytes)) };
             return;
         }
         for (at, byte) in bytes.iter().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: a byte that was written: in memory of the region, there and used as `load` says.
+            // SAFETY: 1, 2: a byte that is noted: in memory of the region, there and used as `load` says.
             unsafe { access::write(self.byte(at), access::bytes(std::slice::from_ref(byte))) };
         }
     }

@@ -16,22 +16,44 @@
 
 #[path = "safe_programs/change.rs"]
 mod change;
+#[path = "safe_programs/copies.rs"]
+mod copies;
 #[path = "safe_programs/graphs.rs"]
 mod graphs;
+#[path = "safe_programs/host_memory.rs"]
+mod host_memory;
+#[path = "safe_programs/kinds.rs"]
+mod kinds;
+#[path = "safe_programs/lent.rs"]
+mod lent;
+#[path = "safe_programs/mappings.rs"]
+mod mappings;
 #[path = "safe_programs/memory.rs"]
 mod memory;
+#[path = "safe_programs/named.rs"]
+mod named;
 #[path = "safe_programs/operations.rs"]
 mod operations;
+#[path = "safe_programs/own_streams.rs"]
+mod own_streams;
 #[path = "safe_programs/pause.rs"]
 mod pause;
 #[path = "safe_programs/pictures.rs"]
 mod pictures;
+#[path = "safe_programs/pools.rs"]
+mod pools;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "safe_programs/rows.rs"]
+mod rows;
 #[path = "support/spies.rs"]
 mod spies;
 #[path = "safe_programs/streams.rs"]
 mod streams;
+#[path = "safe_programs/tensors.rs"]
+mod tensors;
+#[path = "safe_programs/variables.rs"]
+mod variables;
 
 use cuda_harness::{Ledger, Spy};
 use cuda_launch::operation::in_flight;

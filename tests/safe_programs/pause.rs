@@ -83,6 +83,9 @@ slow! {
     cuMemsetD8Async(target: CUdeviceptr, value: u8, len: usize, stream: CUstream);
     cuMemsetD32Async(target: CUdeviceptr, value: u32, len: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemsetD2D32Async(target: CUdeviceptr, pitch: usize, value: u32, width: usize, height: usize, stream: CUstream);
+    cuMemcpyDtoHAsync_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpyHtoDAsync_v2(target: CUdeviceptr, source: *const c_void, bytes: usize, stream: CUstream);
     cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
     cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D, stream: CUstream);
     cuLaunchKernel(f: CUfunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);

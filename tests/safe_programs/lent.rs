@@ -3,7 +3,7 @@
 #![deny(unsafe_code)]
 
 use crate::change::{HALF, assert_all};
-use crate::pause::Pace;
+use crate::pause::{self, Pace};
 use crate::program::{Buffer, Program};
 use cuda_launch::memory::{PinnedViewMut, RegisterFlags};
 use cuda_launch::{CudaStream, Error, PinnedBuffer};
@@ -17,10 +17,11 @@ fn copy(
     paces: [Pace; 2],
     mut host: PinnedViewMut<'_, u32>,
 ) -> Result<(), Error> {
-    paces[0].set(streams[0])?;
+    for (stream, pace) in streams.into_iter().zip(paces) {
+        pause::ends_before_unregister(stream, pace.busy)?;
+    }
     let target = host.view_mut().try_slice(..HALF).unwrap();
     buffer.memory.half(0).copy_to_pinned(streams[0], target)?;
-    paces[1].set(streams[1])?;
     let source = host.as_view().try_slice(HALF..).unwrap();
     buffer.memory.half_mut(1).copy_from_pinned(streams[1], source)
 }
@@ -66,6 +67,7 @@ impl Program {
             host.fill(value.wrapping_add(1));
         }
         holds[id][1] = value;
+        assert!(!pause::was_unregistered_early(), "memory comes back before the copies have ended");
         Ok(())
     }
 }

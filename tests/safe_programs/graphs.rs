@@ -26,7 +26,7 @@ enum Made {
 }
 
 impl Graph {
-    fn uses(&self, id: usize, half: usize) -> bool {
+    pub(crate) fn uses(&self, id: usize, half: usize) -> bool {
         self.changes.iter().any(|(p, _)| (p.to == id || p.from == id) && p.half == half)
     }
 }

@@ -108,6 +108,7 @@ impl Program {
             1 => {
                 // An address that was only looked at changes when the memory goes, not whether.
                 let _ = buffer.memory.view().as_device_ptr();
+                drop(buffer);
             }
             _ => thread::spawn(move || drop(buffer)).join().unwrap(),
         }

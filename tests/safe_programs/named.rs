@@ -30,6 +30,19 @@ pub(crate) enum Ready {
     Prepared(Launch<'static>, Step),
 }
 
+impl Ready {
+    fn steps(&self) -> &[Step] {
+        match self {
+            Self::Plan(_, steps) => steps,
+            Self::Prepared(_, step) => std::slice::from_ref(step),
+        }
+    }
+
+    pub(crate) fn uses(&self, id: usize) -> bool {
+        self.steps().iter().any(|step| step.id == id)
+    }
+}
+
 /// The names of a launch's arguments.
 const NAMES: [[&str; 3]; 2] = [["x0", "m0", "a0"], ["x1", "m1", "a1"]];
 
@@ -72,11 +85,16 @@ impl Program {
         Ok(())
     }
 
-    /// From the next launch on.
+    /// Other numbers, and other memory, which a stream may still be busy with; then they are launched.
     pub(crate) fn change_ready(&mut self) -> Result<(), Error> {
         for index in 0..self.ready.len() {
             let ((step, place), memory, which) = (self.step(), self.random.one_in(2), self.random.below(2));
+            let (stream, value) = (self.stream(), self.random.number());
             let mut view = self.buffers[place].memory.half_mut(step.half);
+            if memory {
+                view.fill(&stream, value)?;
+                self.holds[step.id][step.half] = value;
+            }
             let Step { m, a, .. } = step;
             match &mut self.ready[index] {
                 Ready::Plan(plan, steps) => {
@@ -102,7 +120,7 @@ impl Program {
                 }
             }
         }
-        Ok(())
+        self.launch_ready()
     }
 
     /// Some times, on this thread or another one, between other uses of the memory.
@@ -120,10 +138,7 @@ impl Program {
                 }
             };
             if on_thread { thread::scope(|scope| scope.spawn(go).join().unwrap()) } else { go() }?;
-            let steps = match &self.ready[index] {
-                Ready::Plan(_, steps) => steps.to_vec(),
-                Ready::Prepared(_, step) => vec![*step],
-            };
+            let steps = self.ready[index].steps().to_vec();
             steps.into_iter().for_each(|step| step.apply(self));
         }
         Ok(())

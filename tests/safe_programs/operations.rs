@@ -12,6 +12,7 @@ use cuda_launch::operation::{
 use cuda_launch::{DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -243,7 +244,8 @@ impl Program {
         let numbers: [_; 2] = std::array::from_fn(|_| (2 * self.random.number() + 1, self.random.number()));
         let Buffer { memory, id } = &mut self.buffers[to];
         let before = self.holds[*id];
-        let mut seen = None;
+        let (mut seen, ended) = (None, Arc::new(AtomicUsize::new(0)));
+        let busy = self.random.pace().busy;
         let result = catch_unwind(AssertUnwindSafe(|| {
             let host = operation::scope(|scope| {
                 let host = scope.submit(copy_to_host(memory.view()).schedule(policies[0].clone()))?;
@@ -255,7 +257,16 @@ impl Program {
                 for ((half, (m, a)), policy) in
                     [&mut left, &mut right].into_iter().zip(numbers).zip(&policies)
                 {
-                    scope.submit(self.kernels.step_async(CONFIG, half, m, a)?.schedule(policy.clone()))?;
+                    let ended = ended.clone();
+                    // Nothing but the scope waits for this.
+                    let end = move || {
+                        thread::sleep(Duration::from_micros(busy));
+                        ended.fetch_add(1, Ordering::SeqCst);
+                    };
+                    let step = self.kernels.step_async(CONFIG, half, m, a)?.and_then_with_context(|cx, _| {
+                        from_result(cx.stream().and_then(|stream| stream.call_host(end)))
+                    });
+                    scope.submit(step.schedule(policy.clone()))?;
                 }
                 if panics {
                     unwind::<()>();
@@ -265,6 +276,7 @@ impl Program {
         }));
         assert_eq!(result.is_err(), panics);
         result.unwrap_or(Ok(()))?;
+        assert_eq!(ended.load(Ordering::SeqCst), 2, "a scope ends before its work");
         assert_halves(&seen.unwrap(), before, "what a scope copied");
         for (holds, (m, a)) in self.holds[*id].iter_mut().zip(numbers) {
             *holds = holds.wrapping_mul(m).wrapping_add(a);
@@ -294,18 +306,34 @@ impl Program {
         Ok(())
     }
 
-    /// Two threads use what it makes, each on a stream of its own. It runs once.
+    /// Two threads use what it makes, each on a stream of its own. It runs once, and what comes after it sees all of it.
     pub(crate) fn share_operation(&mut self) -> Result<(), Error> {
         let (links, policies) = (self.links(true), [self.policy(), self.policy()]);
-        let (last, number) = (self.stream(), self.random.number());
+        let (last, number, busy) = (self.stream(), self.random.number(), self.random.pace().busy);
         let (chain, id) = self.chain(&links)?;
-        let shared = chain.shared();
+        let (runs, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let count = runs.clone();
+        // Nothing but the operation orders this against what comes after it.
+        let counted = chain.and_then_with_context(move |cx, x| {
+            let run = move || {
+                thread::sleep(Duration::from_micros(busy));
+                count.fetch_add(1, Ordering::SeqCst);
+            };
+            from_result(cx.stream().and_then(|stream| stream.call_host(run)).map(|()| x))
+        });
+        let shared = counted.shared();
         let collected = thread::scope(|scope| {
             let threads = policies.map(|policy| {
                 let (shared, kernels) = (shared.clone(), self.kernels.clone());
+                let (runs, seen) = (runs.clone(), seen.clone());
                 scope.spawn(move || {
                     let own = zeroed::<u32>(2 * HALF).and_then(move |y| memset(y, number));
                     let collect = zip!(own, shared)
+                        .and_then_with_context(move |cx, both| {
+                            let look =
+                                move || _ = seen.fetch_add(runs.load(Ordering::SeqCst), Ordering::SeqCst);
+                            from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| both))
+                        })
                         .and_then(move |(y, x)| kernels.collect_async_owned(CONFIG, y, x))
                         .map(|(y, _)| y);
                     block_on(collect.schedule(policy))
@@ -318,6 +346,7 @@ impl Program {
             let expected = self.holds[id].map(|x| number.wrapping_mul(31).wrapping_add(x));
             assert_halves(&collected?.to_host_vec(&last)?, expected, "what is made of a shared operation");
         }
+        assert_eq!(seen.load(Ordering::SeqCst), 2, "each sees one run of a shared operation");
         match Arc::into_inner(shared.sync_on(&last)?) {
             Some(memory) => self.put_back(memory, id),
             None => self.add_buffer()?,

@@ -119,7 +119,7 @@ const STEPS: &[(&str, Step)] = &[
     ("make a plan", Program::make_plan),
     ("prepare a launch", Program::prepare),
     ("change what is ready", Program::change_ready),
-    ("launch what is ready", Program::launch_ready),
+    ("change what is ready", Program::change_ready),
     ("launch what is ready", Program::launch_ready),
     ("let go of what is ready", Program::drop_ready),
     // operations.rs

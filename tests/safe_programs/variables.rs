@@ -6,8 +6,11 @@ use crate::change::{Change, HALF, assert_all};
 use crate::kinds::Memory;
 use crate::program::Program;
 use cuda_launch::error::GlobalError;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::module::ModuleConstant;
-use cuda_launch::{Error, ErrorKind, cuda_module};
+use cuda_launch::{CaptureMode, CudaGraph, CudaStream, Error, ErrorKind, cuda_module};
+use std::thread;
+use std::time::{Duration, Instant};
 
 #[cuda_module("tests/kernels/variables.ptx")]
 mod module {
@@ -27,6 +30,23 @@ pub(crate) struct Variables {
     table_holds: u32,
 }
 
+fn is_in_use(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Global(GlobalError::InUse { .. }))
+}
+
+/// The handle of a variable that nobody has. A graph that had it may just be letting go of it, on another thread.
+fn free<H>(handle: impl Fn() -> Result<H, Error>) -> Result<H, Error> {
+    let start = Instant::now();
+    loop {
+        match handle() {
+            Err(error) if is_in_use(&error) && start.elapsed() < Duration::from_secs(10) => {
+                thread::yield_now()
+            }
+            result => return result,
+        }
+    }
+}
+
 impl Program {
     fn variables(&mut self) -> Result<&mut Variables, Error> {
         if self.variables.is_none() {
@@ -36,28 +56,32 @@ impl Program {
         Ok(self.variables.as_mut().unwrap())
     }
 
-    /// A variable that nobody has, and its id: what is still done to it by an earlier handle comes first.
+    /// A variable that no buffer has, and its id: what is still done to it by an earlier handle comes first.
     pub(crate) fn variable(&mut self) -> Result<Option<(Memory, Option<usize>)>, Error> {
         let which = self.random.below(2);
-        let Variables { module, ids, .. } = self.variables()?;
-        let (handle, id) = (if which == 0 { module.left() } else { module.right() }, ids[which]);
-        match handle {
-            Ok(memory) => Ok(Some((Memory::Variable(memory), Some(id)))),
-            Err(error) if matches!(error.kind(), ErrorKind::Global(GlobalError::InUse { .. })) => Ok(None),
-            Err(error) => Err(error),
+        let id = self.variables()?.ids[which];
+        let is_taken = self.buffers.iter().any(|buffer| buffer.id == id);
+        let Variables { module, .. } = self.variables()?;
+        let handle = || if which == 0 { module.left() } else { module.right() };
+        if is_taken {
+            assert!(handle().is_err_and(|error| is_in_use(&error)), "a variable with two handles");
+            return Ok(None);
         }
+        Ok(Some((Memory::Variable(free(handle)?), Some(id))))
     }
 
-    /// The constant is written on one stream and read on another one, perhaps through another handle.
+    /// The constant is written on one stream and read on another one, perhaps by a graph and through another handle.
     pub(crate) fn use_constant(&mut self) -> Result<(), Error> {
         let (write, read, (to, from)) = (self.stream(), self.stream(), self.two_buffers());
         let (half, value, how) = (self.random.below(2), self.random.number(), self.random.below(5));
-        let (let_go, keep) = (self.random.one_in(2), self.random.one_in(2));
+        let [let_go, keep, in_graph] = [(); 3].map(|()| self.random.one_in(2));
         self.variables()?;
-        let Self { variables: Some(variables), buffers, kernels, holds, .. } = self else { return Ok(()) };
+        let Self { variables: Some(variables), buffers, kernels, ctx, holds, in_graphs, .. } = self else {
+            return Ok(());
+        };
         let Variables { module, table: kept, table_holds, .. } = variables;
         let [to, from] = buffers.get_disjoint_mut([to, from]).unwrap();
-        let mut table = kept.take().map_or_else(|| module.table(), Ok)?;
+        let mut table = kept.take().map_or_else(|| free(|| module.table()), Ok)?;
         match how {
             0 => {
                 table.copy_from_device(&write, &from.memory.half(half))?;
@@ -69,18 +93,28 @@ impl Program {
             }
             2 => {
                 drop(table);
-                module.set_table(&write, [value; HALF])?;
+                free(|| module.set_table(&write, [value; HALF]))?;
                 *table_holds = value;
-                assert_all(&module.get_table(&read)?, value, "a constant");
-                table = module.table()?;
+                assert_all(&free(|| module.get_table(&read))?, value, "a constant");
+                table = free(|| module.table())?;
             }
             _ => {}
         }
         if let_go {
             drop(table);
-            table = module.table()?;
+            table = free(|| module.table())?;
         }
-        Change::Collect.submit(kernels, &read, &mut to.memory.half_mut(half), &table.view())?;
+        let mut target = to.memory.half_mut(half);
+        let mut collect =
+            |stream: &CudaStream| Change::Collect.submit(kernels, stream, &mut target, &table.view());
+        if in_graph {
+            let graph = CudaGraph::capture(ctx, CaptureMode::ThreadLocal, collect)?;
+            // It ends before its work does.
+            graph.instantiate(InstantiateFlags::empty())?.launch(&read)?;
+            in_graphs.push(to.id);
+        } else {
+            collect(&read)?;
+        }
         Change::Collect.apply(&mut holds[to.id][half], *table_holds);
         *kept = keep.then_some(table);
         Ok(())

@@ -27,7 +27,7 @@ enum Made {
 
 impl Graph {
     pub(crate) fn uses(&self, id: usize, half: usize) -> bool {
-        self.changes.iter().any(|(p, _)| (p.to == id || p.from == id) && p.half == half)
+        self.changes.iter().any(|(planned, _)| planned.uses(id) && planned.half == half)
     }
 }
 

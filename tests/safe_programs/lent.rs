@@ -10,20 +10,28 @@ use cuda_launch::{CudaStream, Error, PinnedBuffer};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-/// The left half of a buffer goes to the host, and its right half comes from there. Nobody waits.
+/// The left half of a buffer goes to the host, and its right half comes from there: before or after that, since the stream of the
+/// second copy waits for the first. The host does not.
 fn copy(
     buffer: &mut Buffer,
     streams: [&CudaStream; 2],
     paces: [Pace; 2],
     mut host: PinnedViewMut<'_, u32>,
+    out_first: bool,
 ) -> Result<(), Error> {
     for (stream, pace) in streams.into_iter().zip(paces) {
         pause::ends_before_unregister(stream, pace.busy)?;
     }
-    let target = host.view_mut().try_slice(..HALF).unwrap();
-    buffer.memory.half(0).copy_to_pinned(streams[0], target)?;
-    let source = host.as_view().try_slice(HALF..).unwrap();
-    buffer.memory.half_mut(1).copy_from_pinned(streams[1], source)
+    for out in [out_first, !out_first] {
+        if out {
+            let target = host.view_mut().try_slice(..HALF).unwrap();
+            buffer.memory.half(0).copy_to_pinned(streams[0], target)?;
+        } else {
+            let source = host.as_view().try_slice(HALF..).unwrap();
+            buffer.memory.half_mut(1).copy_from_pinned(streams[1], source)?;
+        }
+    }
+    Ok(())
 }
 
 impl Program {
@@ -32,14 +40,15 @@ impl Program {
     pub(crate) fn lend(&mut self) -> Result<(), Error> {
         let (streams, paces) = ([self.stream(), self.stream()], [(); 2].map(|()| self.random.pace()));
         let (index, value) = (self.random.below(self.buffers.len()), self.random.number());
-        let [on_thread, own, keeps] = [(); 3].map(|()| self.random.one_in(2));
+        let [on_thread, own, keeps, out_first] = [(); 4].map(|()| self.random.one_in(2));
         let panics = self.random.one_in(4);
         let mut host = vec![value; 2 * HALF];
         let Self { buffers, ctx, holds, .. } = self;
         let (buffer, shared) = (&mut buffers[index], ctx.per_thread_stream());
         let id = buffer.id;
         let mut go = |host: PinnedViewMut<'_, u32>| {
-            copy(buffer, if own { [&shared, &streams[1]] } else { streams.each_ref() }, paces, host)
+            let streams = if own { [&shared, &streams[1]] } else { streams.each_ref() };
+            copy(buffer, streams, paces, host, out_first)
         };
         if keeps {
             // It goes with the buffer, after the copies.

@@ -252,6 +252,8 @@ impl Program {
                 Ok::<_, Error>(host)
             })??;
             seen = Some(host.as_slice()?.to_vec());
+            // Which waits for the device: not after the scope below.
+            drop(host);
             let (mut left, mut right) = memory.view_mut().split_at(HALF);
             operation::scope(|scope| {
                 for ((half, (m, a)), policy) in

@@ -1,8 +1,8 @@
 //! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools,
 //! managed, pinned, mapped, growing, variables of modules), halves of them on two threads, pitched rows, arrays, textures and surfaces,
 //! constants, memory that is lent, tensors, batches of copies, streams of all kinds, graphs, captures, plans and prepared launches,
-//! operations, two devices, host functions, drops,
-//! forgets, panics. Whatever a program does, its results are those of its text, and nothing stays behind.
+//! operations, two devices, host functions, drops, forgets, panics. Whatever a program does, its results are those of its text, and
+//! nothing stays behind.
 //!
 //! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!

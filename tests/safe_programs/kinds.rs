@@ -67,35 +67,28 @@ impl Memory {
 impl Program {
     /// Another buffer, of any kind.
     pub(crate) fn add_buffer(&mut self) -> Result<(), Error> {
-        let (stream, value) = (self.stream(), self.random.number());
-        let memory = match self.random.below(12) {
-            0 => {
-                let memory = ManagedBuffer::uninit(&self.ctx, 2 * HALF, ManagedAttach::Global)?;
-                Some((Memory::Managed(memory), None))
-            }
-            1 => {
-                let memory = PinnedBuffer::zeroed(&self.ctx, 2 * HALF, PinnedFlags::empty())?;
-                Some((Memory::Pinned(memory), None))
-            }
-            2 => Some((Memory::Growable(self.growable()?), None)),
-            3 => self.mapped()?,
-            4 | 5 => self.variable()?,
-            6..=8 => Some((Memory::Device(self.of_a_pool(&stream)?), None)),
+        let kind = self.random.below(12);
+        // Memory that was there before: what it holds still is.
+        let old = match kind {
+            0 => self.mapped()?,
+            1 | 2 => self.variable()?,
             _ => None,
         };
-        let (mut memory, old) = match memory {
-            Some(memory) => memory,
-            None => (Memory::Device(DeviceBuffer::uninit(&stream, 2 * HALF)?), None),
-        };
-        match old {
-            // What it holds is still there.
-            Some(id) => self.buffers.push(Buffer { memory, id }),
-            None => {
-                let stream = if self.random.one_in(2) { self.stream() } else { stream };
-                memory.fill(&stream, value)?;
-                self.put_buffer(memory, [value; 2]);
-            }
+        if let Some((memory, id)) = old {
+            self.buffers.push(Buffer { memory, id });
+            return Ok(());
         }
+        let ([stream, other], value) = ([self.stream(), self.stream()], self.random.number());
+        let (ctx, len) = (&self.ctx, 2 * HALF);
+        let mut memory = match kind {
+            3 => Memory::Managed(ManagedBuffer::uninit(ctx, len, ManagedAttach::Global)?),
+            4 => Memory::Pinned(PinnedBuffer::zeroed(ctx, len, PinnedFlags::empty())?),
+            5 => Memory::Growable(self.growable()?),
+            6..=8 => Memory::Device(self.of_a_pool(&stream)?),
+            _ => Memory::Device(DeviceBuffer::uninit(&stream, len)?),
+        };
+        memory.fill(&other, value)?;
+        self.put_buffer(memory, [value; 2]);
         Ok(())
     }
 
@@ -115,11 +108,10 @@ impl Program {
         self.add_buffer()
     }
 
-    /// Another buffer, which should hold this; its id.
-    pub(crate) fn put_buffer(&mut self, memory: Memory, holds: Halves) -> usize {
+    /// Another buffer, which should hold this.
+    pub(crate) fn put_buffer(&mut self, memory: Memory, holds: Halves) {
         let id = self.new_id(holds);
         self.buffers.push(Buffer { memory, id });
-        id
     }
 
     /// The id of memory that should hold this.

@@ -20,7 +20,7 @@ pub(crate) struct Physical {
 
 impl Program {
     /// The physical memory, if nobody has it, with what it holds: the work of the buffer before is done.
-    pub(crate) fn mapped(&mut self) -> Result<Option<(Memory, Option<usize>)>, Error> {
+    pub(crate) fn mapped(&mut self) -> Result<Option<(Memory, usize)>, Error> {
         if self.physical.is_none() {
             let part = PhysicalOptions::default().granularity(&self.ctx, false)?;
             let memory = PhysicalAllocation::new(&self.ctx, part, PhysicalOptions::default())?;
@@ -38,7 +38,7 @@ impl Program {
             buffer.view_mut().fill(&stream, value)?;
             (holds[*id], *filled) = ([value; 2], true);
         }
-        Ok(Some((Memory::Device(buffer), Some(*id))))
+        Ok(Some((Memory::Device(buffer), *id)))
     }
 
     pub(crate) fn growable(&mut self) -> Result<GrowableBuffer<u32>, Error> {

@@ -37,17 +37,15 @@ impl Program {
         }
     }
 
-    /// Memory is used on one stream, let go, and may be the next one's at once: on the stream that it comes on, after all uses before.
+    /// Memory comes on one stream, is used on another one, and goes while it is used. The next may be the same memory.
     pub(crate) fn reuse_memory(&mut self) -> Result<(), Error> {
         for _ in 0..1 + self.random.below(3) {
             let (allocates, uses, value) = (self.stream(), self.stream(), self.random.number());
             let mut memory = self.of_a_pool(&allocates)?;
             memory.fill(&uses, value)?;
             let index = self.random.below(self.buffers.len());
-            let buffer = &mut self.buffers[index];
-            let half = self.random.below(2);
-            let mut target = buffer.memory.half_mut(half);
-            target.copy_from_device(&uses, &memory.slice(..HALF))?;
+            let (buffer, half) = (&mut self.buffers[index], self.random.below(2));
+            buffer.memory.half_mut(half).copy_from_device(&uses, &memory.slice(..HALF))?;
             self.holds[buffer.id][half] = value;
         }
         Ok(())

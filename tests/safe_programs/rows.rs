@@ -5,8 +5,7 @@
 use crate::change::{Change, HALF, Halves, assert_halves};
 use crate::program::Program;
 use cuda_launch::graph::InstantiateFlags;
-use cuda_launch::memory::{CopySource, CopyTarget};
-use cuda_launch::memory::{PitchedBuffer, RowLayout};
+use cuda_launch::memory::{CopySource, CopyTarget, PitchedBuffer, RowLayout};
 use cuda_launch::{CaptureMode, CudaGraph, CudaStream, Error, LaunchConfig, cuda_module};
 
 #[cuda_module("tests/kernels/handwritten/words.ptx")]

@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// A variable that no buffer has, and its id: what is still done to it by an earlier handle comes first.
-    pub(crate) fn variable(&mut self) -> Result<Option<(Memory, Option<usize>)>, Error> {
+    pub(crate) fn variable(&mut self) -> Result<Option<(Memory, usize)>, Error> {
         let which = self.random.below(2);
         let id = self.variables()?.ids[which];
         let is_taken = self.buffers.iter().any(|buffer| buffer.id == id);
@@ -67,7 +67,7 @@ impl Program {
             assert!(handle().is_err_and(|error| is_in_use(&error)), "a variable with two handles");
             return Ok(None);
         }
-        Ok(Some((Memory::Variable(free(handle)?), Some(id))))
+        Ok(Some((Memory::Variable(free(handle)?), id)))
     }
 
     /// The constant is written on one stream and read on another one, perhaps by a graph and through another handle.

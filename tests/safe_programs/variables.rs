@@ -12,7 +12,7 @@ use cuda_launch::{CaptureMode, CudaGraph, CudaStream, Error, ErrorKind, cuda_mod
 use std::thread;
 use std::time::{Duration, Instant};
 
-#[cuda_module("tests/kernels/variables.ptx")]
+#[cuda_module("tests/safe_programs/variables.ptx")]
 mod module {
     unsafe extern "C" {
         pub static mut left: [u32; 1200];

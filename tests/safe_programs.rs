@@ -1,6 +1,8 @@
-//! Random programs in safe code against what the same steps do one after the other: buffers, halves of them on two threads, arrays,
-//! textures and surfaces, pinned memory, streams of all kinds, graphs, captures, operations, two devices, host functions, drops,
-//! forgets, panics. Whatever a program does, its results are those of its text, and nothing stays behind.
+//! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools,
+//! managed, pinned, mapped, growing, variables of modules), halves of them on two threads, pitched rows, arrays, textures and surfaces,
+//! constants, memory that is lent, tensors, batches of copies, streams of all kinds, graphs, captures, plans and prepared launches,
+//! operations, two devices, host functions, drops, forgets, panics. Whatever a program does, its results are those of its text, and
+//! nothing stays behind.
 //!
 //! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!
@@ -16,22 +18,44 @@
 
 #[path = "safe_programs/change.rs"]
 mod change;
+#[path = "safe_programs/copies.rs"]
+mod copies;
 #[path = "safe_programs/graphs.rs"]
 mod graphs;
+#[path = "safe_programs/host_memory.rs"]
+mod host_memory;
+#[path = "safe_programs/kinds.rs"]
+mod kinds;
+#[path = "safe_programs/lent.rs"]
+mod lent;
+#[path = "safe_programs/mappings.rs"]
+mod mappings;
 #[path = "safe_programs/memory.rs"]
 mod memory;
+#[path = "safe_programs/named.rs"]
+mod named;
 #[path = "safe_programs/operations.rs"]
 mod operations;
+#[path = "safe_programs/own_streams.rs"]
+mod own_streams;
 #[path = "safe_programs/pause.rs"]
 mod pause;
 #[path = "safe_programs/pictures.rs"]
 mod pictures;
+#[path = "safe_programs/pools.rs"]
+mod pools;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "safe_programs/rows.rs"]
+mod rows;
 #[path = "support/spies.rs"]
 mod spies;
 #[path = "safe_programs/streams.rs"]
 mod streams;
+#[path = "safe_programs/tensors.rs"]
+mod tensors;
+#[path = "safe_programs/variables.rs"]
+mod variables;
 
 use cuda_harness::{Ledger, Spy};
 use cuda_launch::operation::in_flight;

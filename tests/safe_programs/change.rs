@@ -114,6 +114,11 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// Whether it is of the buffer with this id; not every change has a source.
+    pub(crate) fn uses(self, id: usize) -> bool {
+        self.to == id || self.from == id && matches!(self.change, Change::Copy | Change::Collect)
+    }
+
     /// Does it to what should be there, by the buffers' ids.
     pub(crate) fn apply(self, holds: &mut [Halves]) {
         let source = holds[self.from][self.half];

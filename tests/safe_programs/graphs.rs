@@ -2,7 +2,7 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{Change, HALF, Planned, range};
+use crate::change::{Change, HALF, Planned};
 use crate::program::{Buffer, Program};
 use cuda_launch::graph::{CopyNode, GraphNode, InstantiateFlags, MemsetNode};
 use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec};
@@ -26,19 +26,19 @@ enum Made {
 }
 
 impl Graph {
-    fn uses(&self, id: usize, half: usize) -> bool {
-        self.changes.iter().any(|(p, _)| (p.to == id || p.from == id) && p.half == half)
+    pub(crate) fn uses(&self, id: usize, half: usize) -> bool {
+        self.changes.iter().any(|(planned, _)| planned.uses(id) && planned.half == half)
     }
 }
 
 fn memset(buffers: &mut [Buffer], to: usize, half: usize, value: u32) -> Result<MemsetNode, Error> {
-    MemsetNode::new(&mut buffers[to].memory.slice_mut(range(half)), value)
+    MemsetNode::new(&mut buffers[to].memory.half_mut(half), value)
 }
 
 fn copy(buffers: &mut [Buffer], planned: Planned) -> Result<CopyNode, Error> {
     let Planned { to, from, half, .. } = planned;
     let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
-    CopyNode::device_to_device(&source.memory.slice(range(half)), &mut target.memory.slice_mut(range(half)))
+    CopyNode::device_to_device(&source.memory.half(half), &mut target.memory.half_mut(half))
 }
 
 /// The panic of a closure goes on, and no error takes its place.
@@ -58,8 +58,7 @@ impl Program {
             for (number, Planned { to, from, half, change }) in planned.iter().enumerate() {
                 let fork = if forks && number % 2 == 1 { Some(stream.fork()?) } else { None };
                 let [target, source] = buffers.get_disjoint_mut([*to, *from]).unwrap();
-                let (mut view, source) =
-                    (target.memory.slice_mut(range(*half)), source.memory.slice(range(*half)));
+                let (mut view, source) = (target.memory.half_mut(*half), source.memory.half(*half));
                 change.submit(kernels, fork.as_ref().unwrap_or(stream), &mut view, &source)?;
             }
             if keep {
@@ -73,7 +72,7 @@ impl Program {
         let planned: Vec<_> = (0..1 + self.random.below(4)).map(|_| self.plan(Change::random)).collect();
         let (forks, keep) = (self.random.one_in(3), self.random.one_in(2));
         let exec = self.record(&planned, forks, keep)?.instantiate(InstantiateFlags::empty())?;
-        let changes = planned.into_iter().map(|planned| (self.by_id(planned), true)).collect();
+        let changes = planned.into_iter().map(|planned| (self.kept(planned), true)).collect();
         let made = if forks { Made::CapturedWithForks } else { Made::Captured };
         self.graphs.push(Graph { exec, changes, made });
         Ok(())
@@ -94,7 +93,7 @@ impl Program {
                 }
                 _ => graph.add_copy(&after, copy(&mut self.buffers, planned)?)?,
             });
-            changes.push((self.by_id(planned), true));
+            changes.push((self.kept(planned), true));
         }
         let exec = graph.instantiate(InstantiateFlags::empty())?;
         self.graphs.push(Graph { exec, changes, made: Made::Built(nodes) });
@@ -122,7 +121,7 @@ impl Program {
                 let stream = &streams[1];
                 scope.spawn(move || {
                     paces[1].set(stream)?;
-                    memory.slice_mut(range(half)).fill(stream, value)
+                    memory.half_mut(half).fill(stream, value)
                 })
             });
             let mut launch = || {
@@ -160,7 +159,8 @@ impl Program {
             return Ok(());
         }
         updated?;
-        self.graphs[index].changes = planned.into_iter().map(|planned| (self.by_id(planned), true)).collect();
+        let changes = planned.into_iter().map(|planned| (self.kept(planned), true)).collect();
+        self.graphs[index].changes = changes;
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Program {
                 }
                 _ => exec.set_copy(node, copy(&mut self.buffers, planned)?)?,
             }
-            self.graphs[index].changes[which].0 = self.by_id(planned);
+            self.graphs[index].changes[which].0 = self.kept(planned);
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use crate::change::{CONFIG, Change, HALF, Planned, assert_all, assert_halves, ra
 use crate::pause::Pace;
 use crate::program::ARRAY;
 use crate::program::Program;
-use cuda_launch::memory::CopyBatch;
 use cuda_launch::texture::{ArrayFlags, CudaArray};
 use cuda_launch::{CudaStream, DeviceBuffer, Error};
 use std::thread;
@@ -16,8 +15,8 @@ impl Program {
         let (stream, planned) = (self.stream(), self.plan(Change::random));
         let Planned { to, from, half, change } = planned;
         let [target, source] = self.buffers.get_disjoint_mut([to, from]).unwrap();
-        let view = &mut target.memory.slice_mut(range(half));
-        change.submit(&self.kernels, &stream, view, &source.memory.slice(range(half)))?;
+        let view = &mut target.memory.half_mut(half);
+        change.submit(&self.kernels, &stream, view, &source.memory.half(half))?;
         self.by_id(planned).apply(&mut self.holds);
         Ok(())
     }
@@ -38,8 +37,8 @@ impl Program {
         let Self { buffers, kernels, holds, .. } = self;
         let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
         let (to, from) = (target.id, source.id);
-        let (left, right) = target.memory.split_at_mut(HALF);
-        let (kernels, whole) = (&*kernels, &source.memory);
+        let (left, right) = target.memory.view_mut().split_at(HALF);
+        let (kernels, whole) = (&*kernels, source.memory.view());
         thread::scope(|scope| {
             let halves = [left, right].into_iter().enumerate().zip(streams).zip(&changes);
             let threads: Vec<_> = halves
@@ -75,7 +74,7 @@ impl Program {
         let read = |stream: &CudaStream, pace: Pace| {
             let mut copy = DeviceBuffer::uninit(stream, 2 * HALF)?;
             pace.set(stream)?;
-            copy.view_mut().copy_from_device(stream, &buffer.memory).map(|()| copy)
+            copy.view_mut().copy_from_device(stream, &buffer.memory.view()).map(|()| copy)
         };
         let copies: Vec<DeviceBuffer<u32>> = thread::scope(|scope| {
             let threads: Vec<_> =
@@ -99,42 +98,17 @@ impl Program {
         Ok(())
     }
 
-    /// A buffer ends in one of several ways.
-    pub(crate) fn replace(&mut self) -> Result<(), Error> {
-        let index = self.random.below(self.buffers.len());
-        let buffer = self.buffers.swap_remove(index);
-        match self.random.below(3) {
-            0 => buffer.memory.close()?,
-            1 => {
-                // An address that was only looked at changes when the memory goes, not whether.
-                let _ = buffer.memory.as_device_ptr();
-            }
-            _ => thread::spawn(move || drop(buffer)).join().unwrap(),
-        }
-        self.add_buffer()
-    }
-
-    /// What a batch borrowed is free again, and nothing was copied.
-    pub(crate) fn forget_batch(&mut self) -> Result<(), Error> {
-        let (to, from) = self.two_buffers();
-        let [target, source] = self.buffers.get_disjoint_mut([to, from]).unwrap();
-        let mut batch = CopyBatch::new();
-        batch.push(&mut target.memory, &source.memory)?;
-        std::mem::forget(batch);
-        Ok(())
-    }
-
     pub(crate) fn use_pinned(&mut self) -> Result<(), Error> {
         let (stream, half) = (self.stream(), self.random.below(2));
         let (index, value) = (self.random.below(self.buffers.len()), self.random.number());
         let buffer = &mut self.buffers[index];
         match self.random.below(4) {
             0 => {
-                buffer.memory.slice(range(half)).copy_to_pinned(&stream, &mut self.pinned)?;
+                buffer.memory.half(half).copy_to_pinned(&stream, &mut self.pinned)?;
                 self.pinned_holds = self.holds[buffer.id][half];
             }
             1 => {
-                buffer.memory.slice_mut(range(half)).copy_from_pinned(&stream, &self.pinned)?;
+                buffer.memory.half_mut(half).copy_from_pinned(&stream, &self.pinned)?;
                 self.holds[buffer.id][half] = self.pinned_holds;
             }
             2 => {
@@ -212,7 +186,7 @@ impl Program {
         let (value, other) = (self.random.number(), self.ctx.new_stream()?);
         let mut far = DeviceBuffer::filled(&self.far, HALF, value)?;
         let buffer = &mut self.buffers[index];
-        let near = &mut buffer.memory.slice_mut(range(half));
+        let near = &mut buffer.memory.half_mut(half);
         let there = self.random.one_in(2);
         if there {
             far.view_mut().copy_from_peer(&stream, near)?;

@@ -12,6 +12,7 @@ use cuda_launch::operation::{
 use cuda_launch::{DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -119,11 +120,10 @@ impl Program {
     }
 
     /// A chain that owns one of the buffers, and the buffer's id.
-    fn chain(&mut self, links: &[Link]) -> (Chain, usize) {
-        let (index, policy) = (self.random.below(self.buffers.len()), self.policy());
-        let Buffer { memory, id } = self.buffers.swap_remove(index);
+    fn chain(&mut self, links: &[Link]) -> Result<(Chain, usize), Error> {
+        let (policy, (memory, id)) = (self.policy(), self.take_device_buffer()?);
         let add = |chain, link: &Link| link.after(chain, &self.kernels, &policy);
-        (links.iter().fold(value(memory).boxed(), add), id)
+        Ok((links.iter().fold(value(memory).boxed(), add), id))
     }
 
     /// The chain was submitted.
@@ -134,7 +134,7 @@ impl Program {
     /// Its buffer comes back, perhaps before its work is done.
     pub(crate) fn operation(&mut self) -> Result<(), Error> {
         let (links, stream, policy) = (self.links(true), self.stream(), self.policy());
-        let (chain, id) = self.chain(&links);
+        let (chain, id) = self.chain(&links)?;
         let memory = match self.random.below(4) {
             0 => chain.sync_on(&stream)?,
             1 => block_on(chain.schedule(policy))?,
@@ -142,14 +142,14 @@ impl Program {
             _ => chain.submit_on(&stream)?.0,
         };
         self.apply(&links, id);
-        self.buffers.push(Buffer { memory, id });
+        self.put_back(memory, id);
         Ok(())
     }
 
     /// Dropped or forgotten before or while it runs, or too late. What was submitted runs all the same.
     pub(crate) fn abandoned_operation(&mut self) -> Result<(), Error> {
         let (links, policy, polls) = (self.links(true), self.policy(), self.random.below(3));
-        let (chain, id) = self.chain(&links);
+        let (chain, id) = self.chain(&links)?;
         let memory = match self.random.below(4) {
             0 => {
                 let mut future = chain.schedule(policy).future();
@@ -193,7 +193,7 @@ impl Program {
             }
         };
         match memory {
-            Some(memory) => self.buffers.push(Buffer { memory, id }),
+            Some(memory) => self.put_back(memory, id),
             None => self.add_buffer()?,
         }
         Ok(())
@@ -202,7 +202,7 @@ impl Program {
     /// What was submitted before the panic runs; the buffer is gone.
     pub(crate) fn panic_in_operation(&mut self) -> Result<(), Error> {
         let (links, stream, policy) = (self.links(true), self.stream(), self.policy());
-        let (chain, id) = self.chain(&links);
+        let (chain, id) = self.chain(&links)?;
         let how = self.random.below(4);
         let panics: BoxedOperation<'static, ()> = match how {
             0 => chain.map(|_| unwind()).boxed(),
@@ -244,19 +244,31 @@ impl Program {
         let numbers: [_; 2] = std::array::from_fn(|_| (2 * self.random.number() + 1, self.random.number()));
         let Buffer { memory, id } = &mut self.buffers[to];
         let before = self.holds[*id];
-        let mut seen = None;
+        let (mut seen, ended) = (None, Arc::new(AtomicUsize::new(0)));
+        let busy = self.random.pace().busy;
         let result = catch_unwind(AssertUnwindSafe(|| {
             let host = operation::scope(|scope| {
-                let host = scope.submit(copy_to_host(&*memory).schedule(policies[0].clone()))?;
+                let host = scope.submit(copy_to_host(memory.view()).schedule(policies[0].clone()))?;
                 Ok::<_, Error>(host)
             })??;
             seen = Some(host.as_slice()?.to_vec());
-            let (mut left, mut right) = memory.split_at_mut(HALF);
+            // Which waits for the device: not after the scope below.
+            drop(host);
+            let (mut left, mut right) = memory.view_mut().split_at(HALF);
             operation::scope(|scope| {
                 for ((half, (m, a)), policy) in
                     [&mut left, &mut right].into_iter().zip(numbers).zip(&policies)
                 {
-                    scope.submit(self.kernels.step_async(CONFIG, half, m, a)?.schedule(policy.clone()))?;
+                    let ended = ended.clone();
+                    // Nothing but the scope waits for this.
+                    let end = move || {
+                        thread::sleep(Duration::from_micros(busy));
+                        ended.fetch_add(1, Ordering::SeqCst);
+                    };
+                    let step = self.kernels.step_async(CONFIG, half, m, a)?.and_then_with_context(|cx, _| {
+                        from_result(cx.stream().and_then(|stream| stream.call_host(end)))
+                    });
+                    scope.submit(step.schedule(policy.clone()))?;
                 }
                 if panics {
                     unwind::<()>();
@@ -266,6 +278,7 @@ impl Program {
         }));
         assert_eq!(result.is_err(), panics);
         result.unwrap_or(Ok(()))?;
+        assert_eq!(ended.load(Ordering::SeqCst), 2, "a scope ends before its work");
         assert_halves(&seen.unwrap(), before, "what a scope copied");
         for (holds, (m, a)) in self.holds[*id].iter_mut().zip(numbers) {
             *holds = holds.wrapping_mul(m).wrapping_add(a);
@@ -276,7 +289,7 @@ impl Program {
     /// Recorded once, launched some times; its buffer comes back with what the last one left.
     pub(crate) fn replay_operation(&mut self) -> Result<(), Error> {
         let links = self.links(false);
-        let (chain, id) = self.chain(&links);
+        let (chain, id) = self.chain(&links)?;
         let mut graph = chain.graph_in(&self.ctx)?;
         for _ in 0..self.random.below(4) {
             let stream = self.stream();
@@ -291,7 +304,55 @@ impl Program {
             }
             self.apply(&links, id);
         }
-        self.buffers.push(Buffer { memory: graph.into_output(), id });
+        self.put_back(graph.into_output(), id);
+        Ok(())
+    }
+
+    /// Two threads use what it makes, each on a stream of its own. It runs once, and what comes after it sees all of it.
+    pub(crate) fn share_operation(&mut self) -> Result<(), Error> {
+        let (links, policies) = (self.links(true), [self.policy(), self.policy()]);
+        let (last, number, busy) = (self.stream(), self.random.number(), self.random.pace().busy);
+        let (chain, id) = self.chain(&links)?;
+        let (runs, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let count = runs.clone();
+        // Nothing but the operation orders this against what comes after it.
+        let counted = chain.and_then_with_context(move |cx, x| {
+            let run = move || {
+                thread::sleep(Duration::from_micros(busy));
+                count.fetch_add(1, Ordering::SeqCst);
+            };
+            from_result(cx.stream().and_then(|stream| stream.call_host(run)).map(|()| x))
+        });
+        let shared = counted.shared();
+        let collected = thread::scope(|scope| {
+            let threads = policies.map(|policy| {
+                let (shared, kernels) = (shared.clone(), self.kernels.clone());
+                let (runs, seen) = (runs.clone(), seen.clone());
+                scope.spawn(move || {
+                    let own = zeroed::<u32>(2 * HALF).and_then(move |y| memset(y, number));
+                    let collect = zip!(own, shared)
+                        .and_then_with_context(move |cx, both| {
+                            let look =
+                                move || _ = seen.fetch_add(runs.load(Ordering::SeqCst), Ordering::SeqCst);
+                            from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| both))
+                        })
+                        .and_then(move |(y, x)| kernels.collect_async_owned(CONFIG, y, x))
+                        .map(|(y, _)| y);
+                    block_on(collect.schedule(policy))
+                })
+            });
+            threads.map(|thread| thread.join().unwrap())
+        });
+        self.apply(&links, id);
+        for collected in collected {
+            let expected = self.holds[id].map(|x| number.wrapping_mul(31).wrapping_add(x));
+            assert_halves(&collected?.to_host_vec(&last)?, expected, "what is made of a shared operation");
+        }
+        assert_eq!(seen.load(Ordering::SeqCst), 2, "each sees one run of a shared operation");
+        match Arc::into_inner(shared.sync_on(&last)?) {
+            Some(memory) => self.put_back(memory, id),
+            None => self.add_buffer()?,
+        }
         Ok(())
     }
 }

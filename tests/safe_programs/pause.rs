@@ -1,5 +1,6 @@
 //! A driver that takes its time: the next call of a thread that submits work sleeps first, where the thread asks for it. So other
-//! threads come between what the crate does before the call and what it does after it, on any machine.
+//! threads come between what the crate does before the call and what it does after it, on any machine. And one that tells whether host
+//! memory is unregistered too early: the call itself waits for the device, so that nobody would see it otherwise.
 
 #![allow(unsafe_code)] // Forwards C functions.
 #![allow(clippy::too_many_arguments)]
@@ -11,7 +12,8 @@ use cuda_launch::sys::{
 use cuda_launch::{CudaStream, Error};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -42,6 +44,38 @@ impl Pace {
     }
 }
 
+/// Whether work has ended.
+type Ended = Arc<AtomicBool>;
+
+/// What must have ended before the next call that unregisters host memory.
+static LENT: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
+static EARLY: AtomicBool = AtomicBool::new(false);
+
+/// What the stream is given until now, and what is done before that, must have ended when host memory is unregistered next.
+pub(crate) fn ends_before_unregister(stream: &CudaStream, busy: u64) -> Result<(), Error> {
+    let ended = Ended::default();
+    LENT.lock().unwrap().push(ended.clone());
+    stream.call_host(move || {
+        thread::sleep(Duration::from_micros(busy));
+        ended.store(true, Ordering::SeqCst);
+    })
+}
+
+/// Whether it had not, since this was asked last.
+pub(crate) fn was_unregistered_early() -> bool {
+    EARLY.swap(false, Ordering::SeqCst)
+}
+
+#[allow(non_snake_case)]
+unsafe extern "C" fn cuMemHostUnregister(start: *mut c_void) -> CUresult {
+    let lent = std::mem::take(&mut *LENT.lock().unwrap());
+    if lent.iter().any(|ended| !ended.load(Ordering::SeqCst)) {
+        EARLY.store(true, Ordering::SeqCst);
+    }
+    // SAFETY: it stands for this function: its caller meets the duties for just this argument.
+    unsafe { BASE.get().unwrap().cuMemHostUnregister(start) }
+}
+
 /// This driver, whose submissions can be made to sleep.
 pub(crate) fn driver(base: Arc<Driver>) -> Arc<Driver> {
     let base = BASE.get_or_init(|| base);
@@ -69,6 +103,10 @@ macro_rules! slow {
 
         fn slow(name: &str) -> *const c_void {
             match name {
+                "cuMemHostUnregister" => {
+                    let function: pfn::cuMemHostUnregister = cuMemHostUnregister;
+                    function as *const c_void
+                }
                 $(stringify!($name) => {
                     let function: pfn::$name = functions::$name;
                     function as *const c_void
@@ -83,6 +121,9 @@ slow! {
     cuMemsetD8Async(target: CUdeviceptr, value: u8, len: usize, stream: CUstream);
     cuMemsetD32Async(target: CUdeviceptr, value: u32, len: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemsetD2D32Async(target: CUdeviceptr, pitch: usize, value: u32, width: usize, height: usize, stream: CUstream);
+    cuMemcpyDtoHAsync_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpyHtoDAsync_v2(target: CUdeviceptr, source: *const c_void, bytes: usize, stream: CUstream);
     cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
     cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D, stream: CUstream);
     cuLaunchKernel(f: CUfunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);

@@ -4,17 +4,22 @@
 
 use crate::change::{Change, HALF, Halves, Planned, Random, assert_halves, kernels};
 use crate::graphs::Graph;
+use crate::kinds::Memory;
+use crate::mappings::Physical;
+use crate::named::Ready;
 use crate::pictures::Pictures;
-use cuda_launch::memory::PinnedFlags;
+use crate::rows::Rows;
+use crate::variables::Variables;
+use cuda_launch::memory::{MemoryPool, PinnedFlags};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, Error, PinnedBuffer};
+use cuda_launch::{CudaContext, CudaStream, Driver, Error, PinnedBuffer};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 pub(crate) struct Buffer {
-    pub(crate) memory: DeviceBuffer<u32>,
-    /// No other buffer ever has it.
+    pub(crate) memory: Memory,
+    /// Of what it holds: only a variable, and physical memory, is more than one buffer, one after the other.
     pub(crate) id: usize,
 }
 
@@ -35,6 +40,13 @@ pub(crate) struct Program {
     pub(crate) array_holds: u32,
     pub(crate) pictures: Pictures,
     pub(crate) graphs: Vec<Graph>,
+    pub(crate) ready: Vec<Ready>,
+    /// Ids of what a graph or a launch has, or had.
+    pub(crate) in_graphs: Vec<usize>,
+    pub(crate) pools: Vec<MemoryPool>,
+    pub(crate) physical: Option<Physical>,
+    pub(crate) variables: Option<Variables>,
+    pub(crate) rows: Option<Rows>,
 }
 
 /// Of the array.
@@ -51,17 +63,40 @@ const STEPS: &[(&str, Step)] = &[
     ("change two halves on two threads", Program::change_on_threads),
     ("many read one buffer", Program::many_readers),
     ("look", Program::look),
-    ("let go of a buffer", Program::replace),
-    ("forget a batch", Program::forget_batch),
     ("pinned memory", Program::use_pinned),
     ("an array on two threads", Program::use_array),
     ("the other device", Program::use_peer),
+    // kinds.rs
+    ("let go of a buffer", Program::replace),
+    // copies.rs
+    ("copies in a batch", Program::copy_batch),
+    ("copies of regions", Program::copy_regions),
+    ("forget a batch", Program::forget_batch),
+    // rows.rs
+    ("pitched memory", Program::use_rows),
+    // host_memory.rs
+    ("memory that the host sees", Program::use_on_host),
+    ("memory that moves", Program::move_managed),
+    // lent.rs
+    ("memory that is lent", Program::lend),
+    // variables.rs
+    ("a constant", Program::use_constant),
+    ("load variables again", Program::reload_variables),
+    // pools.rs
+    ("pools", Program::use_pools),
+    ("memory that comes and goes", Program::reuse_memory),
+    // mappings.rs
+    ("grow", Program::grow),
+    // tensors.rs
+    ("a tensor and back", Program::use_tensor),
     // streams.rs
     ("make a stream", Program::new_stream),
     ("fork a stream", Program::fork),
-    ("per-thread streams of some threads", Program::per_thread),
     ("a host function", Program::host_function),
     ("wait", Program::wait),
+    // own_streams.rs
+    ("per-thread streams of some threads", Program::per_thread),
+    ("a thread that takes turns", Program::take_turns),
     // pictures.rs
     ("write a picture", Program::write_picture),
     ("textures on two threads", Program::read_picture),
@@ -80,6 +115,13 @@ const STEPS: &[(&str, Step)] = &[
     ("a capture that panics", Program::panic_in_capture),
     ("a capture into a graph that panics", Program::panic_in_capture_into),
     ("a stream of a capture that is over", Program::use_stale),
+    // named.rs
+    ("make a plan", Program::make_plan),
+    ("prepare a launch", Program::prepare),
+    ("change what is ready", Program::change_ready),
+    ("change what is ready", Program::change_ready),
+    ("launch what is ready", Program::launch_ready),
+    ("let go of what is ready", Program::drop_ready),
     // operations.rs
     ("an operation", Program::operation),
     ("an operation", Program::operation),
@@ -87,6 +129,7 @@ const STEPS: &[(&str, Step)] = &[
     ("an operation that panics", Program::panic_in_operation),
     ("operations of a scope", Program::scope),
     ("replay an operation", Program::replay_operation),
+    ("an operation that is shared", Program::share_operation),
 ];
 
 /// Runs the program of this seed, of the steps whose names contain one of `only`; how many steps it had.
@@ -97,7 +140,7 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
         .collect();
     assert!(!chosen.is_empty(), "no step is named like one of {only:?}");
     let mut program = Program::new(driver, seed);
-    let steps = 8 + program.random.below(25);
+    let steps = 10 + program.random.below(31);
     for step in 0..steps {
         let (name, go) = chosen[program.random.below(chosen.len())];
         if tell {
@@ -140,6 +183,12 @@ impl Program {
             array,
             array_holds: 1,
             graphs: Vec::new(),
+            ready: Vec::new(),
+            in_graphs: Vec::new(),
+            pools: Vec::new(),
+            physical: None,
+            variables: None,
+            rows: None,
         };
         for _ in 0..3 {
             program.add_buffer().unwrap();
@@ -168,19 +217,6 @@ impl Program {
         (one, other)
     }
 
-    pub(crate) fn add_buffer(&mut self) -> Result<(), Error> {
-        let (stream, value) = (self.stream(), self.random.number());
-        let memory = DeviceBuffer::filled(&stream, 2 * HALF, value)?;
-        self.put_buffer(memory, [value; 2]);
-        Ok(())
-    }
-
-    /// Another buffer, which should hold this.
-    pub(crate) fn put_buffer(&mut self, memory: DeviceBuffer<u32>, holds: Halves) {
-        self.buffers.push(Buffer { memory, id: self.holds.len() });
-        self.holds.push(holds);
-    }
-
     /// A change by places.
     pub(crate) fn plan(&mut self, change: impl FnOnce(&mut Random) -> Change) -> Planned {
         let (to, from) = self.two_buffers();
@@ -192,10 +228,18 @@ impl Program {
         Planned { to: self.buffers[planned.to].id, from: self.buffers[planned.from].id, ..planned }
     }
 
+    /// The same for what a graph or a launch has from now on.
+    pub(crate) fn kept(&mut self, planned: Planned) -> Planned {
+        let planned = self.by_id(planned);
+        self.in_graphs.extend([planned.to, planned.from]);
+        planned
+    }
+
     pub(crate) fn check(&mut self, index: usize) {
         let stream = self.stream();
         let buffer = &self.buffers[index];
-        let host = buffer.memory.to_host_vec(&stream).unwrap_or_else(|error| panic!("a look: {error}"));
+        let host =
+            buffer.memory.view().to_host_vec(&stream).unwrap_or_else(|error| panic!("a look: {error}"));
         assert_halves(&host, self.holds[buffer.id], &format!("buffer {}", buffer.id));
     }
 }

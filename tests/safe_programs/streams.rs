@@ -1,12 +1,10 @@
-//! Steps with streams: of all kinds, also those that each thread has for itself.
+//! Steps with streams of all kinds.
 
 #![deny(unsafe_code)]
 
-use crate::change::{Change, Planned, range};
 use crate::program::Program;
 use cuda_launch::stream::StreamFlags;
 use cuda_launch::{CudaStream, Error};
-use std::thread;
 
 impl Program {
     pub(crate) fn new_stream(&mut self) -> Result<(), Error> {
@@ -24,35 +22,6 @@ impl Program {
         let fork = self.stream().fork()?;
         let index = self.random.below(self.streams.len());
         self.streams[index] = fork;
-        Ok(())
-    }
-
-    /// Threads that share a handle, which means another stream on each, or have one of their own; what they were given goes on
-    /// after they have ended.
-    pub(crate) fn per_thread(&mut self) -> Result<(), Error> {
-        let shared = self.ctx.per_thread_stream();
-        if self.random.one_in(2) {
-            return self.change_halves_on(&[shared.clone(), shared]);
-        }
-        // One after the other, and this thread waits for nobody.
-        for _ in 0..1 + self.random.below(3) {
-            let (planned, own) = (self.plan(Change::random), self.random.one_in(2));
-            let pace = self.random.pace();
-            let Planned { to, from, half, change } = planned;
-            let Self { buffers, kernels, ctx, .. } = self;
-            let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
-            let (mut target, source) =
-                (target.memory.slice_mut(range(half)), source.memory.slice(range(half)));
-            thread::scope(|scope| {
-                let work = || {
-                    let stream = if own { ctx.per_thread_stream() } else { shared.clone() };
-                    pace.set(&stream)?;
-                    change.submit(kernels, &stream, &mut target, &source)
-                };
-                scope.spawn(work).join().unwrap()
-            })?;
-            self.by_id(planned).apply(&mut self.holds);
-        }
         Ok(())
     }
 

@@ -1,0 +1,86 @@
+//! Steps with many copies in one call, and with copies of regions.
+
+#![deny(unsafe_code)]
+
+use crate::change::{HALF, assert_all};
+use crate::program::Program;
+use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, RegionBatch, RowLayout};
+use cuda_launch::{CudaStream, Error};
+
+/// Half a buffer as ten rows, as the array has them.
+const LAYOUT: RowLayout = RowLayout::packed::<u32>(HALF / 10, 10);
+const EXTENT: Extent = Extent::rows(HALF / 10, 10);
+
+impl Program {
+    /// One that takes batches: not the default stream.
+    fn batch_stream(&mut self) -> Result<CudaStream, Error> {
+        let stream = self.ctx.new_stream()?;
+        if self.random.one_in(2) {
+            self.keep_busy(&stream);
+        }
+        Ok(stream)
+    }
+
+    /// What a batch borrowed is free again, and nothing was copied.
+    pub(crate) fn forget_batch(&mut self) -> Result<(), Error> {
+        let (to, from) = self.two_buffers();
+        let [target, source] = self.buffers.get_disjoint_mut([to, from]).unwrap();
+        let mut batch = CopyBatch::new();
+        let (mut target, source) = (target.memory.view_mut(), source.memory.view());
+        batch.push(&mut target, &source)?;
+        std::mem::forget(batch);
+        Ok(())
+    }
+
+    /// One half from another buffer and one from the host; what the other buffer holds also goes to the host.
+    pub(crate) fn copy_batch(&mut self) -> Result<(), Error> {
+        let (stream, (to, from)) = (self.batch_stream()?, self.two_buffers());
+        let (value, looks) = (self.random.number(), self.random.one_in(3));
+        let host = [value; HALF];
+        let mut seen = [0; HALF];
+        let [target, source] = self.buffers.get_disjoint_mut([to, from]).unwrap();
+        let (mut left, mut right) = target.memory.view_mut().split_at(HALF);
+        let (source_left, source_right) = (source.memory.half(0), source.memory.half(1));
+        let mut batch = CopyBatch::new();
+        batch.push(&mut left, &source_left)?.push_from_host(&mut right, &host)?;
+        if looks {
+            batch.push_to_host(&mut seen, &source_right)?;
+        }
+        batch.submit(&stream)?;
+        let source = self.holds[source.id];
+        self.holds[target.id] = [source[0], value];
+        if looks {
+            assert_all(&seen, source[1], "what a batch copied");
+        }
+        Ok(())
+    }
+
+    /// Half a buffer as rows, from and to the array and from another half.
+    pub(crate) fn copy_regions(&mut self) -> Result<(), Error> {
+        let (stream, (to, from)) = (self.batch_stream()?, self.two_buffers());
+        let (half, way, batch) = (self.random.below(2), self.random.below(3), self.random.one_in(2));
+        let Self { buffers, holds, array, array_holds, .. } = self;
+        let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
+        let (mut to, from) = (target.memory.half_mut(half), source.memory.half(half));
+        let (source, mut target) = match way {
+            0 => {
+                holds[target.id][half] = *array_holds;
+                (array.as_source(), CopyTarget::device(&mut to, LAYOUT))
+            }
+            1 => {
+                *array_holds = holds[source.id][half];
+                (CopySource::device(&from, LAYOUT), array.as_target())
+            }
+            _ => {
+                holds[target.id][half] = holds[source.id][half];
+                (CopySource::device(&from, LAYOUT), CopyTarget::device(&mut to, LAYOUT))
+            }
+        };
+        if !batch {
+            return stream.copy_region(&source, &mut target, EXTENT);
+        }
+        let mut batch = RegionBatch::new();
+        batch.push(source, target, EXTENT)?;
+        batch.submit(&stream)
+    }
+}

@@ -176,6 +176,30 @@ fn submit(lane: &Lane, memory: &Memory, write: bool) -> Vec<usize> {
     lane.waited()
 }
 
+/// What a launch of a graph looks for: whether what it comes after was given to its stream when it waited for that.
+#[test]
+fn a_submission_knows_whether_what_it_comes_after_was_given_to_its_stream() {
+    let (lanes, memory, other) = (lanes(2), Memory::new(owner(1)), Memory::new(owner(1)));
+    let noted = || {
+        lanes[1].submissions().announce();
+        let mut waits = Waits::default();
+        note(&lanes[1], &memory, false, &mut waits).unwrap();
+        // Nor is it forgotten where other memory is looked at.
+        note(&lanes[1], &other, true, &mut waits).unwrap();
+        waits
+    };
+    begin(&lanes[0], &memory, true);
+    let waits = noted();
+    assert!(waits.have_unsubmitted() && !waits.are_submitted());
+    end(&lanes[0]);
+    assert!(waits.have_unsubmitted() && waits.are_submitted());
+    end(&lanes[1]);
+    submit(&lanes[0], &memory, true);
+    let waits = noted();
+    assert!(!waits.have_unsubmitted() && waits.are_submitted());
+    assert_eq!(lanes[1].waited(), [0, 0], "it comes after both");
+}
+
 #[test]
 fn an_owner_is_told_from_every_other() {
     for a in 0..OWNERS {

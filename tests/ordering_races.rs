@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "safe_programs/pause.rs"]
+#[allow(dead_code)] // This program uses a part of it.
 mod pause;
 
 use cuda_launch::graph::InstantiateFlags;

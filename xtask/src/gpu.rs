@@ -43,7 +43,12 @@ pub(crate) fn bundle() -> Result<()> {
     let folder = emptied()?;
     let content = folder.join("bundle");
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
-    let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
+    let all = ["test", "--no-run", "--lib", "--tests", "--features", "tracing"];
+    let mut tests = build(&[&all[..], &package[..]].concat())?;
+    // What the driver answers, call by call.
+    let truth =
+        ["test", "--no-run", "--package", "cuda-emulator", "--test", "driver_truth", "--profile", "gpu"];
+    tests.extend(build(&truth)?);
     let both = ["--package", "cuda-launch", "--package", "cuda-launch-examples"];
     let examples = build(&[&["build", "--examples", "--profile", "gpu"], &both[..]].concat())?;
     let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
@@ -97,7 +102,7 @@ fn finish(folder: &Path) -> Result<u64> {
     let archive = folder.join("bundle.tar.xz");
     // The programs have most of their code in common: a window over all of them finds it.
     let mut tar = Command::new("tar");
-    tar.env("XZ_OPT", "--lzma2=preset=3,dict=256MiB");
+    tar.env("XZ_OPT", "--x86 --lzma2=preset=6,dict=256MiB");
     run(tar.arg("-cJf").arg(&archive).arg("-C").arg(folder).arg("bundle"))?;
     fs::remove_dir_all(&content)?;
     fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;

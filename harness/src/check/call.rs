@@ -165,7 +165,9 @@ impl Inner {
         }
         let is_capturing = state.is_capturing();
         drop(state);
-        let is_captured = is_capturing && stream.is_some_and(|stream| self.is_captured(stream));
+        // Of a stream that the call has ended nobody can be asked.
+        let is_gone = call.function.name.starts_with("cuStreamDestroy");
+        let is_captured = is_capturing && stream.is_some_and(|stream| is_gone || self.is_captured(stream));
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
@@ -197,7 +199,8 @@ impl Inner {
     /// Whether a stream is captured: then it gives nothing to a device.
     fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is a status's and outlives the call; the stream is one that the driver has just taken.
+        // SAFETY: the place is a status's and outlives the call; the stream is that of a call which has just succeeded with
+        // it and did not end it, so that its contract keeps it live until it returns.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
         };

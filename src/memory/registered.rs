@@ -34,6 +34,7 @@ bitflags! {
 
 /// Memory that is registered, until this is dropped.
 struct Registration {
+    /// Null once it is over.
     start: *mut c_void,
     context: CudaContext,
 }
@@ -66,12 +67,16 @@ impl Registration {
 
 impl Registration {
     /// Unregisters the memory, without a span: that its owner has it back must not depend on who listens.
-    fn end(&self) -> Result<(), Error> {
+    fn end(&mut self) -> Result<(), Error> {
         let call = "cuMemHostUnregister";
+        let start = std::mem::replace(&mut self.start, std::ptr::null_mut());
+        if start.is_null() {
+            return Ok(());
+        }
         self.context.give_back_untraced(call, |driver| {
-            // SAFETY: this value registered it, and unregisters it once, as its owner drops or forgets it after this; that is after all
-            // work that uses the memory, or, of a loan, after all that could be waited for.
-            unsafe { driver.cuMemHostUnregister(self.start) }
+            // SAFETY: this value registered it, and unregisters it once, as null is there from now on; that is after all work that uses the
+            // memory, or, of a loan, after all that could be waited for.
+            unsafe { driver.cuMemHostUnregister(start) }
         })
     }
 }
@@ -197,11 +202,7 @@ impl Loan {
     fn end(&mut self) -> Result<(), Error> {
         // What is lent is given out as views alone, never as an address: no other work can use it.
         let waited = self.0.accesses().end_of_loan();
-        let ended = self.1.take().map_or(Ok(()), |registration| {
-            let ended = registration.end();
-            std::mem::forget(registration);
-            ended
-        });
+        let ended = self.1.take().map_or(Ok(()), |mut registration| registration.end());
         waited.and(ended).and(self.0.context().faulted())
     }
 }

@@ -198,8 +198,8 @@ fn elapsed_time_works_on_a_driver_that_has_only_the_older_name() {
         "cuEventElapsedTime" => base.address("cuEventElapsedTime_v2"),
         name => base.address(name),
     };
-    // SAFETY: 1: the base's own functions, and `cuEventElapsedTime_v2` under its older name, of the same signature; 2: they are
-    // code of this program, or of a library that is never unloaded.
+    // SAFETY: 1: the base's own functions, and `cuEventElapsedTime_v2` under its older name, of the same signature and
+    // behaviour; 2: they are code of this program, or of a library that is never unloaded.
     let older = Arc::new(unsafe { Driver::from_lookup(lookup) });
     let ctx = CudaContext::with_driver(&older, 0).unwrap();
     let stream = ctx.new_stream().unwrap();

@@ -39,7 +39,7 @@ fn as_of<const VERSION: c_int>() -> Arc<Driver> {
         name if since(name) > VERSION as u32 => ptr::null(),
         name => base.address(name),
     };
-    // SAFETY: 1: the base's own functions, and `version`, of that name's signature; 2: they are code of this program, or of a
+    // SAFETY: 1: the base's own functions, and `version`, of that name's signature, which writes one number, as that does; 2: they are code of this program, or of a
     // library that is never unloaded.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }

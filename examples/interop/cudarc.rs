@@ -36,7 +36,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let ctx =
         unsafe { CudaContext::from_raw(&driver, theirs.cu_ctx().cast(), Some(Arc::new(theirs.clone()))) }?;
     // SAFETY: 1: a live stream of that context; 2: `their_stream` was declared before all that uses the handle, and so is dropped
-    // after it; 3: nobody captures it.
+    // after it, and the copies to the host below return when the work before them is done; 3: nobody captures it.
     let stream = unsafe { CudaStream::from_raw(&ctx, their_stream.cu_stream().cast()) };
     let saxpy = ctx.load_module(include_str!("../kernels/saxpy.ptx"))?.load_function("saxpy")?;
     {

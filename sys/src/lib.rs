@@ -30,7 +30,8 @@
 //!     _ => std::ptr::null(),
 //! };
 //!
-//! // SAFETY: 1: the functions have the signatures that their names promise; 2: they live as long as the program.
+//! // SAFETY: 1: the functions have the signatures of their names, and write what these document, where they do; 2: they
+//! // are functions of this program, which stay.
 //! let driver = unsafe { Driver::from_lookup(lookup) };
 //! assert_eq!(unsafe { driver.cuInit(0) }, CUresult::SUCCESS);
 //! assert_eq!(driver.version(), Ok(12040));

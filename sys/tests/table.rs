@@ -163,7 +163,8 @@ fn an_older_name_of_the_same_signature_serves() {
         "cuEventElapsedTime" => all.address("cuEventElapsedTime_v2"),
         other => older.address(other),
     };
-    // SAFETY: 1: functions of `all` and `older` under their own names, but for one, whose signature is the same; 2: they stay.
+    // SAFETY: 1: functions of `all` and `older` under their own names, but for one, whose signature is the same; they
+    // write nothing; 2: they are functions of this program, which stay.
     let driver = unsafe { Driver::from_lookup(lookup) };
     assert!(driver.has("cuEventElapsedTime_v2") && driver.has("cuEventElapsedTime"));
     // SAFETY: the functions of these tests look at no argument.
@@ -183,8 +184,8 @@ fn a_table_can_stand_in_front_of_another() {
         "cuInit" => refuse as *const c_void,
         other => inner.address(other),
     };
-    // SAFETY: 1: functions of `inner` under their own names, and `refuse`, which has cuInit's type; 2: all of them
-    // stay.
+    // SAFETY: 1: functions of `inner` under their own names, and `refuse`, which has cuInit's type and refuses as it may;
+    // 2: they are functions of this program, which stay.
     let outer = unsafe { Driver::from_lookup(lookup) };
     // SAFETY: the functions of these tests look at no argument.
     unsafe {

@@ -32,8 +32,9 @@ pub fn allocations() -> usize {
 
 /// The table: what is not here is `others`'.
 pub fn driver(others: impl Fn(&CStr) -> *const c_void) -> Arc<Driver> {
-    // SAFETY: 1: `lookup` gives each name a function of its signature, which `pfn` checks; `others` is `lookup` of `support`,
-    // whose table is checked so, too; 2: they are functions of this program.
+    // SAFETY: 1: `lookup` gives each name a function of its signature, which `pfn` checks, or null, and so does `others`, the
+    // `lookup` of `support`; of the documented behaviour they do what the tests need, and they write only where it says; 2:
+    // they are functions of this program.
     Arc::new(unsafe {
         Driver::from_lookup(|name| {
             Some(lookup(name)).filter(|f| !f.is_null()).unwrap_or_else(|| others(name))

@@ -57,7 +57,7 @@ pub struct PinnedViewMut<'a, T: DeviceCopy> {
 macro_rules! view_methods {
     ($name:ident) => {
         // SAFETY: a borrow of elements that are Send and Sync, which only the driver follows; the rest is a shared reference to what is
-        // Sync.
+        // Sync, a length, and the id of a thread.
         unsafe impl<T: DeviceCopy + Send + Sync> Send for $name<'_, T> {}
         // SAFETY: as above; through a shared view nothing is changed.
         unsafe impl<T: DeviceCopy + Send + Sync> Sync for $name<'_, T> {}

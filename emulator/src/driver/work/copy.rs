@@ -1,7 +1,7 @@
 //! Copies: boxes of bytes between host, device and arrays.
 //!
-//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else uses them, during the
-//! call, pinned ones until their copy is done, and those of a node whenever the graph is launched, until that is done.
+//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else writes a source or
+//! touches a target, during the call, for pinned ones until their copy is done, and those of a node whenever the graph is launched, until that is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUmemorytype};
@@ -252,7 +252,7 @@ impl Region {
 /// # Safety
 ///
 /// 1. Every row of a host region is valid for `size.width` bytes, in one allocation: of the target for writes, of the source for reads.
-/// 2. Meanwhile nobody else uses the rows of a host region, as duty 2 of [`transfer`] says.
+/// 2. Meanwhile nobody else writes the rows of a source in host memory or touches those of a target, as duty 2 of [`transfer`] says.
 unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
         // SAFETY: 1, 2: `y` and `z` are below height and depth, so both are rows of their regions: the caller's duties 1 and 2.

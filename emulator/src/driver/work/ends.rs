@@ -1,7 +1,7 @@
 //! The ends of copies: device memory, and host memory of two kinds.
 //!
-//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else uses them, during the
-//! call, and pinned ones until their copy is done.
+//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else writes a source or
+//! touches a target, during the call, and for pinned ones until their copy is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUdeviceptr, CUmemorytype};
@@ -129,10 +129,10 @@ pub(in crate::driver) unsafe fn transfer(
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: every host range below is an end with `bytes` bytes of one allocation, duty 1, not null, as `Host` says; bytes need no alignment, and
-    // `MaybeUninit` need not be set. Slices, of at most `isize::MAX` bytes, and `copy_from`, whose ends may overlap, use pageable ends alone, which
-    // nobody else uses meanwhile, nor a device end: duty 2. The rest goes through `access`, whose head says how others may: duty 2; `at` and the
-    // buffer's length are at most `bytes` together, as `chunks` says.
+    // SAFETY: a host range is an end with `bytes` bytes of one allocation, duty 1, not null (`Host`); `at` stays in it
+    // (`chunks`); bytes need no alignment. Slices, at most `isize::MAX` of `MaybeUninit`, and `copy_from` (ends may
+    // overlap) use pageable ends alone, no part of a device end, such a source written and such a target touched by
+    // nobody else: duty 2. The rest goes through `access`, whose head says how others use it meanwhile: duty 2.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),

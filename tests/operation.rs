@@ -208,7 +208,9 @@ fn a_policy_makes_at_least_one_and_at_most_1024_streams() {
     // A GPU's driver may wait for all work before it makes a stream.
     let _alone = alone();
     let ctx = context();
-    for (count, limit) in [(0, "at least one stream"), (1025, "at most 1024"), (usize::MAX, "at most 1024")] {
+    for (count, limit) in
+        [(0, "at least one stream"), (1025, "the limit is 1024"), (usize::MAX, "the limit is 1024")]
+    {
         let error = RoundRobin::new(&ctx, count).unwrap_err().to_string();
         assert!(error.contains(limit), "{error}");
     }

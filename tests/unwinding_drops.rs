@@ -5,10 +5,13 @@
 
 #[path = "support/acts.rs"]
 mod acts;
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/spies.rs"]
 mod spies;
 
 use acts::{acted, at_enter, at_exit};
+use alone::alone;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedFlags, RegisterFlags};
 use cuda_launch::operation::{DeviceOperation, value, with_context};
@@ -73,6 +76,8 @@ fn rig() -> (CudaContext, CudaStream) {
 #[test]
 #[allow(unsafe_code)] // Memory of other code.
 fn the_owner_of_memory_stays_where_the_wait_for_its_work_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     let (ctx, stream) = rig();
     let real = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
     stream.synchronize().unwrap();
@@ -88,6 +93,8 @@ fn the_owner_of_memory_stays_where_the_wait_for_its_work_unwinds() {
 
 #[test]
 fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     for is_registered in [false, true] {
         let (spy, ctx) = spies::spied();
         let stream = ctx.new_stream().unwrap();
@@ -108,6 +115,8 @@ fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
 
 #[test]
 fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     for (call, enters) in [
         ("cuGraphExecDestroy", true),
         ("cuGraphExecDestroy", false),
@@ -140,6 +149,8 @@ fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
 
 #[test]
 fn a_loan_ends_where_its_end_unwinds_and_again() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     let (ctx, stream) = rig();
     let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
     let mut data = vec![0u32; N];
@@ -169,6 +180,8 @@ fn a_loan_ends_where_its_end_unwinds_and_again() {
 
 #[test]
 fn a_loan_whose_memory_stays_registered_says_so() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     let (spy, ctx) = spies::spied();
     let mut data = vec![0u32; N];
     spies::fail_calls_of(&spy, "cuMemHostUnregister", CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -197,6 +210,8 @@ fn output(
 
 #[test]
 fn an_output_goes_after_its_work_where_a_wait_for_it_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
     type Run = fn(&Log);
     let runs: [(&str, Run); 4] = [
         ("sync", |log| drop(output(log, "cuStreamSynchronize", false).sync())),

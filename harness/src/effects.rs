@@ -187,7 +187,10 @@ impl Doing<'_> {
                 Type::Plain(Plain::Memory) => (objects.memory_at(word)?.0, Mistake::DeadMemory),
                 _ => return None,
             };
-            let is_live = objects.at(place).is_none_or(|object| object.is_live());
+            let object = objects.at(place);
+            // A driver gives addresses that are reserved no more to what nobody sees made, such as the variables of modules.
+            let is_reserved = object.is_some_and(|object| object.name.kind() == Kind::Reservation);
+            let is_live = object.is_none_or(|object| object.is_live()) || is_reserved;
             if is_live || (mistake == Mistake::DeadMemory && asks()) {
                 None
             } else {

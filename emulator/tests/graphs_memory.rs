@@ -85,12 +85,14 @@ fn memory_is_allocated_by_launches_and_freed_once() {
     assert_eq!(in_use(&cuda), 0);
     // Freed by the next launch.
     let mut auto = null_mut();
+    let again = unsafe { cuda.cuGraphInstantiateWithFlags(&mut auto, one, 1) };
+    assert_eq!(again, CUresult::CUDA_ERROR_NOT_SUPPORTED, "one at a time");
+    ok(unsafe { cuda.cuGraphExecDestroy(exec) });
     ok(unsafe { cuda.cuGraphInstantiateWithFlags(&mut auto, one, 1) });
     run(&cuda, auto, stream);
     run(&cuda, auto, stream);
     // What a launch allocated outlives its graph.
     ok(unsafe { cuda.cuGraphExecDestroy(auto) });
-    ok(unsafe { cuda.cuGraphExecDestroy(exec) });
     ok(unsafe { cuda.cuGraphDestroy(one) });
     assert_eq!(read(&cuda, address, 4), 6_u32.to_ne_bytes());
     ok(unsafe { cuda.cuMemFree(address) });

@@ -109,7 +109,7 @@ impl CudaGraph {
     ///
     /// # Errors
     /// The memory or a node in `after` is not part of this graph, or any error returned by the driver: the free does
-    /// not depend on the allocation, or is not the only one.
+    /// not depend on the allocation or is not the only one, or the graph has been instantiated before.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     pub fn add_free<T: DeviceCopy>(
         &mut self,

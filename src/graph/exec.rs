@@ -99,7 +99,8 @@ impl CudaGraph {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_graph_error`], which names the offending node, if the driver reports it.
+    /// [`Error::is_graph_error`], which names the offending node, if the driver reports it; also, with
+    /// `CUDA_ERROR_NOT_SUPPORTED`, for a graph that allocates memory while another [`GraphExec`] of it exists.
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
         sweep();

@@ -379,7 +379,10 @@ impl CudaGraph {
         let mut table = lock(&self.table);
         let after = table.raw(after)?;
         let (mut raw, call_name, kind) = (std::ptr::null_mut(), what.call, what.kind);
-        let asked = || format!("{} node {} after {} others", kind.word(), what.name, after.len());
+        let asked = || {
+            let name = if what.name.is_empty() { String::new() } else { format!(" {}", what.name) };
+            format!("{} node{name} after {} others", kind.word(), after.len())
+        };
         let share = std::mem::take(&mut what.share);
         // Kept by the graph also where the call unwinds: the node may be there.
         let share = Sharing::new(&mut table.rest, share);

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::operation::Operation;
 use super::plan::{Circle, Plan};
-use super::{Graph, memory};
+use super::{Graph, Node, memory};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
-use crate::driver::work::Turn;
+use crate::driver::work::memory::Free;
+use crate::driver::work::{Turn, Work};
 
 entries! {
     cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) = instantiate_with_flags;
@@ -117,9 +118,20 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     }
     check(&graph)?;
     let plan = Arc::new(Plan::of(&graph)?);
+    let mut contents = graph.contents();
+    let is_memory = |node: &Node| {
+        matches!(node.operation, Operation::Work(Work::Alloc(_) | Work::Free(Free::OfGraph(_))))
+    };
+    let is_there = contents.exec.as_ref().is_some_and(|exec| exec.strong_count() != 0);
+    if is_there && contents.nodes.values().any(is_memory) {
+        // The addresses are those of the graph: there is one executable graph at a time.
+        return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
-    EXECS.insert(handle, Arc::new(Exec { flags, inner }));
+    let exec = Arc::new(Exec { flags, inner });
+    contents.exec = Some(Arc::downgrade(&exec));
+    EXECS.insert(handle, exec);
     Ok(handle)
 }
 

@@ -94,9 +94,15 @@ fn add_free(
     address: CUdeviceptr,
 ) -> Outcome {
     let twice = |operation: &Operation| matches!(operation, Operation::Work(Work::Free(Free::OfGraph(other))) if *other == address);
-    if call.graph(graph)?.contents().nodes.values().any(|node| twice(&node.operation)) {
+    let own = |operation: &Operation| matches!(operation, Operation::Work(Work::Alloc(alloc)) if alloc.address() == address);
+    let graph_of = call.graph(graph)?;
+    let contents = graph_of.contents();
+    // What a graph that was instantiated once allocates is freed by others.
+    let is_late = contents.exec.is_some() && contents.nodes.values().any(|node| own(&node.operation));
+    if is_late || contents.nodes.values().any(|node| twice(&node.operation)) {
         return Err(INVALID_VALUE);
     }
+    drop(contents);
     // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, |_| Ok(Work::Free(Free::of_graph(address)?))) }
 }

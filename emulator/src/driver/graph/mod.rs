@@ -67,6 +67,8 @@ struct Contents {
     clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
     conditions: Vec<Condition>,
+    /// What it was instantiated as last, if it ever was.
+    exec: Option<Weak<exec::Exec>>,
 }
 
 /// A node.

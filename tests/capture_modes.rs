@@ -9,9 +9,13 @@ mod alone;
 
 use alone::alone;
 use cuda_launch::graph::InstantiateFlags;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, cuda_launch};
+use cuda_launch::memory::RegisterFlags;
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 const N: usize = 1000;
 
@@ -29,7 +33,7 @@ fn no_mode_of_a_capture_disturbs_other_threads() {
                 cuda_launch! { kernel: fill, module: module, stream: stream, config: LaunchConfig::for_num_elems(N as u32),
                 args: [ptr_mut(x), N as u32, 5u32] }
             }?;
-            std::thread::scope(|scope| {
+            thread::scope(|scope| {
                 scope.spawn(|| {
                     let (event, data) = (ctx.new_event().unwrap(), vec![7u32; N]);
                     let buffer = DeviceBuffer::from_host(&other, &data).unwrap();
@@ -52,7 +56,7 @@ fn waits_for_the_context_on_another_thread_break_no_capture() {
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let waits = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 match ctx.synchronize() {
@@ -74,4 +78,41 @@ fn waits_for_the_context_on_another_thread_break_no_capture() {
         waits.join().unwrap();
         captures.unwrap();
     });
+}
+
+/// This thread has no handle of another thread's own stream, and cannot wait for the context while it captures.
+#[test]
+fn copies_of_lent_memory_on_the_streams_of_other_threads_are_over_when_the_loan_is() {
+    let _alone = alone();
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let device = DeviceBuffer::filled(&stream, 1000, 7u32).unwrap();
+    let (mut data, done) = ([0u32; 1000], Arc::new(AtomicBool::new(false)));
+    let captured = ctx.with_registered(&mut data, RegisterFlags::empty(), |mut pinned| {
+        let copy = || {
+            let own = ctx.per_thread_stream();
+            let held = done.clone();
+            own.call_host(move || {
+                thread::sleep(Duration::from_millis(100));
+                held.store(true, Ordering::SeqCst);
+            })?;
+            device.view().copy_to_pinned(&own, pinned.view_mut())?;
+            assert!(done.load(Ordering::SeqCst), "only this thread can wait for its stream");
+            Ok::<_, Error>(())
+        };
+        thread::scope(|scope| scope.spawn(copy).join().unwrap())?;
+        // For its own the lender waits itself, at the end.
+        let (go, gate) = mpsc::channel();
+        let own = ctx.per_thread_stream();
+        own.call_host(move || gate.recv_timeout(Duration::from_secs(60)).unwrap())?;
+        device.view().copy_to_pinned(&own, pinned.view_mut())?;
+        go.send(()).unwrap();
+        // SAFETY: 1: it is ended below, on this thread, and no work is given to any stream before that; 2: so it
+        // records nothing; 3: `device` is given no work, and lives on, and no other thread of this test runs any more.
+        unsafe { stream.begin_capture(CaptureMode::Relaxed) }
+    });
+    let seen = data;
+    // SAFETY: 1, 2: `begin_capture` returned it.
+    unsafe { captured.unwrap().end_capture() }.unwrap();
+    assert_eq!(seen, [7; 1000]);
 }

@@ -5,6 +5,8 @@
 
 #[path = "support/alone.rs"]
 mod alone;
+#[path = "support/skip.rs"]
+mod skip;
 
 use alone::alone;
 use cuda_harness::{Ledger, Spy};
@@ -13,6 +15,7 @@ use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::RegisterFlags;
 use cuda_launch::operation::{DeviceOperation, SingleStream, block_on, value, with_context, zeroed};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind};
+use skip::skipped;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
@@ -258,6 +261,9 @@ fn a_listener_launches_the_graph_whose_change_was_refused() {
     type Act = Box<dyn FnOnce() + Send>;
     let _alone = alone();
     let ctx = CudaContext::new(0).unwrap();
+    if !ctx.device_name().unwrap().contains("emulator") {
+        return skipped("a GPU's driver waits for itself where a listener of its log calls it");
+    }
     let act: Arc<Mutex<Option<Act>>> = Arc::default();
     let taken = act.clone();
     let listener = LogListener::new(ctx.driver(), move |_, _| {
@@ -274,7 +280,5 @@ fn a_listener_launches_the_graph_whose_change_was_refused() {
     // The memory of the first launch was not freed: a second one is refused.
     *act.lock().unwrap() = Some(Box::new(move || sender.send(exec.launch(&stream).is_err()).unwrap()));
     assert!(graph.add_free(&[memory.node()], &memory).is_err(), "it was instantiated without that");
-    // A driver may write no log of it.
-    drop(act.lock().unwrap().take());
-    assert_ne!(heard.try_recv(), Ok(false));
+    assert_eq!(heard.try_recv(), Ok(true));
 }

@@ -389,7 +389,7 @@ fn a_refused_launch_is_told_with_a_hint_of_its_own() {
     let f = rig.kernel(&[4]);
     for (code, hint) in [
         (R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "use a smaller block"),
-        (R::CUDA_ERROR_NOT_SUPPORTED, "nothing was launched, and the context is as before"),
+        (R::CUDA_ERROR_NOT_SUPPORTED, "nothing was launched, and the context is still usable"),
         (R::CUDA_ERROR_INVALID_CLUSTER_SIZE, "cannot run clusters of this shape"),
         (R::CUDA_ERROR_INVALID_VALUE, "look at the attributes first"),
     ] {

@@ -391,7 +391,7 @@ fn a_refused_launch_is_told_with_a_hint_of_its_own() {
         (R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "use a smaller block"),
         (R::CUDA_ERROR_NOT_SUPPORTED, "nothing was launched, and the context is still usable"),
         (R::CUDA_ERROR_INVALID_CLUSTER_SIZE, "cannot run clusters of this shape"),
-        (R::CUDA_ERROR_INVALID_VALUE, "look at the attributes first"),
+        (R::CUDA_ERROR_INVALID_VALUE, "check the attributes first"),
     ] {
         support::answer(code);
         let refused = unsafe {

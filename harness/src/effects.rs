@@ -260,6 +260,10 @@ impl Doing<'_> {
                         objects.make(new);
                     }
                 }
+                Effect::Tells(at) => {
+                    let told = results.iter().find(|(number, _)| *number == at);
+                    told.into_iter().for_each(|(_, address)| objects.forget_freed(*address));
+                }
                 Effect::Belongs(kind, at, owner) => {
                     self.belongs(objects, self.made(kind, at, results), owner)
                 }

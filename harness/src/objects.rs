@@ -225,6 +225,15 @@ impl Objects {
         self.ranges.insert(start, place);
     }
 
+    /// There is something else now where this memory was freed, if it was.
+    pub(crate) fn forget_freed(&mut self, address: u64) {
+        let freed =
+            self.memory_at(address).filter(|(place, _)| self.at(*place).is_some_and(|o| !o.is_live()));
+        if let Some((_, offset)) = freed {
+            self.ranges.remove(&(address - offset));
+        }
+    }
+
     /// Ends an object, and whatever belongs to it.
     pub(crate) fn end(&mut self, place: Place, call: usize) {
         let Some(object) = self.all.get_mut(place).filter(|object| object.is_live()) else { return };

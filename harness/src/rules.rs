@@ -11,6 +11,8 @@ pub(crate) enum Effect {
     Finds(Kind, usize),
     /// Looks an object up, or makes one, that belongs to the one that the second argument names.
     Belongs(Kind, usize, usize),
+    /// Tells the address of memory that no call makes, such as a variable of a module. Memory that was freed there has gone.
+    Tells(usize),
     /// Destroys the object that the argument names.
     Ends(Kind, usize),
     /// Ends what starts in the range: address and size.
@@ -48,7 +50,9 @@ pub(crate) enum Size {
     Plain(usize),
 }
 
-use Effect::{Belongs, Ends, EndsContext, EndsPrimary, EndsRange, Finds, Makes, Shares as Takes, Unshares};
+use Effect::{
+    Belongs, Ends, EndsContext, EndsPrimary, EndsRange, Finds, Makes, Shares as Takes, Tells, Unshares,
+};
 
 /// Functions with the objects that they make, find or end.
 const RULES: &[(&str, Effect)] = &[
@@ -111,7 +115,9 @@ const RULES: &[(&str, Effect)] = &[
     ("cuIpcOpenEventHandle", Makes(Kind::Event, 0, Size::None)),
     ("cuIpcOpenMemHandle_v2", Makes(Kind::IpcMemory, 0, Size::None)),
     ("cuKernelGetFunction", Belongs(Kind::Function, 0, 1)),
+    ("cuLibraryGetGlobal", Tells(0)),
     ("cuLibraryGetKernel", Belongs(Kind::Kernel, 0, 1)),
+    ("cuLibraryGetManaged", Tells(0)),
     ("cuLibraryGetModule", Belongs(Kind::Module, 0, 1)),
     ("cuLibraryLoadData", Makes(Kind::Library, 0, Size::None)),
     ("cuLibraryLoadFromFile", Makes(Kind::Library, 0, Size::None)),
@@ -148,6 +154,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuMipmappedArrayDestroy", Ends(Kind::MipmappedArray, 0)),
     ("cuMipmappedArrayGetLevel", Belongs(Kind::Array, 0, 1)),
     ("cuModuleGetFunction", Belongs(Kind::Function, 0, 1)),
+    ("cuModuleGetGlobal_v2", Tells(0)),
     ("cuModuleLoad", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleLoadData", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleLoadDataEx", Makes(Kind::Module, 0, Size::None)),

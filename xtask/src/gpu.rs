@@ -42,18 +42,10 @@ const IMAGES: &[&str] = &["ptx", "cubin", "fatbin"];
 pub(crate) fn bundle() -> Result<()> {
     let folder = emptied()?;
     let content = folder.join("bundle");
-    let package = ["--package", "cuda-launch", "--profile", "gpu"];
-    let all = ["test", "--no-run", "--lib", "--tests", "--features", "tracing"];
-    let mut tests = build(&[&all[..], &package[..]].concat())?;
-    // What the driver answers, call by call.
-    let truth =
-        ["test", "--no-run", "--package", "cuda-emulator", "--test", "driver_truth", "--profile", "gpu"];
-    tests.extend(build(&truth)?);
+    let tests = tests()?;
     let both = ["--package", "cuda-launch", "--package", "cuda-launch-examples"];
     let examples = build(&[&["build", "--examples", "--profile", "gpu"], &both[..]].concat())?;
-    let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
-    let bench = ["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches);
-    let bench = build(&bench.collect::<Vec<_>>())?;
+    let bench = benches()?;
     let bin = content.join("bin");
     put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
     put(&bin.join("examples"), examples.iter())?;
@@ -67,6 +59,36 @@ pub(crate) fn bundle() -> Result<()> {
     fs::copy(root()?.join("examples/interop/dlpack.py"), interop.join("dlpack.py"))?;
     let size = finish(&folder)?;
     fits(size)
+}
+
+/// Builds and bundles these tests and the benches; fails over the limit.
+pub(crate) fn bundle_tests(names: &[&str]) -> Result<()> {
+    let folder = emptied()?;
+    let bin = folder.join("bundle/bin");
+    let tests = tests()?;
+    if let Some(unknown) = names.iter().find(|name| tests.iter().all(|test| test.name != **name)) {
+        return Err(format!("gpu: no test {unknown:?}").into());
+    }
+    put(&bin.join("tests"), tests.iter().filter(|test| names.contains(&test.name.as_str())))?;
+    put(&bin.join("bench"), benches()?.iter())?;
+    let size = finish(&folder)?;
+    fits(size)
+}
+
+fn tests() -> Result<Vec<Program>> {
+    let all = ["test", "--no-run", "--lib", "--tests", "--features", "tracing"];
+    let package = ["--package", "cuda-launch", "--profile", "gpu"];
+    let mut tests = build(&[&all[..], &package[..]].concat())?;
+    // What the driver answers, call by call.
+    let truth =
+        ["test", "--no-run", "--package", "cuda-emulator", "--test", "driver_truth", "--profile", "gpu"];
+    tests.extend(build(&truth)?);
+    Ok(tests)
+}
+
+fn benches() -> Result<Vec<Program>> {
+    let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
+    build(&["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches).collect::<Vec<_>>())
 }
 
 /// Builds and bundles what `compile/` is tested with, and the libraries of these compilers; fails over the limit.
@@ -102,7 +124,7 @@ fn finish(folder: &Path) -> Result<u64> {
     let archive = folder.join("bundle.tar.xz");
     // The programs have most of their code in common: a window over all of them finds it.
     let mut tar = Command::new("tar");
-    tar.env("XZ_OPT", "--x86 --lzma2=preset=6,dict=256MiB");
+    tar.env("XZ_OPT", "--lzma2=preset=3,dict=256MiB");
     run(tar.arg("-cJf").arg(&archive).arg("-C").arg(folder).arg("bundle"))?;
     fs::remove_dir_all(&content)?;
     fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;

@@ -33,6 +33,7 @@ usage: cargo xtask <chore>
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
                       with a GPU and no toolchain
+  gpu --tests NAME... bundle these tests and the benches alone, where all are too much for a machine to take
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
@@ -50,8 +51,9 @@ fn main() -> ExitCode {
         ["api"] => api::write(),
         ["cost"] => cost::run(),
         ["examples"] => examples::check(),
-        ["gpu"] => gpu::bundle(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
+        ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
+        ["gpu"] => gpu::bundle(),
         ["mutants", options @ ..] => mutants::run(options),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),

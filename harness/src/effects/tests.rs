@@ -127,6 +127,29 @@ fn what_is_used_after_its_end_is_a_mistake_in_every_function_that_takes_it() {
     assert!(pairs > 600, "{pairs}");
 }
 
+/// A driver gives freed addresses again, also to what no call makes: the variables of a module.
+#[test]
+fn a_variable_where_memory_was_freed_is_not_that_memory() {
+    for is_told in [false, true] {
+        let mut program = Program::default();
+        program.call("cuMemAlloc_v2", &[(0, HANDLE), (1, 64)]);
+        program.call("cuMemFree_v2", &[(0, HANDLE)]);
+        if is_told {
+            program.call("cuModuleGetGlobal_v2", &[(0, HANDLE + 16)]);
+        }
+        program.call("cuMemsetD8_v2", &[(0, HANDLE + 16)]);
+        let dead = (Mistake::DeadMemory, "cuMemsetD8_v2");
+        assert_eq!(program.problems, if is_told { vec![] } else { vec![dead] });
+    }
+    // What lives is not forgotten.
+    let mut program = Program::default();
+    program.call("cuMemAlloc_v2", &[(0, HANDLE), (1, 64)]);
+    program.call("cuModuleGetGlobal_v2", &[(0, HANDLE)]);
+    program.call("cuMemFree_v2", &[(0, HANDLE)]);
+    program.call("cuMemsetD8_v2", &[(0, HANDLE)]);
+    assert_eq!(program.problems, [(Mistake::DeadMemory, "cuMemsetD8_v2")]);
+}
+
 /// What belongs to another object goes with it, and is nobody's leak.
 #[test]
 fn what_belongs_to_an_object_ends_with_it() {

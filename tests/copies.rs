@@ -311,3 +311,20 @@ fn streams_wait_for_each_other_at_regions() {
         assert!(copy.to_host_vec(&first).unwrap().iter().all(|&x| x == round), "{round}");
     }
 }
+
+/// Host memory is the caller's again when the call returns: a driver may read it until the copies are done.
+#[test]
+fn a_batch_waits_where_it_reads_host_memory() {
+    let spy = cuda_harness::Spy::over(&cuda_launch::default_driver().unwrap()).unwrap();
+    let stream = CudaContext::with_driver(&spy.driver(), 0).unwrap().new_stream().unwrap();
+    let mut target = DeviceBuffer::<u32>::zeroed(&stream, 100).unwrap();
+    let mut batch = CopyBatch::new();
+    batch.push_from_host(&mut target, &[7; 100]).unwrap();
+    spy.clear();
+    match batch.submit(&stream) {
+        Err(error) if error.is_unsupported() => return skipped(error.to_string()),
+        submitted => submitted.unwrap(),
+    }
+    assert_eq!(spy.calls().count("cuStreamSynchronize"), 1);
+    assert_eq!(target.to_host_vec(&stream).unwrap(), [7; 100]);
+}

@@ -86,9 +86,12 @@ fn the_drivers_log_is_heard_and_read() {
     let (heard, hear) = (Arc::new(Mutex::new(Vec::new())), DriverLog::now(&driver).unwrap());
     let lines = heard.clone();
     let listener = LogListener::new(&driver, move |level, line| {
-        lines.lock().unwrap().push((level, line.to_owned()));
-        // A listener's panic ends there.
-        assert!(!line.contains("cuDeviceGet"), "on purpose");
+        // Not what the other tests do meanwhile.
+        if line.contains("cuDeviceGet") {
+            lines.lock().unwrap().push((level, line.to_owned()));
+            // A listener's panic ends there.
+            panic!("on purpose");
+        }
     })
     .unwrap();
     assert!(CudaDevice::new(99).is_err());

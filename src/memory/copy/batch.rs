@@ -15,7 +15,7 @@ use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies that are submitted in one driver call, in no particular order among themselves.
 ///
-/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 12.8; with older drivers the result is
+/// [`CopyBatch::submit`] waits if host memory is involved. Since CUDA 12.8; with older drivers the result is
 /// [`Error::is_unsupported`].
 ///
 /// ```
@@ -177,9 +177,9 @@ impl<'a> CopyBatch<'a> {
         self.copies.is_empty()
     }
 
-    /// Submits all copies to `stream`, which cannot be the default stream; waits only if one of them is to the host.
+    /// Submits all copies to `stream`, which cannot be the default stream; waits only if host memory is involved.
     ///
-    /// Driver calls: `cuMemcpyBatchAsync`, `cuStreamSynchronize` for copies to the host; none for no copies.
+    /// Driver calls: `cuMemcpyBatchAsync`, `cuStreamSynchronize` for host memory; none for no copies.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -209,8 +209,7 @@ impl<'a> CopyBatch<'a> {
         let submit = || {
             // SAFETY: 1: three lists of `count`, two of a run each. `push` and its like compared lengths, `order` the
             // contexts. Device memory is freed, and used by others, after the copies, which have noted their accesses.
-            // Host memory `self` borrows: what is written until `submit_and_wait` has waited, what is read during the
-            // call. The stream lives as long as its handle (`StreamInner`).
+            // Host memory `self` borrows until `submit_and_wait` has waited. The stream lives as long as its handle (`StreamInner`).
             work.call(
                 "cuMemcpyBatchAsync",
                 || format!("{count} copies"),
@@ -227,8 +226,13 @@ impl<'a> CopyBatch<'a> {
                 },
             )
         };
-        let to_host = self.copies.iter().any(|copy| copy.to.is_none());
-        if to_host { submit_and_wait(stream, submit) } else { submit() }
+        // Also for what is read: a driver 580 was seen to read a pageable source after the call, though asked to read it during the call.
+        if self.has_host() { submit_and_wait(stream, submit) } else { submit() }
+    }
+
+    /// Whether host memory takes part.
+    fn has_host(&self) -> bool {
+        self.copies.iter().any(|copy| copy.to.is_none() || copy.from.is_none())
     }
 
     /// Announces the copies, after what they must come after.
@@ -236,7 +240,7 @@ impl<'a> CopyBatch<'a> {
         for allocation in self.copies.iter().flat_map(|copy| [copy.to, copy.from]).flatten() {
             stream.same_context(allocation.context(), "a buffer of the batch")?;
         }
-        if self.copies.iter().any(|copy| copy.to.is_none() || copy.from.is_none()) {
+        if self.has_host() {
             stream.refuse_in_capture("cuMemcpyBatchAsync")?;
         }
         let mut work = Submission::on(stream);

@@ -87,9 +87,9 @@ unsafe extern "C" fn note_runs(
     unsafe { driver.cuMemcpyBatchAsync(targets, sources, sizes, count, attributes, starts, runs, stream) }
 }
 
-/// What the host passes may be gone after the call; what a device buffer has is there in the order of the stream.
+/// A driver 580 that may read host memory during the call copies it before earlier work of the stream.
 #[test]
-fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream() {
+fn a_batch_reads_all_sources_in_the_order_of_the_stream() {
     let _alone = alone();
     let base = cuda_launch::default_driver().unwrap();
     let lookup = |name: &CStr| match name.to_str().unwrap() {
@@ -112,9 +112,8 @@ fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream
     if batch.submit(&stream).is_err_and(|error| error.is_unsupported()) {
         return;
     }
-    let during = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
     let ordered = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-    assert_eq!(*RUNS.lock().unwrap(), [(0, ordered), (2, during), (4, ordered)]);
+    assert_eq!(*RUNS.lock().unwrap(), [(0, ordered)]);
     assert_eq!(targets.map(|target| target.to_host_vec(&stream).unwrap()[0]), [1, 1, 5, 5, 1]);
     assert_eq!(back, [1, 2, 3, 4]);
 }

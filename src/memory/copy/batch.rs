@@ -226,7 +226,6 @@ impl<'a> CopyBatch<'a> {
                 },
             )
         };
-        // Also for what is read: a driver 580 was seen to read a pageable source after the call, though asked to read it during the call.
         if self.has_host() { submit_and_wait(stream, submit) } else { submit() }
     }
 
@@ -252,37 +251,29 @@ impl<'a> CopyBatch<'a> {
     }
 }
 
-/// The batch as the driver takes it: attribute k is that of the copies from start k to the next one.
+/// The batch as the driver takes it: one attribute is that of all copies.
 struct Lists {
     targets: Vec<CUdeviceptr>,
     sources: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
-    attributes: Vec<CUmemcpyAttributes>,
-    starts: Vec<usize>,
+    attributes: [CUmemcpyAttributes; 1],
+    starts: [usize; 1],
 }
 
 impl Lists {
     fn of(copies: &[Copy<'_>]) -> Self {
-        let mut lists = Self {
+        Self {
             targets: copies.iter().map(|copy| copy.target).collect(),
             sources: copies.iter().map(|copy| copy.source).collect(),
             sizes: copies.iter().map(|copy| copy.bytes).collect(),
-            attributes: Vec::new(),
-            starts: Vec::new(),
-        };
-        for (index, copy) in copies.iter().enumerate() {
-            let order = if copy.from.is_some() {
-                CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
-            } else {
-                CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL
-            };
-            if lists.attributes.last().is_none_or(|last| last.srcAccessOrder != order) {
-                let attributes = CUmemcpyAttributes { srcAccessOrder: order, ..Default::default() };
-                lists.attributes.push(attributes);
-                lists.starts.push(index);
-            }
+            // Of the host, too, which is there until the copies are done. To read it during the call is not only that to a driver 580: the
+            // copy itself was seen to come before earlier work of the stream.
+            attributes: [CUmemcpyAttributes {
+                srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+                ..Default::default()
+            }],
+            starts: [0],
         }
-        lists
     }
 }
 

@@ -142,7 +142,7 @@ impl CudaContext {
     ///
     /// Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, and `cuMemHostUnregister`;
     /// for an empty slice, only those made by the scope. If the driver refuses to wait for a stream, also
-    /// `cuCtxSynchronize`, or `cuStreamQuery` until the stream is done.
+    /// `cuStreamQuery` until the stream is done, and `cuCtxSynchronize` if it refuses that, too.
     ///
     /// ```
     /// use cuda_launch::memory::RegisterFlags;
@@ -164,7 +164,7 @@ impl CudaContext {
     /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver. This thread is
     /// capturing ([`Error::is_not_in_capture`]) when this is called.
     ///
-    /// The memory is released to the caller in any case. If the driver refuses even `cuStreamQuery`,
+    /// The memory is released to the caller in any case. If the driver refuses every way to wait,
     /// `cuMemHostUnregister` has revoked the device's access.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(

@@ -11,6 +11,8 @@ mod accesses;
 mod submissions;
 #[path = "../src/ordering/sync.rs"]
 mod sync;
+#[path = "../src/ordering/unborrowed.rs"]
+mod unborrowed;
 #[path = "../src/ordering/waits.rs"]
 mod waits;
 
@@ -27,7 +29,7 @@ type Clock = Vec<usize>;
 struct Stream {
     number: usize,
     key: u64,
-    submissions: Submissions,
+    submissions: Rc<[Submissions; 2]>,
     clock: RefCell<Clock>,
     /// The numbers of the streams that it was made to wait for.
     waits: RefCell<Vec<usize>>,
@@ -57,7 +59,20 @@ impl Queue for Lane {
     type Error = ();
 
     fn submissions(&self) -> &Submissions {
-        &self.0.submissions
+        &self.0.submissions[0]
+    }
+
+    fn unborrowed(&self) -> &Submissions {
+        &self.0.submissions[1]
+    }
+
+    fn wait_until(&self, earlier: &Self, is_so: impl Fn() -> bool) -> Result<(), ()> {
+        // What other threads do, until it is so; the wait has a limit.
+        while !is_so() {
+            let others = earlier.0.meanwhile.take().ok_or(())?;
+            others();
+        }
+        Ok(())
     }
 
     fn key(&self) -> u64 {
@@ -114,7 +129,12 @@ fn lanes(count: usize) -> Vec<Lane> {
 }
 
 fn lane(number: usize, key: u64, count: usize) -> Lane {
-    let (submissions, clock) = (Submissions::default(), RefCell::new(vec![0; count]));
+    lane_with(number, key, count, Rc::default())
+}
+
+/// With these submissions, and those of them whose memory nobody has borrowed.
+fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[Submissions; 2]>) -> Lane {
+    let clock = RefCell::new(vec![0; count]);
     let (waits, done) = Default::default();
     let (asked, broken, seen, meanwhile, at_end) = Default::default();
     Lane(Rc::new(Stream {
@@ -579,4 +599,72 @@ fn submissions_that_overlap_are_known_to_have_finished_when_all_have() {
     submissions.finish();
     assert_eq!(submissions.finished(), 3);
     assert!(submissions.have_finished(2) && submissions.have_finished(3));
+}
+
+/// A launch that another thread does not finish is not waited for for ever, and nothing is submitted before it.
+#[test]
+fn who_waits_too_long_for_a_launch_is_told() {
+    let lanes = lanes(3);
+    let [a, b, c] = lanes.as_slice() else { panic!() };
+    let memory = Memory::new(owner(1));
+    a.unborrowed().announce();
+    a.submissions().announce();
+    memory.write(a, &mut Waits::unborrowed()).unwrap();
+    b.submissions().announce();
+    assert_eq!(
+        memory.write(b, &mut Waits::default()),
+        Err(()),
+        "the launch is on its way, and nothing ends it"
+    );
+    b.submissions().finish();
+    // Not what launches something: it withdraws, and waits for nothing before that.
+    let note = || {
+        c.submissions().announce();
+        let mut waits = Waits::unborrowed();
+        memory.write(c, &mut waits).unwrap();
+        c.submissions().finish();
+        Ok(((), waits))
+    };
+    let launched = unborrowed::announce(c.unborrowed(), note, |others| {
+        let all = c.unborrowed();
+        assert!(!others.are_submitted() && all.have_finished(all.announced()));
+        Err(())
+    });
+    assert!(launched.is_err() && !c.waited().contains(&0));
+    // Another thread finishes it while somebody waits.
+    let launch = a.clone();
+    let end = move || {
+        launch.submissions().finish();
+        launch.unborrowed().finish();
+    };
+    a.0.meanwhile.replace(Some(Box::new(end)));
+    b.submissions().announce();
+    memory.write(b, &mut Waits::default()).unwrap();
+    assert!(b.waited().contains(&0));
+}
+
+/// What means another queue on each thread: the submissions of all of them are counted together, also one's own.
+#[test]
+fn a_launch_does_not_wait_for_itself() {
+    let both = Rc::<[Submissions; 2]>::default();
+    let [a, b] = [0, 1].map(|n| lane_with(n, owner(1) | 1 << n, 3, both.clone()));
+    let c = lane(2, owner(1) | 1 << 2, 3);
+    let memory = Memory::new(owner(1));
+    let launch = |lane: &Lane| {
+        let note = || {
+            lane.submissions().announce();
+            let mut waits = Waits::unborrowed();
+            let noted = memory.write(lane, &mut waits);
+            lane.submissions().finish();
+            noted.map(|()| ((), waits))
+        };
+        unborrowed::announce(lane.unborrowed(), note, |_| Err(())).map(|_| lane.waited())
+    };
+    assert_eq!(launch(&a).unwrap(), []);
+    assert_eq!(launch(&b).unwrap(), [0]);
+    assert!(launch(&c).unwrap().contains(&1));
+    a.submissions().announce();
+    assert!(launch(&c).is_ok(), "the other thread's is on its way, to memory that this one has now");
+    memory.write(&b, &mut Waits::default()).unwrap();
+    assert!(launch(&c).is_err(), "one of both threads is on its way, and which is not known");
 }

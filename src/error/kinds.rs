@@ -12,7 +12,7 @@ use super::images::{CompilerLog, KernelNotFound, ModuleNotFound};
 use super::launch::{AttributeError, LaunchError};
 use super::memory::{AliasedMemory, AlignmentError, DlPackError, HostAccess, MappingError};
 use super::region::LengthMismatch;
-use super::state::{FaultError, ForkError, NotInCapture};
+use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
 
 /// The contents of an [`Error`](crate::Error).
 #[derive(Debug, Error)]
@@ -137,6 +137,9 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
+    /// Another thread does not finish submitting work that comes first.
+    #[error(transparent)]
+    Stalled(#[from] StalledSubmission),
     /// The host may not access memory that it shares with the device.
     #[error(transparent)]
     HostAccess(#[from] HostAccess),

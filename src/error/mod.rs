@@ -47,7 +47,7 @@ pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
-pub use state::{FaultError, ForkError, NotInCapture, Suspect};
+pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, Suspect};
 pub use texture::{TensorMapError, TextureError};
 pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 
@@ -126,6 +126,7 @@ impl Error {
             ErrorKind::Faulted(e) => Some(e.call),
             ErrorKind::Forked(e) => Some(e.call),
             ErrorKind::NotInCapture(e) => Some(e.call),
+            ErrorKind::Stalled(e) => Some(e.call),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::CUresult;
 use std::fmt;
+use std::time::Duration;
 use thiserror::Error;
 
 /// A kernel faulted: this process can no longer use CUDA.
@@ -95,4 +96,18 @@ pub struct NotInCapture {
     pub call: &'static str,
     /// What to do instead.
     pub help: &'static str,
+}
+
+/// Another thread was about to submit work that uses the same memory and comes first, and did not for a long time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {waited:?}\n  help: its \
+     stream may be full; a host function in that stream must not wait for this thread"
+)]
+#[non_exhaustive]
+pub struct StalledSubmission {
+    /// The driver function that was not called.
+    pub call: &'static str,
+    /// How long this thread has waited.
+    pub waited: Duration,
 }

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{
-    CudaContext, CudaStream, GraphTurn, Keep, NO_KERNEL, ThreadStream, comes_soon, despite_captures,
-    host_call, sweep, until_done,
+    CudaContext, CudaStream, Keep, Launching, NO_KERNEL, Patience, ThreadStream, despite_captures, host_call,
+    sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
-use crate::ordering::Submission;
+use crate::ordering::{Submission, announce};
 
 bitflags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
@@ -206,36 +206,18 @@ impl GraphExec {
         launched
     }
 
-    /// Nobody has the memory of a graph for himself, so other threads may be about to submit work that uses it as well. What they have
-    /// noted before this is waited for until the driver has it; what they note later waits for this (`GraphTurn`).
+    /// Nobody has borrowed the memory of the graph for this launch, so other threads may be about to submit work that uses it as well.
     fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
-        // Not for ever, where others come again and again.
-        for _ in 0..100 {
-            let turn = GraphTurn::begin(stream);
-            let mut work = self.noted(stream)?;
-            let Some(others) = work.take_unsubmitted() else {
-                return self.submit_noted(work, &turn);
-            };
-            // Announced, this one might be waited for by those.
-            drop((work, turn));
-            if !comes_soon(|| others.are_submitted()) {
-                break;
-            }
-        }
-        let turn = GraphTurn::begin(stream);
-        let work = self.noted(stream)?;
-        self.submit_noted(work, &turn)
-    }
-
-    fn noted<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
-        let mut work = Submission::on(stream);
-        self.memory().try_for_each(|memory| memory.note(&mut work))?;
-        Ok(work)
-    }
-
-    fn submit_noted(&mut self, work: Submission<'_>, turn: &GraphTurn<'_>) -> Result<(), Error> {
-        turn.is_noted();
-        let stream = work.stream();
+        let patience = Patience::of("cuGraphLaunch");
+        let note = || {
+            let mut work = Submission::unborrowed(stream);
+            self.memory().try_for_each(|memory| memory.note(&mut work))?;
+            let waits = work.take_waits();
+            Ok((work, waits))
+        };
+        let wait = |others: &_| patience.until_submitted(others);
+        let (_unborrowed, work) = announce(&stream.queue().graphs, note, wait)?;
+        let _launching = Launching::begin(stream);
         // Before the call, which may unwind when it is done.
         match self.last.iter().find(|last| last.means(stream)) {
             Some(last) => last.announce(),

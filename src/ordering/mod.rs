@@ -6,18 +6,20 @@
 //! reads only one word for each piece of memory, without a lock.
 //!
 //! A [`Submission`] is announced on its stream, notes its accesses, and finishes when the driver has taken the work, so that no
-//! thread can come between a note and its work. `accesses`, `submissions` and `waits` do not depend on a driver:
-//! `tests/loom` runs them.
+//! thread can come between a note and its work. `accesses`, `submissions`, `unborrowed` and `waits` do not
+//! depend on a driver: `tests/loom` runs them.
 
 mod accesses;
 mod host;
 mod submission;
 mod submissions;
 mod sync;
+mod unborrowed;
 mod waits;
 
 pub(crate) use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 pub(crate) use host::submit_and_wait;
 pub use submission::Submission;
 pub(crate) use submissions::Submissions;
+pub(crate) use unborrowed::announce;
 pub(crate) use waits::Waits;

@@ -29,6 +29,13 @@ impl<'s> Submission<'s> {
         Self::announced(stream, stream.queue().announce(NO_KERNEL))
     }
 
+    /// The same for work of which nobody has borrowed the memory.
+    pub(crate) fn unborrowed(stream: &'s CudaStream) -> Self {
+        let mut work = Self::on(stream);
+        work.waits = StreamWaits::unborrowed();
+        work
+    }
+
     /// Work that was announced on `stream` by this number, and is not finished yet.
     pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
         Self { stream, number, waits: StreamWaits::default(), turn: stream.turn("a submission") }
@@ -47,9 +54,9 @@ impl<'s> Submission<'s> {
         self.stream
     }
 
-    /// What it comes after and was not submitted when that was noted: other threads are in the middle of it.
-    pub(crate) fn take_unsubmitted(&mut self) -> Option<StreamWaits> {
-        self.waits.have_unsubmitted().then(|| std::mem::take(&mut self.waits))
+    /// What it waits for, when all its accesses are noted.
+    pub(crate) fn take_waits(&mut self) -> StreamWaits {
+        std::mem::take(&mut self.waits)
     }
 
     /// It launches the kernel of this number, which is then listed if a fault occurs.

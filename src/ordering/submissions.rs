@@ -60,6 +60,13 @@ impl Submissions {
         self.all_have(finished)
     }
 
+    /// Whether there was a moment at which all but one had finished: that of the caller, who has announced one and not finished it.
+    pub(super) fn all_others_have_finished(&self) -> bool {
+        let finished = self.finished.load(Ordering::SeqCst);
+        // In this order: one of those announced is the caller's, so no more can have finished by now.
+        finished + 1 == self.announced()
+    }
+
     /// How many of them, counted from the first, have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);

@@ -6,7 +6,11 @@ use super::accesses::Queue;
 ///
 /// Those of one piece of memory are named while its list is locked, and waited for when it is not.
 #[derive(Debug)]
-pub(crate) struct Waits<Q>(Vec<Wait<Q>>);
+pub(crate) struct Waits<Q> {
+    all: Vec<Wait<Q>>,
+    /// They are those of a submission that withdraws where it finds another one unfinished (see `unborrowed`).
+    withdraws: bool,
+}
 
 #[derive(Debug)]
 struct Wait<Q> {
@@ -32,52 +36,66 @@ enum Named {
 // Derived, it would ask for a default queue.
 impl<Q> Default for Waits<Q> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self { all: Vec::new(), withdraws: false }
     }
 }
 
 impl<Q: Queue> Waits<Q> {
-    /// Another piece of memory is looked at.
-    pub(super) fn begin(&mut self) {
-        self.0.iter_mut().for_each(|wait| wait.named = Named::Not);
+    /// For a submission of which nobody has borrowed the memory.
+    pub(crate) fn unborrowed() -> Self {
+        Self { all: Vec::new(), withdraws: true }
     }
 
-    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come.
-    pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>) {
+    /// Another piece of memory is looked at.
+    pub(super) fn begin(&mut self) {
+        self.all.iter_mut().for_each(|wait| wait.named = Named::Not);
+    }
+
+    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come. They are for a submission to
+    /// `later`.
+    pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>, later: Option<&Q>) {
         let named = note.map_or(Named::Open, Named::UpTo);
-        let unfinished = note.is_none().then(|| earlier.submissions().announced());
-        match self.0.iter_mut().find(|wait| wait.earlier.is(earlier)) {
+        let submissions = earlier.submissions();
+        // What means a queue of each thread has their submissions in common, and then also this one.
+        let is_own = || later.is_some_and(|later| std::ptr::eq(later.submissions(), submissions));
+        let is_on_its_way = note.is_none() && !(is_own() && submissions.all_others_have_finished());
+        let unfinished = is_on_its_way.then(|| submissions.announced());
+        match self.all.iter_mut().find(|wait| wait.earlier.is(earlier)) {
             Some(wait) => (wait.named, wait.unfinished) = (named, unfinished.or(wait.unfinished)),
-            None => self.0.push(Wait { earlier: earlier.clone(), covers: None, named, unfinished }),
+            None => self.all.push(Wait { earlier: earlier.clone(), covers: None, named, unfinished }),
         }
     }
 
-    /// Whether all that was named is submitted by now: what waited for it before that has not waited for all of it.
+    /// Whether all that was named is submitted by now.
     pub(crate) fn are_submitted(&self) -> bool {
         let is_over = |wait: &Wait<Q>| {
             wait.unfinished.is_none_or(|announced| wait.earlier.submissions().have_finished(announced))
         };
-        self.0.iter().all(is_over)
+        self.all.iter().all(is_over)
     }
 
-    /// Whether something was named that was not submitted then.
-    pub(crate) fn have_unsubmitted(&self) -> bool {
-        self.0.iter().any(|wait| wait.unfinished.is_some())
+    /// Whether something was named that was not submitted then: nothing waits for that yet, also where it is submitted by now.
+    pub(super) fn have_unsubmitted(&self) -> bool {
+        self.all.iter().any(|wait| wait.unfinished.is_some())
     }
 
-    /// Makes `later` wait for the work submitted so far to all that were named.
+    /// Makes `later` wait for the work submitted so far to all that were named. If it withdraws, then for nothing that makes it do so.
     pub(super) fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
-        self.0.iter_mut().filter(|wait| wait.named != Named::Not).try_for_each(|wait| wait.wait(later))
+        let withdraws = self.withdraws;
+        let named = self.all.iter_mut().filter(|wait| wait.named != Named::Not);
+        named
+            .filter(|wait| !withdraws || wait.unfinished.is_none())
+            .try_for_each(|wait| wait.wait(later, withdraws))
     }
 
     /// Those that were named.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Q> {
-        self.0.iter().filter(|wait| wait.named != Named::Not).map(|wait| &wait.earlier)
+        self.all.iter().filter(|wait| wait.named != Named::Not).map(|wait| &wait.earlier)
     }
 
     /// Whether a wait for them was one for all accesses that the note of this number is the last of.
     pub(super) fn cover(&self, note: u64) -> bool {
-        self.0.iter().any(|wait| wait.named == Named::UpTo(note))
+        self.all.iter().any(|wait| wait.named == Named::UpTo(note))
     }
 }
 
@@ -86,13 +104,19 @@ impl<Q: Queue> Wait<Q> {
     ///
     /// A wait from before a submission was announced does not cover it, even if it is not submitted yet: it may already
     /// come after other streams, and have taken their place in a list.
-    fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
-        // Counted before the wait: what is announced after that is not covered.
+    fn wait(&mut self, later: &Q, withdraws: bool) -> Result<(), Q::Error> {
         let announced = self.earlier.submissions().announced();
         // Seen by the host since it was named: one wait for a context is one for all streams of its threads.
         if self.covers == Some(announced) || self.earlier.has_seen_end_of(announced) {
             return Ok(());
         }
+        if !withdraws && self.named == Named::Open {
+            let unborrowed = self.earlier.unborrowed();
+            let begun = unborrowed.announced();
+            later.wait_until(&self.earlier, || unborrowed.have_finished(begun))?;
+        }
+        // Counted before the wait: what is announced after that is not covered.
+        let announced = self.earlier.submissions().announced();
         let covers = self.earlier.submissions().have_finished(announced).then_some(announced);
         later.wait_for(&self.earlier)?;
         self.covers = covers;

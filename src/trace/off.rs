@@ -34,6 +34,10 @@ pub(crate) fn is_heard() -> bool {
     false
 }
 
+pub(crate) fn is_listening() -> bool {
+    false
+}
+
 /// Whether somebody listens to launches.
 #[inline(always)]
 pub(crate) fn hears_launches() -> bool {

@@ -19,9 +19,36 @@ impl CallSpan {
     pub(crate) fn inside(self, call: impl FnOnce() -> CUresult) -> CUresult {
         match self.0 {
             None => call(),
-            Some(span) => inside(&span, call),
+            Some(span) => {
+                let _listening = Listening::begin();
+                inside(&span, call)
+            }
         }
     }
+}
+
+thread_local! {
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A subscriber may be called on this thread, in the middle of a call; over when this is dropped.
+struct Listening(bool);
+
+impl Listening {
+    fn begin() -> Self {
+        Self(LISTENING.replace(true))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        LISTENING.set(self.0);
+    }
+}
+
+/// Whether what this thread does may be what a subscriber does in the middle of a call.
+pub(crate) fn is_listening() -> bool {
+    LISTENING.get()
 }
 
 /// The span for a call of the driver function `name`. The text of what was asked is made once, for whoever wants it first:
@@ -33,7 +60,10 @@ pub(crate) fn call<A: FnOnce() -> String>(
     asked: A,
 ) -> (CallSpan, impl FnOnce() -> String) {
     let asked = Asked { make: Cell::new(Some(asked)), text: OnceCell::new() };
-    let span = is_heard().then(|| Kind::of(name).span(name, device, &asked));
+    let span = is_heard().then(|| {
+        let _listening = Listening::begin();
+        Kind::of(name).span(name, device, &asked)
+    });
     (CallSpan(span), move || asked.into_text())
 }
 
@@ -57,7 +87,11 @@ pub(crate) fn hears_launches() -> bool {
 
 /// `call`, the launch of a kernel, in a span.
 pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce() -> CUresult) -> CUresult {
-    if hears_launches() { inside(&launch_span(kernel, config), call) } else { call() }
+    if !hears_launches() {
+        return call();
+    }
+    let _listening = Listening::begin();
+    inside(&launch_span(kernel, config), call)
 }
 
 #[cold]

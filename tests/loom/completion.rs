@@ -33,6 +33,9 @@ mod sync;
 #[path = "../../src/driver/table.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod table;
+#[path = "../../src/ordering/unborrowed.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod unborrowed;
 #[path = "../../src/ordering/waits.rs"]
 mod waits;
 mod world;

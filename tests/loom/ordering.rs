@@ -22,6 +22,7 @@ type Clock = [usize; 3];
 struct Stream {
     number: usize,
     submissions: Submissions,
+    unborrowed: Submissions,
     /// The clock of what it is given next.
     clock: Mutex<Clock>,
     /// The clock of what was over when the host had last waited for it, and how many of its submissions the host has seen the end of.
@@ -43,6 +44,15 @@ impl Queue for Lane {
 
     fn submissions(&self) -> &Submissions {
         &self.0.submissions
+    }
+
+    fn unborrowed(&self) -> &Submissions {
+        &self.0.unborrowed
+    }
+
+    fn wait_until(&self, _: &Self, is_so: impl Fn() -> bool) -> Result<(), ()> {
+        until(is_so);
+        Ok(())
     }
 
     fn key(&self) -> u64 {
@@ -94,6 +104,13 @@ impl Lane {
     }
 }
 
+/// Other threads run meanwhile.
+fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        thread::yield_now();
+    }
+}
+
 fn join(clock: &mut Clock, other: Clock) {
     clock.iter_mut().zip(other).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
 }
@@ -108,6 +125,7 @@ fn stream_in(number: usize, released: Option<Gate>) -> Lane {
     Lane(Arc::new(Stream {
         number,
         submissions: Submissions::default(),
+        unborrowed: Submissions::default(),
         clock,
         ended,
         seen,
@@ -153,19 +171,56 @@ fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&
         }
     }
     let ended = awaited.map(|awaited| *awaited.0.ended.lock().unwrap());
+    let done = give(lane, ended.unwrap_or_default());
+    lane.submissions().finish();
+    done
+}
+
+/// The stream is given a piece of work, which comes after all that it comes after, and this.
+fn give(lane: &Lane, ended: Clock) -> Done {
     let mut clock = lane.0.clock.lock().unwrap();
-    join(&mut clock, ended.unwrap_or_default());
+    join(&mut clock, ended);
     let after = *clock;
     clock[lane.0.number] += 1;
-    let at = clock[lane.0.number];
-    drop(clock);
-    lane.submissions().finish();
-    Done { stream: lane.0.number, at, after }
+    Done { stream: lane.0.number, at: clock[lane.0.number], after }
+}
+
+/// A submission that was announced; finished when this is dropped.
+struct Announced(Lane);
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.0.submissions().finish();
+    }
+}
+
+/// A launch of a graph that uses several pieces of memory, which nobody has borrowed for it.
+fn launch(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
+    let note = || {
+        lane.submissions().announce();
+        let announced = Announced(lane.clone());
+        let (key, mut waits) = (lane.key(), Waits::unborrowed());
+        for memory in memory {
+            if memory.word(write) & key != key {
+                if write { memory.write(lane, &mut waits) } else { memory.read(lane, &mut waits) }?;
+            }
+        }
+        Ok((announced, waits))
+    };
+    let wait = |others: &Waits<_>| {
+        until(|| others.are_submitted());
+        Ok(())
+    };
+    let (unborrowed, announced) = crate::unborrowed::announce(&lane.0.unborrowed, note, wait).unwrap();
+    let done = give(lane, Clock::default());
+    drop((announced, unborrowed));
+    done
 }
 
 fn model(switches: usize, program: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(switches);
+    builder.max_branches = 20_000;
     builder.check(program);
 }
 
@@ -454,4 +509,98 @@ fn who_waits_long_keeps_nobody_from_the_memory() {
             assert!(beside.is_none_or(|beside| next.is_after(&beside)), "{next:?} {beside:?}");
         });
     }
+}
+
+/// One of two threads launches a graph, the other one submits something at the same time, each on a stream of its own: all of one comes after
+/// the other.
+fn one_comes_after_the_other(
+    mine: impl Fn(&Lane, &[&Memory]) -> Done + Copy + Send + Sync + 'static,
+    theirs: impl Fn(&Lane, &[&Memory]) -> Done + Copy + Send + Sync + 'static,
+) {
+    for (warm, both) in [(None, false), (Some(0), false), (Some(1), false), (None, true)] {
+        model(3, move || {
+            let (x, y) = (Arc::new(Memory::new(owner(1))), Arc::new(Memory::new(owner(1))));
+            let (a, b, c) = (stream(0), stream(1), stream(2));
+            // One of the streams has the bits of what both use.
+            let before = warm.map(|warm| submit([&a, &b][warm], &x, true));
+            let other = thread::spawn({
+                let (x, y, b) = (x.clone(), y.clone(), b.clone());
+                move || if both { theirs(&b, &[&y, &x]) } else { theirs(&b, &[&x]) }
+            });
+            let mine = if both { mine(&a, &[&x, &y]) } else { mine(&a, &[&x]) };
+            let theirs = other.join().unwrap();
+            assert!(mine.is_after(&theirs) != theirs.is_after(&mine), "{mine:?} {theirs:?}");
+            let all = [&mine, &theirs].into_iter().chain(&before);
+            assert!(before.is_none_or(|before| mine.is_after(&before) && theirs.is_after(&before)));
+            let next = submit(&c, &x, true);
+            assert!(all.into_iter().all(|earlier| next.is_after(earlier)), "{next:?} {mine:?} {theirs:?}");
+        });
+    }
+}
+
+#[test]
+fn launches_of_two_graphs_do_not_mix() {
+    let writes = |lane: &Lane, memory: &[&Memory]| launch(lane, memory, true);
+    let reads = |lane: &Lane, memory: &[&Memory]| launch(lane, memory, false);
+    one_comes_after_the_other(writes, writes);
+    one_comes_after_the_other(writes, reads);
+}
+
+#[test]
+fn a_launch_does_not_mix_with_what_is_submitted_beside_it() {
+    one_comes_after_the_other(
+        |lane, memory| launch(lane, memory, true),
+        |lane, memory| submit_all(lane, memory, true),
+    );
+    one_comes_after_the_other(
+        |lane, memory| launch(lane, memory, true),
+        |lane, memory| submit_all(lane, memory, false),
+    );
+    one_comes_after_the_other(
+        |lane, memory| launch(lane, memory, false),
+        |lane, memory| submit_all(lane, memory, true),
+    );
+}
+
+/// What is on its way to memory that a launch looks at first counts also where other memory has only what the same stream was given before.
+#[test]
+fn a_launch_comes_after_what_is_on_its_way_to_any_of_its_memory() {
+    model(3, || {
+        let (x, y) = (Arc::new(Memory::new(owner(1))), Memory::new(owner(1)));
+        let (a, b) = (stream(0), stream(1));
+        submit(&b, &x, true);
+        submit(&b, &y, true);
+        // Its bits are gone: what it was given before is all that `y` has of it.
+        y.pending();
+        let other = thread::spawn({
+            let (x, b) = (x.clone(), b);
+            move || submit(&b, &x, true)
+        });
+        let mine = launch(&a, &[&x, &y], true);
+        let theirs = other.join().unwrap();
+        assert!(mine.is_after(&theirs) != theirs.is_after(&mine), "{mine:?} {theirs:?}");
+    });
+}
+
+#[test]
+fn two_launches_and_what_is_submitted_beside_them_come_one_after_the_other() {
+    model(1, || {
+        let (x, y) = (Arc::new(Memory::new(owner(1))), Arc::new(Memory::new(owner(1))));
+        let (a, b, c) = (stream(0), stream(1), stream(2));
+        let launched = thread::spawn({
+            let (x, y) = (x.clone(), y.clone());
+            move || launch(&a, &[&x, &y], true)
+        });
+        let written = thread::spawn({
+            let x = x.clone();
+            move || submit(&c, &x, true)
+        });
+        let mine = launch(&b, &[&y, &x], true);
+        let all = [mine, launched.join().unwrap(), written.join().unwrap()];
+        for (at, one) in all.iter().enumerate() {
+            for other in &all[at + 1..] {
+                assert!(one.is_after(other) != other.is_after(one), "{all:?}");
+            }
+        }
+    });
 }

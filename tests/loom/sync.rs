@@ -4,7 +4,6 @@
 pub(crate) use loom::sync::Arc;
 pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::atomic::fence;
-pub(crate) use loom::thread::yield_now;
 use std::cell::RefCell;
 use std::sync::LockResult;
 pub(crate) use std::sync::PoisonError;

@@ -82,8 +82,8 @@ pub(crate) struct StreamQueue {
     key: AtomicU64,
     /// How much it is given, and how much of that the driver has taken.
     pub(crate) submissions: Submissions,
-    /// How many launches of graphs threads are about to give it.
-    pub(super) graphs: AtomicUsize,
+    /// Those of them that launch graphs.
+    pub(crate) graphs: Submissions,
     /// What may be blamed for a fault.
     pub(crate) launches: Launches,
 }
@@ -174,7 +174,7 @@ impl CudaStream {
                 warm: AtomicUsize::new(warm),
                 key: AtomicU64::new(NO_KEY),
                 submissions: Submissions::default(),
-                graphs: AtomicUsize::new(0),
+                graphs: Submissions::default(),
                 launches: Launches::default(),
             },
             settled: AtomicUsize::new(0),

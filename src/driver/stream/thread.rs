@@ -1,6 +1,6 @@
 //! A stream as recorded by the memory that it accessed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
@@ -10,8 +10,9 @@ use super::CudaStream;
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
 use crate::driver::host_call;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, StalledSubmission};
 use crate::ordering::{Accesses, Queue, Submissions, Waits};
+use crate::trace;
 
 /// A stream, kept alive: its work is what others wait for.
 #[derive(Clone, Debug)]
@@ -101,8 +102,8 @@ thread_local! {
     /// Whether this thread is in a call of the driver that orders an access: meanwhile it may have the list of the memory.
     static ORDERS: Cell<bool> = const { Cell::new(false) };
 
-    /// The launch of a graph that this thread is in the middle of.
-    static LAUNCH: Cell<Option<GraphLaunch>> = const { Cell::new(None) };
+    /// The identity of the stream that this thread is giving a graph to.
+    static LAUNCH: Cell<Option<usize>> = const { Cell::new(None) };
 
     /// What handles mean on this thread alone, by their identity.
     static OWN: RefCell<Vec<(usize, Arc<OwnStream>)>> = const { RefCell::new(Vec::new()) };
@@ -185,79 +186,64 @@ impl ThreadStream {
     }
 }
 
-/// How long somebody waits for what another thread is about to give to the driver: more than a call takes. It may last, where the stream
-/// is full.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long somebody waits for what another thread is about to give to the driver. A call takes microseconds, but longer where the stream
+/// is full, or the thread does not run.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether it comes within that time.
-pub(crate) fn comes_soon(mut is_here: impl FnMut() -> bool) -> bool {
-    let begin = Instant::now();
-    loop {
-        if is_here() {
-            return true;
+/// The same for a listener of a call: it may be the call of this very thread.
+const LISTENER: Duration = Duration::from_millis(50);
+
+/// A call that waits for what other threads are about to give to the driver.
+pub(crate) struct Patience {
+    call: &'static str,
+    /// When it was first not so.
+    begin: OnceCell<Instant>,
+}
+
+impl Patience {
+    pub(crate) fn of(call: &'static str) -> Self {
+        Self { call, begin: OnceCell::new() }
+    }
+
+    /// Waits until `is_so`.
+    fn until(&self, is_so: impl Fn() -> bool) -> Result<(), Error> {
+        let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
+        while !is_so() {
+            let waited = self.begin.get_or_init(Instant::now).elapsed();
+            if waited < limit {
+                thread::yield_now();
+            } else if trace::is_listening() {
+                return Err(host_call::inside_of(self.call));
+            } else {
+                return Err(ErrorKind::Stalled(StalledSubmission { call: self.call, waited }).into());
+            }
         }
-        if begin.elapsed() >= PATIENCE {
-            return false;
+        Ok(())
+    }
+
+    /// Waits until all that was found on its way is submitted, for the launch of a graph.
+    pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
+        let own = LAUNCH.get();
+        if others.named().any(|stream| own == Some(stream.stream.identity())) {
+            return Err(host_call::inside_of(self.call));
         }
-        thread::yield_now();
+        self.until(|| others.are_submitted())
     }
 }
 
-/// The launch of a graph that a thread is about to give to a stream; over when this is dropped. See [`GraphExec::launch`].
-///
-/// [`GraphExec::launch`]: crate::graph::GraphExec::launch
-pub(crate) struct GraphTurn<'s> {
-    stream: &'s CudaStream,
-    /// The launch in the middle of which this one begins.
-    outer: Option<GraphLaunch>,
-}
+/// A launch of a graph that this thread is giving to a stream; over when this is dropped.
+pub(crate) struct Launching(Option<usize>);
 
-/// The launch that a thread is in the middle of.
-#[derive(Clone, Copy)]
-struct GraphLaunch {
-    /// The identity of its stream.
-    stream: usize,
-    /// It has noted what it uses: what the thread does now is done by a listener.
-    is_noted: bool,
-}
-
-impl<'s> GraphTurn<'s> {
-    /// Call it before the submission is announced.
-    pub(crate) fn begin(stream: &'s CudaStream) -> Self {
-        // SeqCst, as the announcement after it: who finds the submission finds this.
-        stream.queue().graphs.fetch_add(1, Ordering::SeqCst);
-        let launch = GraphLaunch { stream: stream.identity(), is_noted: false };
-        Self { stream, outer: LAUNCH.replace(Some(launch)) }
-    }
-
-    /// All that it uses is noted: the driver is called next.
-    pub(crate) fn is_noted(&self) {
-        LAUNCH.set(Some(GraphLaunch { stream: self.stream.identity(), is_noted: true }));
+impl Launching {
+    pub(crate) fn begin(stream: &CudaStream) -> Self {
+        Self(LAUNCH.replace(Some(stream.identity())))
     }
 }
 
-impl Drop for GraphTurn<'_> {
+impl Drop for Launching {
     fn drop(&mut self) {
-        LAUNCH.set(self.outer);
-        self.stream.queue().graphs.fetch_sub(1, Ordering::SeqCst);
+        LAUNCH.set(self.0);
     }
-}
-
-/// Waits until no other thread is about to give a graph to `stream`, which what comes after the stream would not come after. Who launches
-/// a graph himself looks for that later; a listener in the middle of that very launch is refused.
-fn after_graphs(stream: &CudaStream) -> Result<(), Error> {
-    let graphs = &stream.queue().graphs;
-    if graphs.load(Ordering::SeqCst) == 0 {
-        return Ok(());
-    }
-    match LAUNCH.get() {
-        Some(launch) if !launch.is_noted => {}
-        Some(launch) if launch.stream == stream.identity() => {
-            return Err(host_call::inside_of("cuStreamWaitEvent"));
-        }
-        _ => _ = comes_soon(|| graphs.load(Ordering::SeqCst) == 0),
-    }
-    Ok(())
 }
 
 impl Queue for ThreadStream {
@@ -280,8 +266,23 @@ impl Queue for ThreadStream {
         self.stream.identity() == other.stream.identity() && own(self) == own(other)
     }
 
+    fn unborrowed(&self) -> &Submissions {
+        &self.stream.queue().graphs
+    }
+
+    fn wait_until(&self, earlier: &Self, is_so: impl Fn() -> bool) -> Result<(), Error> {
+        if is_so() {
+            return Ok(());
+        }
+        let call = "cuStreamWaitEvent";
+        // A listener in the middle of that very launch.
+        if LAUNCH.get() == Some(earlier.stream.identity()) {
+            return Err(host_call::inside_of(call));
+        }
+        Patience::of(call).until(is_so)
+    }
+
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {
-        after_graphs(&earlier.stream)?;
         let _orders = Orders::begin();
         match earlier.handle() {
             Some(stream) => self.stream.after_in_turn(stream),

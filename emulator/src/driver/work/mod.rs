@@ -79,7 +79,8 @@ impl Work {
     /// As a node has it; refuses what can be no node.
     pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
         match self {
-            Work::Copy(copy) => Ok(Work::Copy(copy.into_node())),
+            Work::Copy(copy) => Ok(Work::Copy(copy.into_node(call.state()?))),
+            Work::Fill(fill) => Ok(Work::Fill(fill.into_node(call.state()?))),
             Work::Free(Free::Block(_) | Free::Allocation(_)) => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
             }

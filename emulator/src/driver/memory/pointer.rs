@@ -75,7 +75,7 @@ impl Target {
                 bytes,
                 id: range.id,
                 pool: 0,
-                writable: true,
+                writable: !allocation.is_read_only(),
             });
         }
         let record = ALLOCATIONS.get(base);

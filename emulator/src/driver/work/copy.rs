@@ -85,7 +85,9 @@ impl Copy3d {
         if levels || [size.width, size.height, size.depth].contains(&0) {
             return Err(INVALID_VALUE);
         }
-        Ok(Copy3d::new(call, target, source, size)?.into_node(call.state()?))
+        let copy = Copy3d::new(call, target, source, size)?;
+        copy.check_target(call.state()?)?;
+        Ok(copy.into_node(call.state()?))
     }
 
     /// The same for a graph, which does it later, again and again.
@@ -107,6 +109,12 @@ impl Copy3d {
             Arc::make_mut(&mut self.0).bytes = bytes;
         }
         self
+    }
+
+    /// Refuses to write what is registered for reading only. That memory is one range of host memory, or a copy lies outside of it.
+    pub(in crate::driver) fn check_target(&self, state: &State) -> Outcome {
+        let target = self.0.target.region.first.address();
+        if state.is_read_only(target) { Err(INVALID_VALUE) } else { Ok(()) }
     }
 
     /// Whether it touches pageable memory.

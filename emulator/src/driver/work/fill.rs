@@ -58,6 +58,7 @@ impl Fill {
         let whole = rows.checked_add(row).ok_or(INVALID_VALUE)?;
         let aligned = target.is_multiple_of(element as u64) && pitch.is_multiple_of(element);
         let good = aligned && (height == 1 || pitch >= row);
+        let good = good && !state.is_read_only(target);
         if good && state.is_device_range(target, whole as u64) { Ok(whole) } else { Err(INVALID_VALUE) }
     }
 

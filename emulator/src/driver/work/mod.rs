@@ -14,7 +14,7 @@ use cuda_driver_sys::CUresult;
 
 use super::entry::{NOT_SUPPORTED, Outcome};
 use super::report;
-use super::state::{Call, Shared};
+use super::state::{Call, Shared, State};
 use crate::engine::Fault;
 use copy::Copy3d;
 use event::{Points, Signal};
@@ -72,6 +72,14 @@ impl Work {
             Work::Record(_) | Work::Wait(_) | Work::Alloc(_) | Work::Free(Free::OfGraph(_)) => {
                 Err(CUresult::CUDA_ERROR_ILLEGAL_STATE)
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what writes memory that is registered for reading only, wherever it is given.
+    pub(super) fn check_target(&self, state: &State) -> Outcome {
+        match self {
+            Work::Copy(copy) => copy.check_target(state),
             _ => Ok(()),
         }
     }

@@ -66,8 +66,8 @@ fn places(cuda: &Driver, context: CUcontext) -> Vec<(&'static str, Place)> {
 }
 
 fn mapped(cuda: &Driver) -> CUdeviceptr {
-    let mut wanted = CUmemAllocationProp::default();
-    wanted.type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    let mut wanted = CUmemAllocationProp { type_: pinned, ..Default::default() };
     wanted.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     let access = CUmemAccessDesc { location: wanted.location, flags };
@@ -265,8 +265,7 @@ fn kernel_node(row: &mut Row) {
         let mut node = null_mut();
         let code = unsafe { cuda.cuGraphAddKernelNode(&mut node, graph, null(), 0, &asked.0) };
         if let Some((id, number)) = asked.1 {
-            let mut value = CUlaunchAttributeValue::default();
-            value.cooperative = number;
+            let value = CUlaunchAttributeValue { cooperative: number };
             ok(unsafe { cuda.cuGraphKernelNodeSetAttribute(node, id, &value) });
         }
         if code == CUresult::SUCCESS { Ok(node) } else { Err(code) }

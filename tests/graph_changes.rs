@@ -7,6 +7,7 @@ mod graph_support;
 
 use cuda_launch::error::{GraphError, UpdateRefusal};
 use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
+use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaGraph, DeviceBuffer};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::sync::Arc;
@@ -47,6 +48,14 @@ fn an_executable_graph_changes_node_by_node() {
     // The graph itself stays as it was, and what is made of it again does what it says.
     let mut fresh = graph_support::exec(&graph);
     run(&mut fresh, (20.0, 1, 23));
+    // Nor is it changed by what a driver refuses: another kind of memory.
+    let refused = exec.set_copy(copy, CopyNode::device_to_device(&x, &mut other).unwrap()).unwrap_err();
+    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(refused.to_string().contains("help: build a graph with this node"), "{refused}");
+    let (call, node) = ("cuGraphExecMemcpyNodeSetParams", "node 1 (memcpy)".to_string());
+    let expected = GraphError::Change { call, code: CUresult::CUDA_ERROR_INVALID_VALUE, node };
+    assert_eq!(graph_error(Err::<(), _>(refused)), expected);
+    run(&mut exec, (70.0, 1, 33));
     let wrong = graph_error(exec.set_host(memset, || ()));
     assert_eq!(wrong, GraphError::WrongKind { node: "node 2 (memset)".into(), wanted: "host" });
 }

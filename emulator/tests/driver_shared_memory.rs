@@ -6,7 +6,8 @@
 mod support;
 
 use cuda_driver_sys::*;
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ffi::c_void;
+use std::ptr::{null, null_mut, without_provenance_mut};
 use support::*;
 
 const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
@@ -331,4 +332,76 @@ fn pools_count_what_they_hand_out() {
         properties.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_INVALID;
         assert_eq!(cuda.cuMemPoolCreate(&mut pool, &properties), INVALID_VALUE);
     }
+}
+
+/// `p[0] = q[0]`
+const MOVE: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry move(.param .u64 p, .param .u64 q)
+{
+    .reg .u64 %rd<3>;
+    .reg .u32 %r<2>;
+    ld.param.u64 %rd1, [p];
+    ld.param.u64 %rd2, [q];
+    ld.global.u32 %r1, [%rd2];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+/// In pages that the host cannot write either: whoever did would end the process.
+static CONSTANT: [u32; 16] = [7; 16];
+
+#[test]
+fn what_is_registered_for_reading_only_is_never_written() {
+    const VARIABLE: &str = "DRIVER_SHARED_REGISTERED_READ_ONLY";
+    let (cuda, context) = with_own_context();
+    let host = CONSTANT.as_ptr().cast_mut().cast::<c_void>();
+    let mut constant = 0;
+    ok(unsafe { cuda.cuMemHostRegister(host, 64, CU_MEMHOSTREGISTER_READ_ONLY) });
+    ok(unsafe { cuda.cuMemHostGetDevicePointer(&mut constant, host, 0) });
+    let mut access = 0_u32;
+    let flags = CUpointer_attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS;
+    ok(unsafe { cuda.cuPointerGetAttribute(argument(&mut access), flags, constant) });
+    assert_eq!(access, CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ.0);
+    // It is read by kernels and copies.
+    let function = function(&cuda, load(&cuda, MOVE), "move");
+    let mut memory = alloc(&cuda, 64);
+    let mut launch_to = |mut target: CUdeviceptr| {
+        let mut arguments = [argument(&mut target), argument(&mut constant)];
+        ok(launch(&cuda, function, null_mut(), &mut arguments));
+        unsafe { cuda.cuCtxSynchronize() }
+    };
+    ok(launch_to(memory));
+    assert_eq!(read(&cuda, memory, 4), 7_u32.to_ne_bytes());
+    ok(unsafe { cuda.cuMemcpyHtoD(memory + 4, host, 60) });
+    assert_eq!(read(&cuda, memory + 60, 4), 7_u32.to_ne_bytes());
+    // Every call that would write it is refused.
+    let (own, stream) = (argument(&mut memory), stream(&cuda, 1));
+    let graph = graphs::graph(&cuda);
+    let (copy, constant) = (graphs::to_host(host, memory, 4), host.expose_provenance() as u64);
+    for (what, code) in [
+        ("to the device", unsafe { cuda.cuMemcpyHtoD(constant, own, 8) }),
+        ("to the host", unsafe { cuda.cuMemcpyDtoH(host, memory, 8) }),
+        ("on the device", unsafe { cuda.cuMemcpyDtoD(constant + 8, memory, 8) }),
+        ("anywhere", unsafe { cuda.cuMemcpy(constant, memory, 8) }),
+        ("in a stream", unsafe { cuda.cuMemcpyDtoHAsync(host, memory, 8, stream) }),
+        ("rows", unsafe { cuda.cuMemcpy3D(&copy) }),
+        ("fill", unsafe { cuda.cuMemsetD8(constant, 1, 8) }),
+        ("node", unsafe { cuda.cuGraphAddMemcpyNode(&mut null_mut(), graph, null(), 0, &copy, context) }),
+    ] {
+        assert_eq!(code, INVALID_VALUE, "{what}");
+    }
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    assert_eq!(CONSTANT, [7; 16]);
+    if std::env::var_os(VARIABLE).is_some() {
+        assert_eq!(launch_to(constant), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        return;
+    }
+    let output = child("what_is_registered_for_reading_only_is_never_written", &[(VARIABLE, "1")]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("registered for reading only"), "{told}");
 }

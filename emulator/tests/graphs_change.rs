@@ -119,6 +119,128 @@ fn copies_and_fills_are_changed_in_one_row() {
     assert_eq!(code, INVALID, "another direction");
 }
 
+/// Whether the driver says that a node cannot be changed so, and whether it took an update by a graph with that node.
+fn refuses(cuda: &Driver, context: CUcontext, old: &CUDA_MEMCPY3D, new: &CUDA_MEMCPY3D) -> bool {
+    let (graphs, mut nodes) = ([graph(cuda), graph(cuda)], [null_mut(); 2]);
+    for ((graph, node), copy) in graphs.iter().zip(&mut nodes).zip([old, new]) {
+        ok(unsafe { cuda.cuGraphAddMemcpyNode(node, *graph, null(), 0, copy, context) });
+    }
+    let set =
+        unsafe { cuda.cuGraphExecMemcpyNodeSetParams(instantiate(cuda, graphs[0]), nodes[0], new, context) };
+    let mut info = CUgraphExecUpdateResultInfo::default();
+    let update = unsafe { cuda.cuGraphExecUpdate(instantiate(cuda, graphs[0]), graphs[1], &mut info) };
+    let reason = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    match (set, update) {
+        (CUresult::SUCCESS, CUresult::SUCCESS) => false,
+        (INVALID, UPDATE_FAILURE) => {
+            assert_eq!((info.result, info.errorNode), (reason, nodes[1]));
+            true
+        }
+        other => panic!("the two do not agree: {other:?}"),
+    }
+}
+
+#[test]
+fn copies_stay_between_memory_of_their_kind_and_context() {
+    let bench = Bench::new();
+    let (cuda, context) = (&bench.cuda, bench.context);
+    let (mut pinned, mut managed, mut other) = (null_mut(), 0, null_mut());
+    ok(unsafe { cuda.cuMemAllocHost(&mut pinned, 64) });
+    ok(unsafe { cuda.cuMemAllocManaged(&mut managed, 64, 1) });
+    let (mut pageable, mut registered) = ([0_u64; 2], vec![0_u64; 2]);
+    let device = alloc(cuda, 64);
+    ok(unsafe { cuda.cuCtxCreate(&mut other, null_mut(), 0, 0) });
+    let elsewhere = alloc(cuda, 64);
+    ok(unsafe { cuda.cuCtxSetCurrent(context) });
+    let down = |target: *mut u64| to_host(target.cast(), bench.memory, 4);
+    let mut again = [0_u64; 2];
+    let (to_pageable, to_again) = (down(pageable.as_mut_ptr()), down(again.as_mut_ptr()));
+    let from = |source| CUDA_MEMCPY3D { srcDevice: source, ..to_pageable };
+    let (to_pinned, to_registered) = (down(pinned.cast()), down(registered.as_mut_ptr()));
+    let before = to_registered;
+    let refuses = |old: &CUDA_MEMCPY3D, new: &CUDA_MEMCPY3D| refuses(cuda, context, old, new);
+    assert!(!refuses(&to_pageable, &to_again));
+    assert!(!refuses(&to_pageable, &from(device)));
+    assert!(refuses(&to_pageable, &from(elsewhere)), "of another context");
+    assert!(refuses(&to_pageable, &from(managed)));
+    assert!(refuses(&from(managed), &to_pageable));
+    assert!(refuses(&to_pageable, &from(pinned.addr() as u64)), "pinned memory by its device address");
+    assert!(refuses(&to_pageable, &to_pinned));
+    assert!(refuses(&to_pinned, &to_pageable));
+    // What memory is, is asked when a node is made: the same address is of another kind by then.
+    let (graph, mut node) = (graph(cuda), null_mut());
+    ok(unsafe { cuda.cuGraphAddMemcpyNode(&mut node, graph, null(), 0, &before, context) });
+    let exec = instantiate(cuda, graph);
+    ok(unsafe { cuda.cuMemHostRegister(registered.as_mut_ptr().cast(), 16, 0) });
+    assert!(!refuses(&to_pinned, &to_registered));
+    let set = |copy| unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, copy, context) };
+    assert_eq!(set(&to_registered), INVALID, "it is mapped now");
+    ok(set(&to_pageable));
+    ok(unsafe { cuda.cuMemHostUnregister(registered.as_mut_ptr().cast()) });
+    // A copy that was captured is one too.
+    let stream = bench.stream;
+    ok(unsafe { cuda.cuStreamBeginCapture(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) });
+    ok(unsafe { cuda.cuMemcpyDtoDAsync(device, bench.memory, 4, stream) });
+    let mut captured = null_mut();
+    ok(unsafe { cuda.cuStreamEndCapture(stream, &mut captured) });
+    let (exec, node) = (instantiate(cuda, captured), nodes(cuda, captured)[0]);
+    let across = |source| CUDA_MEMCPY3D {
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: device + 8,
+        ..from(source)
+    };
+    let set = |copy| unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context) };
+    ok(set(across(device + 16)));
+    assert_eq!(set(across(managed)), INVALID);
+}
+
+#[test]
+fn of_copies_and_fills_of_rows_only_places_change() {
+    let bench = Bench::new();
+    let (cuda, context) = (&bench.cuda, bench.context);
+    let line = CUDA_MEMCPY3D {
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: alloc(cuda, 64),
+        ..to_host(null_mut(), bench.memory, 8)
+    };
+    let rows = CUDA_MEMCPY3D { Height: 2, srcPitch: 16, dstPitch: 16, ..line };
+    assert!(refuses(cuda, context, &line, &rows));
+    assert!(refuses(cuda, context, &rows, &line));
+    let (one, same, mut node) = (graph(cuda), graph(cuda), null_mut());
+    ok(unsafe { cuda.cuGraphAddMemcpyNode(&mut node, same, null(), 0, &rows, context) });
+    ok(unsafe { cuda.cuGraphAddMemcpyNode(&mut node, one, null(), 0, &rows, context) });
+    let exec = instantiate(cuda, one);
+    ok(bench.update(exec, same).0);
+    let code = unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, &rows, context) };
+    assert_eq!(code, INVALID, "not even what it has");
+    let fill = CUDA_MEMSET_NODE_PARAMS {
+        dst: bench.memory,
+        pitch: 8,
+        value: 1,
+        elementSize: 1,
+        width: 4,
+        height: 2,
+    };
+    let graph = graph(cuda);
+    ok(unsafe { cuda.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &fill, context) });
+    let exec = instantiate(cuda, graph);
+    let set = |fill| unsafe { cuda.cuGraphExecMemsetNodeSetParams(exec, node, &fill, context) };
+    let mut managed = 0;
+    ok(unsafe { cuda.cuMemAllocManaged(&mut managed, 64, 1) });
+    for (wrong, what) in [
+        (CUDA_MEMSET_NODE_PARAMS { width: 3, ..fill }, "width"),
+        (CUDA_MEMSET_NODE_PARAMS { height: 1, ..fill }, "height"),
+        (CUDA_MEMSET_NODE_PARAMS { pitch: 16, ..fill }, "pitch"),
+        (CUDA_MEMSET_NODE_PARAMS { elementSize: 2, width: 2, ..fill }, "element"),
+        (CUDA_MEMSET_NODE_PARAMS { dst: managed, ..fill }, "kind of memory"),
+    ] {
+        assert_eq!(set(wrong), INVALID, "{what}");
+    }
+    ok(set(CUDA_MEMSET_NODE_PARAMS { dst: bench.memory + 4, value: 7, ..fill }));
+    run(cuda, exec, bench.stream);
+    assert_eq!(read(cuda, bench.memory, 16), [0, 0, 0, 0, 7, 7, 7, 7, 0, 0, 0, 0, 7, 7, 7, 7]);
+}
+
 #[test]
 fn nodes_are_switched_off_and_on() {
     let bench = Bench::new();

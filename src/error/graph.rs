@@ -58,6 +58,19 @@ pub enum GraphError {
         /// The offending node, if the driver names one.
         node: Option<String>,
     },
+    /// A node of an executable graph cannot use this memory instead of what it has; the graph is left unchanged.
+    #[error(
+        "{call}, {node}: {code:?}: a copy or memset of an executable graph keeps the kind of memory on each side (device, managed, \
+         pinned, pageable, array), its context, and one row of at least one byte\n  help: build a graph with this node and instantiate it"
+    )]
+    Change {
+        /// The driver call that refused it.
+        call: &'static str,
+        /// The driver's result.
+        code: CUresult,
+        /// The node.
+        node: String,
+    },
     /// The executable graph cannot adopt the changes; it is left unchanged.
     #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
     Update {

@@ -90,7 +90,9 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
-            ErrorKind::Graph(GraphError::Instantiate { code, .. }) => Some(*code),
+            ErrorKind::Graph(GraphError::Instantiate { code, .. } | GraphError::Change { code, .. }) => {
+                Some(*code)
+            }
             ErrorKind::Faulted(e) => Some(e.code),
             _ => None,
         }

@@ -13,7 +13,7 @@ use super::memset::MemsetNode;
 use super::node::{GraphNode, NodeKind, Share, Sharing, lock};
 use crate::driver::host_call::GraphFunction;
 use crate::driver::{CudaContext, CudaEvent, older};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, GraphError};
 use crate::launch::KernelNode;
 
 /// Each of these affects launches from now on; earlier launches run unchanged. The graph itself is not changed.
@@ -45,14 +45,16 @@ impl GraphExec {
         )
     }
 
-    /// Replaces the copy of a memcpy node, between the same kinds of memory. It is ordered against other nodes as
-    /// [`CudaGraph::add_copy`] says.
+    /// Replaces the copy of a memcpy node. It is ordered against other nodes as [`CudaGraph::add_copy`] says.
+    ///
+    /// Drivers take a copy of another length and of other memory of the same kinds: host memory stays host memory, memory of a
+    /// pool stays that, managed stays managed. For any other copy, instantiate a graph that has it.
     ///
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
     /// # Errors
-    /// The node is not a memcpy node of this graph, the memory belongs to another context, or any error returned by
-    /// the driver.
+    /// [`GraphError::Change`] if the driver refuses this memory in the place of what the node has; this graph is left unchanged. The node
+    /// is not a memcpy node of this graph, the memory belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
@@ -70,7 +72,8 @@ impl GraphExec {
         )
     }
 
-    /// Replaces the memory or the value of a memset node. It is ordered against other nodes as [`CudaGraph::add_memset`] says.
+    /// Replaces the memory or the value of a memset node. It is ordered against other nodes as [`CudaGraph::add_memset`] says; the memory
+    /// is of the same kind as before, as for [`GraphExec::set_copy`].
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
@@ -90,8 +93,7 @@ impl GraphExec {
     /// ```
     ///
     /// # Errors
-    /// The node is not a memset node of this graph, the memory belongs to another context, or any error returned by
-    /// the driver.
+    /// As for [`GraphExec::set_copy`], with a memset node.
     #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
     pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
@@ -288,7 +290,9 @@ impl GraphExec {
         let (exec, share) = (self.raw(), share());
         // Kept also where the call unwinds: the node may be changed.
         let sharing = Sharing::new(self.rest_mut(), share);
-        let changed = family.context.call(call, || label, |driver| change(driver, exec, raw));
+        let changed = family.context.call(call, || label.clone(), |driver| change(driver, exec, raw));
+        let changed =
+            changed.map_err(|error| if uses_memory(kind) { refused(error, call, label) } else { error });
         let share = sharing.end();
         drop(locked);
         changed.map(|()| self.replace_share(node, share))
@@ -307,4 +311,17 @@ impl GraphExec {
     fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
         self.context().same_context(context, what, "the graph")
     }
+}
+
+/// Whether a node of this kind names memory.
+fn uses_memory(kind: NodeKind) -> bool {
+    matches!(kind, NodeKind::Memcpy | NodeKind::Memset)
+}
+
+/// What a driver's `CUDA_ERROR_INVALID_VALUE` for other memory means, where nothing else can be wrong: the node and the graph are what they
+/// should be, and the memory is there. Other errors stay.
+fn refused(error: Error, call: &'static str, node: String) -> Error {
+    let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+    let of_driver = matches!(error.kind(), ErrorKind::Driver(found) if found.code == code);
+    if of_driver { ErrorKind::from(GraphError::Change { call, code, node }).into() } else { error }
 }

@@ -3,17 +3,27 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, HALF, Planned};
+use crate::kinds::Class;
 use crate::program::{Buffer, Program};
-use cuda_launch::graph::{CopyNode, GraphNode, InstantiateFlags, MemsetNode};
+use cuda_launch::graph::{CopyNode, GraphNode, HostMemory, InstantiateFlags, MemsetNode};
 use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 pub(crate) struct Graph {
     exec: GraphExec,
-    /// By the buffers' ids, one after the other; and whether its node is enabled.
-    changes: Vec<(Planned, bool)>,
+    /// One after the other.
+    changes: Vec<Part>,
     made: Made,
+}
+
+struct Part {
+    /// By the buffers' ids.
+    planned: Planned,
+    /// Of the target and the source.
+    classes: [Class; 2],
+    /// Whether its node is enabled.
+    enabled: bool,
 }
 
 enum Made {
@@ -27,7 +37,7 @@ enum Made {
 
 impl Graph {
     pub(crate) fn uses(&self, id: usize, half: usize) -> bool {
-        self.changes.iter().any(|(planned, _)| planned.uses(id) && planned.half == half)
+        self.changes.iter().any(|part| part.planned.uses(id) && part.planned.half == half)
     }
 }
 
@@ -49,6 +59,31 @@ fn must_panic(caught: std::thread::Result<Result<(), Error>>) -> Result<(), Erro
 }
 
 impl Program {
+    /// The part of a graph that does this, by places.
+    fn part(&mut self, planned: Planned) -> Part {
+        let classes = [planned.to, planned.from].map(|place| self.class(place));
+        Part { planned: self.kept(planned), classes, enabled: true }
+    }
+
+    /// A change by places that the node of such a part takes: of the same kind, and for a copy or a fill of memory of the same class. None
+    /// where there is none now.
+    fn plan_again(&mut self, old: Change, [to, from]: [Class; 2]) -> Option<Planned> {
+        let mut planned = self.plan(|random| old.again(random));
+        let all = 0..self.buffers.len();
+        let targets = all.clone().filter(|place| self.class(*place) == to);
+        let pairs: Vec<_> = match old {
+            Change::Step(..) | Change::Collect => return Some(planned),
+            Change::Fill(_) => targets.map(|target| (target, (target + 1) % all.len())).collect(),
+            Change::Copy => targets
+                .flat_map(|target| all.clone().map(move |source| (target, source)))
+                .filter(|(target, source)| target != source && self.class(*source) == from)
+                .collect(),
+        };
+        let chosen = (!pairs.is_empty()).then(|| pairs[self.random.below(pairs.len())]);
+        (planned.to, planned.from) = chosen?;
+        Some(planned)
+    }
+
     /// Records these changes.
     fn record(&mut self, planned: &[Planned], forks: bool, keep: bool) -> Result<CudaGraph, Error> {
         let modes = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
@@ -72,7 +107,7 @@ impl Program {
         let planned: Vec<_> = (0..1 + self.random.below(4)).map(|_| self.plan(Change::random)).collect();
         let (forks, keep) = (self.random.one_in(3), self.random.one_in(2));
         let exec = self.record(&planned, forks, keep)?.instantiate(InstantiateFlags::empty())?;
-        let changes = planned.into_iter().map(|planned| (self.kept(planned), true)).collect();
+        let changes = planned.into_iter().map(|planned| self.part(planned)).collect();
         let made = if forks { Made::CapturedWithForks } else { Made::Captured };
         self.graphs.push(Graph { exec, changes, made });
         Ok(())
@@ -93,7 +128,7 @@ impl Program {
                 }
                 _ => graph.add_copy(&after, copy(&mut self.buffers, planned)?)?,
             });
-            changes.push((self.kept(planned), true));
+            changes.push(self.part(planned));
         }
         let exec = graph.instantiate(InstantiateFlags::empty())?;
         self.graphs.push(Graph { exec, changes, made: Made::Built(nodes) });
@@ -135,8 +170,8 @@ impl Program {
         if let Some((free, half)) = free {
             holds[buffers[free].id][half] = value;
         }
-        for (planned, _) in graph.changes.iter().filter(|(_, enabled)| *enabled) {
-            planned.apply(holds);
+        for part in graph.changes.iter().filter(|part| part.enabled) {
+            part.planned.apply(holds);
         }
         Ok(())
     }
@@ -145,9 +180,11 @@ impl Program {
     pub(crate) fn update_graph(&mut self) -> Result<(), Error> {
         let captured = |graph: &Graph| matches!(graph.made, Made::Captured);
         let Some(index) = self.graphs.iter().position(captured) else { return Ok(()) };
-        let kinds: Vec<_> = self.graphs[index].changes.iter().map(|(planned, _)| planned.change).collect();
-        let mut planned: Vec<_> =
-            kinds.iter().map(|change| self.plan(|random| change.again(random))).collect();
+        let kinds: Vec<_> =
+            self.graphs[index].changes.iter().map(|part| (part.planned.change, part.classes)).collect();
+        let again: Option<Vec<_>> =
+            kinds.into_iter().map(|(change, classes)| self.plan_again(change, classes)).collect();
+        let Some(mut planned) = again else { return Ok(()) };
         let too_many = self.random.one_in(4);
         if too_many {
             planned.push(self.plan(Change::random));
@@ -159,30 +196,44 @@ impl Program {
             return Ok(());
         }
         updated?;
-        let changes = planned.into_iter().map(|planned| (self.kept(planned), true)).collect();
+        let changes = planned.into_iter().map(|planned| self.part(planned)).collect();
         self.graphs[index].changes = changes;
         Ok(())
     }
 
+    /// By what a driver takes; a copy from other memory is sometimes one from the host's, which it refuses.
     pub(crate) fn change_nodes(&mut self) -> Result<(), Error> {
         for index in 0..self.graphs.len() {
             let Made::Built(nodes) = &self.graphs[index].made else { continue };
             let which = self.random.below(nodes.len());
-            let (node, (old, enabled)) = (nodes[which], self.graphs[index].changes[which]);
+            let (node, part) = (nodes[which], &self.graphs[index].changes[which]);
+            let (old, classes, enabled) = (part.planned.change, part.classes, part.enabled);
             if self.random.one_in(2) {
                 self.graphs[index].exec.set_enabled(node, !enabled)?;
-                self.graphs[index].changes[which].1 = !enabled;
+                self.graphs[index].changes[which].enabled = !enabled;
                 continue;
             }
-            let planned = self.plan(|random| old.change.again(random));
+            let Some(planned) = self.plan_again(old, classes) else { continue };
+            let from_host = self.random.one_in(4);
             let exec = &mut self.graphs[index].exec;
             match planned.change {
                 Change::Fill(value) => {
                     exec.set_memset(node, memset(&mut self.buffers, planned.to, planned.half, value)?)?;
                 }
+                _ if from_host => {
+                    let (host, target) =
+                        (HostMemory::new(vec![1; HALF]), &mut self.buffers[planned.to].memory);
+                    let other = CopyNode::host_to_device(&host, &mut target.half_mut(planned.half))?;
+                    let refused = exec.set_copy(node, other);
+                    assert!(
+                        refused.is_err_and(|error| error.is_graph_error()),
+                        "a copy of device memory copies the host's"
+                    );
+                    continue;
+                }
                 _ => exec.set_copy(node, copy(&mut self.buffers, planned)?)?,
             }
-            self.graphs[index].changes[which].0 = self.kept(planned);
+            self.graphs[index].changes[which] = Part { enabled, ..self.part(planned) };
         }
         Ok(())
     }

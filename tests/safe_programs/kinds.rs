@@ -64,7 +64,33 @@ impl Memory {
     }
 }
 
+/// What a graph's copies and fills keep of the memory that they use: a driver may take other memory of the same class, and need not take
+/// other memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Pooled,
+    Mapped,
+    Managed,
+    Pinned,
+    Growable,
+    Variable,
+}
+
 impl Program {
+    pub(crate) fn class(&self, place: usize) -> Class {
+        let Buffer { memory, id } = &self.buffers[place];
+        match memory {
+            Memory::Device(_) if self.physical.as_ref().is_some_and(|physical| physical.id == *id) => {
+                Class::Mapped
+            }
+            Memory::Device(_) => Class::Pooled,
+            Memory::Managed(_) => Class::Managed,
+            Memory::Pinned(_) => Class::Pinned,
+            Memory::Growable(_) => Class::Growable,
+            Memory::Variable(_) => Class::Variable,
+        }
+    }
+
     /// Another buffer, of any kind.
     pub(crate) fn add_buffer(&mut self) -> Result<(), Error> {
         let kind = self.random.below(12);

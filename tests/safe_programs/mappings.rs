@@ -14,7 +14,7 @@ pub(crate) struct Physical {
     memory: PhysicalAllocation,
     addresses: VirtualReservation,
     /// Of what it holds, mapped or not.
-    id: usize,
+    pub(crate) id: usize,
     filled: bool,
 }
 

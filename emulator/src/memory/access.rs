@@ -24,7 +24,7 @@ pub trait Word: Copy + Default + 'static {
     /// Loads from `pointer`.
     ///
     /// # Safety
-    /// 1. `pointer` is aligned to `BYTES` and valid for reads and writes (the load is one of an atomic).
+    /// 1. `pointer` is aligned to `BYTES` and valid for reads.
     /// 2. While others may write there, they do so as the head of this file says.
     unsafe fn load(pointer: *const u8) -> Self;
 
@@ -43,9 +43,10 @@ macro_rules! word {
 
             #[inline(always)]
             unsafe fn load(pointer: *const u8) -> Self {
-                // SAFETY: aligned and valid for reads and writes: duty 1. Others use the bytes meanwhile as the head of
-                // this file says, duty 2, which is as good as atomics: there is why.
-                unsafe { <$atomic>::from_ptr(pointer.cast_mut().cast()).load(Relaxed) }
+                // SAFETY: aligned and valid for reads: duty 1. A relaxed load of at most 8 bytes does not write, and may be of memory that is
+                // for reading only ("Atomic accesses to read-only memory" in `std::sync::atomic`, for x86-64 and aarch64). Others use the bytes
+                // meanwhile as the head of this file says, duty 2, which is as good as atomics: there is why.
+                unsafe { (*pointer.cast::<$atomic>()).load(Relaxed) }
             }
 
             #[inline(always)]
@@ -127,14 +128,14 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
 /// that nobody promised.
 ///
 /// # Safety
-/// 1. `source` is valid for reads and writes of `target.len()` bytes.
+/// 1. `source` is valid for reads of `target.len()` bytes.
 /// 2. While others may write there, they do so as the head of this file says.
 pub unsafe fn load(source: *const u8, target: &mut [u8]) {
     let mut done = 0;
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
         let part = &mut target[done..done + step];
-        // SAFETY: `step` bytes are left, valid for reads and writes (duty 1), at an address that is a multiple of `step`: duty 1 of `Word::load`;
+        // SAFETY: `step` bytes are left, valid for reads (duty 1), at an address that is a multiple of `step`: duty 1 of `Word::load`;
         // duty 2 is the same.
         unsafe {
             let from = source.add(done);
@@ -158,7 +159,8 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
 /// accesses in few vector moves where the CPU has them. An access of 8 bytes counts as two of 4.
 ///
 /// # Safety
-/// 1. The numbers of `live` are aligned to their size and valid, on both sides, for reads and writes; the two sides do not overlap.
+/// 1. The numbers of `live` are aligned to their size and valid, for reads in the source and for reads and writes in the target; the two do
+///    not overlap.
 /// 2. While others may write the source, or read or write the target, they do so as the head of this file says.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline]

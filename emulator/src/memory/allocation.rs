@@ -27,8 +27,8 @@ pub struct Allocation {
     by_peers: bool,
     /// Devices that reach it in any case, one bit each.
     granted: AtomicU32,
-    /// `len` bytes, valid for reads and writes as long as this lives: `backing` keeps them, or for [`Backing::Host`] whoever called
-    /// [`host_memory`](Allocation::host_memory), by its duty 1.
+    /// `len` bytes, valid for reads, and unless [`is_read_only`](Allocation::is_read_only) for writes, as long as this lives: `backing`
+    /// keeps them, or for [`Backing::Host`] whoever called [`host_memory`](Allocation::host_memory), by its duty 1.
     host: NonNull<u8>,
     backing: Backing,
     /// Which of its own bytes were written, where that is of interest.
@@ -42,8 +42,9 @@ enum Backing {
     Device(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
     /// In memory that host and devices see at one address.
     Managed(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
-    /// In memory of the host, which somebody else gives back.
-    Host,
+    /// In memory of the host, which somebody else gives back. Where devices may not write it, nor may the emulator: its pages may be
+    /// for reading only.
+    Host { writable: bool },
     /// In memory of the device that has other addresses besides.
     Mapped {
         physical: Arc<Physical>,
@@ -129,9 +130,10 @@ impl Allocation {
     /// Memory of the host that devices see at its own address.
     ///
     /// # Safety
-    /// 1. The bytes are valid for reads and writes until the allocation is dropped, which the map, snapshots and searches hold.
-    pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
-        Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
+    /// 1. The bytes are valid for reads, and if `writable` for writes, until the allocation is dropped, which the map, snapshots and
+    ///    searches hold.
+    pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64, writable: bool) -> Allocation {
+        Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host { writable })
     }
 
     /// The first `len` bytes of `physical`, seen at `base`, a multiple of [`ALIGNMENT`]: kernels access the bytes as aligned numbers
@@ -153,7 +155,7 @@ impl Allocation {
 
     /// Whether the host sees it at the same address.
     pub fn is_on_host(&self) -> bool {
-        matches!(self.backing, Backing::Managed(_) | Backing::Host)
+        matches!(self.backing, Backing::Managed(_) | Backing::Host { .. })
     }
 
     /// Whether it is managed memory.
@@ -169,14 +171,24 @@ impl Allocation {
     /// Whether that device, which reaches it, may write it.
     #[inline]
     pub fn is_writable(&self, device: u32) -> bool {
-        !matches!(self.backing, Backing::Mapped { writers, .. } if writers & 1 << device == 0)
+        match self.backing {
+            Backing::Mapped { writers, .. } => writers & 1 << device != 0,
+            Backing::Host { writable } => writable,
+            Backing::Device(_) | Backing::Managed(_) => true,
+        }
+    }
+
+    /// Whether nobody may write it: memory of the host that is for reading only.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.backing, Backing::Host { writable: false })
     }
 
     /// Bytes of the device's memory that it counts for by itself.
     pub(super) fn counted(&self) -> u64 {
         match self.backing {
             Backing::Device(_) => self.len.next_multiple_of(ALIGNMENT),
-            Backing::Managed(_) | Backing::Host | Backing::Mapped { .. } => 0,
+            Backing::Managed(_) | Backing::Host { .. } | Backing::Mapped { .. } => 0,
         }
     }
 
@@ -225,9 +237,9 @@ impl Allocation {
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
-        assert!(self.contains(offset, source.len() as u64));
-        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes as the head
-        // of `access` says.
+        assert!(self.contains(offset, source.len() as u64) && !self.is_read_only());
+        // SAFETY: 1: inside, and not for reading only, as asserted: valid for writes (`Allocation::host`); 2: all of the emulator uses the
+        // bytes as the head of `access` says.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
             written.mark(offset, source.len() as u64);

@@ -8,14 +8,16 @@ use std::sync::Arc;
 use super::{Allocation, Memory, OutOfMemory, Physical, Rights};
 
 impl Memory {
-    /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave).
+    /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave): to read it, and if it is
+    /// `writable` to write it.
     ///
     /// # Safety
-    /// 1. The bytes are valid for reads and writes until they are taken out and all work (kernels, copies) that started before is done.
-    pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64) {
+    /// 1. The bytes are valid for reads, and if `writable` for writes, until they are taken out and all work (kernels, copies) that started
+    ///    before is done.
+    pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64, writable: bool) {
         // SAFETY: 1: the allocation is held by the map until it is taken out, and after that by the snapshots and searches of work that started
         // before: for as long the bytes are valid, the caller's duty 1.
-        let allocation = unsafe { Allocation::host_memory(start, bytes) };
+        let allocation = unsafe { Allocation::host_memory(start, bytes, writable) };
         self.write_map().enter(allocation);
     }
 

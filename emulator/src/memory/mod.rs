@@ -230,6 +230,9 @@ impl Memory {
             Some(allocation) if !allocation.is_reached(device, peers) => {
                 format!("{place}, on device {}, which device {device} has no access to", allocation.device())
             }
+            Some(allocation) if allocation.is_read_only() => {
+                format!("{place}, which is registered for reading only")
+            }
             Some(allocation) if !allocation.is_writable(device) => {
                 format!("{place}, which is mapped for reading only")
             }

@@ -58,7 +58,7 @@ impl Memory {
     /// Copies `source` to device memory, padding as well.
     pub fn copy_from_host(&self, address: u64, source: &[MaybeUninit<u8>]) -> Result<(), BadRange> {
         let mut rest = source;
-        for piece in self.pieces(address, rest.len() as u64)?.as_slice() {
+        for piece in self.targets(address, rest.len() as u64)?.as_slice() {
             let (part, behind) = rest.split_at(piece.bytes as usize);
             piece.allocation.write(piece.offset, part);
             rest = behind;
@@ -69,7 +69,7 @@ impl Memory {
     /// Writes `pattern` `count` times in a row.
     pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), BadRange> {
         let bytes = (pattern.len() as u64).saturating_mul(count);
-        for piece in self.pieces(address, bytes)?.as_slice() {
+        for piece in self.targets(address, bytes)?.as_slice() {
             // Mappings begin and end at multiples of every pattern's length.
             piece.allocation.fill(piece.offset, pattern, piece.bytes);
         }
@@ -78,7 +78,7 @@ impl Memory {
 
     /// Copies inside device memory. Overlapping ranges give what a copy through a buffer gives.
     pub fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), BadRange> {
-        let (from, to) = (self.pieces(source, bytes)?, self.pieces(target, bytes)?);
+        let (from, to) = (self.pieces(source, bytes)?, self.targets(target, bytes)?);
         if let (Pieces::One(from), Pieces::One(to)) = (&from, &to) {
             Allocation::copy(&to.allocation, to.offset, &from.allocation, from.offset, bytes);
             return Ok(());
@@ -117,6 +117,15 @@ impl Memory {
     /// Whether the whole range is allocated: in one piece, or in mappings side by side.
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.pieces(address, bytes).is_ok()
+    }
+
+    /// The pieces of a range that is written: none of it is for reading only.
+    fn targets(&self, address: u64, bytes: u64) -> Result<Pieces, BadRange> {
+        let pieces = self.pieces(address, bytes)?;
+        if pieces.as_slice().iter().any(|piece| piece.allocation.is_read_only()) {
+            return Err(BadRange { address, bytes, description: self.describe(address, bytes) });
+        }
+        Ok(pieces)
     }
 
     /// The pieces of a range.

@@ -89,7 +89,7 @@ fn memory_of_the_host_is_aligned_by_its_address_wherever_it_starts() {
         // writes until `numbers` is next used, after `leave`, and each launch below is over when it returns. `add`: inside those bytes.
         #[allow(unsafe_code)]
         unsafe {
-            device.memory.enter_host(start.add(1), 135);
+            device.memory.enter_host(start.add(1), 135, true);
         }
         for threads in [1, 32] {
             let args = |address: u64| Args::new().add(address);

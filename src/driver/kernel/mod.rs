@@ -377,6 +377,11 @@ unsafe fn parameters(
 /// The size of each parameter, as far as the driver tells. Where the image says how many there are, none past the end is
 /// asked for: the driver's INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
 ///
+/// Where no image says it, an INVALID_VALUE after the first parameter is the end, though a call that failed with that code looks the same.
+/// Until CUDA 13.2 (`cuFuncGetParamCount`) no other call tells the number: the same question again, one about the next parameter, or
+/// `cuKernelGetParamInfo` would fail as well for whatever reason the first one did, unless that has passed, and each is one more answer
+/// that tools take for a mistake.
+///
 /// # Safety
 /// 1. `raw` is a function of `context`, and loaded.
 unsafe fn driver_sizes(

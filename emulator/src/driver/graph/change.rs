@@ -33,7 +33,7 @@ entries! {
 pub(super) type Misfit = CUgraphExecUpdateResult;
 
 impl Operation {
-    /// Refuses what cannot be changed in an executable graph: a copy's or a fill's kind, a kernel's context.
+    /// Refuses what cannot be changed in an executable graph: what memory a copy or a fill uses, and its rows; a kernel's context.
     pub(super) fn check_change(&self, new: &Operation) -> Result<(), Misfit> {
         use CUgraphExecUpdateResult as R;
         let good = match (self, new) {
@@ -47,11 +47,9 @@ impl Operation {
                 true
             }
             (Operation::Work(Work::Copy(old)), Operation::Work(Work::Copy(new))) => {
-                old == new || old.can_become(new)
+                old.can_become(new) && (old == new || old.is_line() && new.is_line())
             }
-            (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => {
-                old == new || old.can_become(new)
-            }
+            (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => old.can_become(new),
             _ if self.kind() != new.kind() => {
                 return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
             }
@@ -84,6 +82,10 @@ pub(super) fn replace<O: Into<Operation>>(
 ) -> Outcome {
     change(call, exec, node, |step| {
         let new = make(&step.operation)?.into();
+        // A copy of several rows is not even given what it has.
+        if matches!(&step.operation, Operation::Work(Work::Copy(old)) if !old.is_line()) {
+            return Err(INVALID_VALUE);
+        }
         step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
         step.operation = new;
         Ok(())

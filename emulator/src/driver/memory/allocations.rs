@@ -107,6 +107,11 @@ impl State {
             && ALLOCATIONS.get(allocation.base()).is_none_or(|record| !record.released)
     }
 
+    /// Whether an address is in memory that is registered for reading only: no copy, and no fill, goes there.
+    pub(in crate::driver) fn is_read_only(&self, address: u64) -> bool {
+        self.memory.find(address).is_some_and(|allocation| allocation.is_read_only())
+    }
+
     /// Allocates for a context.
     pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
         let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;

@@ -47,8 +47,17 @@ pub(in crate::driver) struct Range {
 
 /// Alignment of allocations: a page.
 const PAGE: u64 = 4096;
+/// `CU_MEMHOSTREGISTER_READ_ONLY`.
+const READ_ONLY: c_uint = 8;
 /// `CU_MEMHOSTALLOC_DEVICEMAP`: told for every range, as driver 580 does.
 const DEVICEMAP: c_uint = 2;
+
+impl Range {
+    /// Whether devices only read it. Allocations do not have that flag.
+    fn is_read_only(&self) -> bool {
+        self.flags & READ_ONLY != 0
+    }
+}
 
 impl Pinned {
     /// How many ranges there are.
@@ -157,11 +166,12 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
 ///
 /// # Safety
 ///
-/// 1. It is valid for reads and writes until it is taken out and all work that was given to the driver before is done.
+/// 1. It is valid for reads, and unless it is registered as [`READ_ONLY`] for writes, until it is taken out and all work that was given to
+///    the driver before is done.
 unsafe fn enter(state: &State, start: *mut u8, range: Range) {
     if let Some(start) = NonNull::new(start) {
         // SAFETY: 1: the same memory and the same time: the caller's duty 1 is that of `enter_host`.
-        unsafe { state.memory.enter_host(start, range.bytes as u64) };
+        unsafe { state.memory.enter_host(start, range.bytes as u64, !range.is_read_only()) };
     }
     // The program gives the address back as a plain number of C.
     lock(&PINNED.0).insert(start.expose_provenance(), range);
@@ -213,7 +223,7 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     }
     let range =
         Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), block: None };
-    // SAFETY: 1: by C1 and C5 the range, which is not null, is valid for reads and writes until it is unregistered, where `take_out` waits for
+    // SAFETY: 1: by C1 and C5 the range, which is not null, is valid for reads, and without `READ_ONLY` for writes, until it is unregistered, where `take_out` waits for
     // work when the range is out, or its context is destroyed and work given before is done.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::allocations::ALLOCATIONS;
 use super::host::PINNED;
+use super::origin::{Kind, Origin};
 use crate::driver::context::CONTEXTS;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
@@ -60,15 +61,6 @@ struct Target {
     writable: bool,
 }
 
-/// The kinds of memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Device,
-    Managed,
-    /// Pinned.
-    Host,
-}
-
 impl Target {
     fn of(state: &State, address: u64) -> Option<Target> {
         let allocation = state.memory.find(address).filter(|_| state.is_device_range(address, 0))?;
@@ -76,14 +68,14 @@ impl Target {
         if allocation.is_on_host() && !allocation.is_managed() {
             let (_, range) = PINNED.find(usize::try_from(address).ok()?, 1)?;
             return Some(Target {
-                kind: Kind::Host,
+                kind: Kind::Pinned,
                 ordinal: CONTEXTS.get(range.owner).map_or(0, |context| context.device),
                 context: range.owner,
                 base,
                 bytes,
                 id: range.id,
                 pool: 0,
-                writable: true,
+                writable: !allocation.is_read_only(),
             });
         }
         let record = ALLOCATIONS.get(base);
@@ -111,7 +103,7 @@ impl Target {
 
     fn attribute(&self, attribute: CUpointer_attribute, address: u64) -> Option<Value> {
         use CUpointer_attribute as A;
-        let on_device = self.kind != Kind::Host;
+        let on_device = self.kind != Kind::Pinned;
         let kind =
             if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
         Some(match attribute {
@@ -140,6 +132,17 @@ impl Target {
             A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(if self.writable { 3 } else { 1 }),
             A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Value::U64(self.pool as u64),
             _ => return None,
+        })
+    }
+}
+
+impl State {
+    /// What memory an address is in: host memory, if it is in none that this driver has.
+    pub(in crate::driver) fn origin(&self, address: u64) -> Origin {
+        Target::of(self, address).map_or(Origin::unknown(Kind::Pageable), |target| Origin {
+            kind: target.kind,
+            device: Some(target.ordinal),
+            context: target.context,
         })
     }
 }

@@ -49,6 +49,7 @@ impl Stream {
         pace: Pace,
     ) -> Outcome<Point> {
         let state = call.state()?;
+        work.check_target(state)?;
         if let Some(recorder) = self.recorder()? {
             let after = recorder.record(self.id, work.into_node(call)?)?;
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));

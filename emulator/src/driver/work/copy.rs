@@ -13,7 +13,8 @@ use super::Turn;
 use super::ends::{End, transfer};
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
-use crate::driver::state::Call;
+use crate::driver::memory::origin::{Kind, Origin};
+use crate::driver::state::{Call, State};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
 
@@ -35,13 +36,23 @@ struct Kept {
 struct Side {
     named: Named,
     region: Region,
+    /// What memory it is in; told for nodes alone.
+    origin: Option<Origin>,
 }
 
 impl Side {
+    /// The same for a graph, which remembers in what memory it is.
+    fn into_node(self, state: &State) -> Side {
+        let origin = state.origin(self.region.first.address());
+        let is_array = self.named.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY;
+        let kind = if is_array { Kind::Array } else { origin.kind };
+        Side { region: self.region.into_node(), origin: Some(Origin { kind, ..origin }), ..self }
+    }
+
     fn line(end: End) -> Side {
         let (kind, host, device) = end.told();
         let named = Named { kind, host, device, array: std::ptr::null_mut(), pitch: 0, rows: 0, at: [0; 3] };
-        Side { named, region: Region { first: end, row: 0, plane: 0 } }
+        Side { named, region: Region { first: end, row: 0, plane: 0 }, origin: None }
     }
 }
 
@@ -55,7 +66,7 @@ impl PartialEq for Copy3d {
 impl Copy3d {
     /// A copy between two regions, which are checked. None of the sizes is 0.
     pub(in crate::driver) fn new(call: &Call, target: Named, source: Named, size: Size) -> Outcome<Copy3d> {
-        let side = |named: Named| Ok(Side { region: named.region(call, size)?, named });
+        let side = |named: Named| Ok(Side { region: named.region(call, size)?, named, origin: None });
         let (target, source) = (side(target)?, side(source)?);
         Ok(Copy3d(Arc::new(Kept { target, source, size, bytes: None })))
     }
@@ -74,14 +85,16 @@ impl Copy3d {
         if levels || [size.width, size.height, size.depth].contains(&0) {
             return Err(INVALID_VALUE);
         }
-        Ok(Copy3d::new(call, target, source, size)?.into_node())
+        let copy = Copy3d::new(call, target, source, size)?;
+        copy.check_target(call.state()?)?;
+        Ok(copy.into_node(call.state()?))
     }
 
     /// The same for a graph, which does it later, again and again.
-    pub(super) fn into_node(mut self) -> Copy3d {
+    pub(super) fn into_node(mut self, state: &State) -> Copy3d {
         let kept = Arc::make_mut(&mut self.0);
         for side in [&mut kept.target, &mut kept.source] {
-            side.region = side.region.into_node();
+            *side = side.into_node(state);
         }
         self
     }
@@ -96,6 +109,12 @@ impl Copy3d {
             Arc::make_mut(&mut self.0).bytes = bytes;
         }
         self
+    }
+
+    /// Refuses to write what is registered for reading only. That memory is one range of host memory, or a copy lies outside of it.
+    pub(in crate::driver) fn check_target(&self, state: &State) -> Outcome {
+        let target = self.0.target.region.first.address();
+        if state.is_read_only(target) { Err(INVALID_VALUE) } else { Ok(()) }
     }
 
     /// Whether it touches pageable memory.
@@ -122,12 +141,16 @@ impl Copy3d {
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
     }
 
-    /// Whether the other copies between the same kinds of memory, and both are of one row: an executable graph's copy
-    /// can be changed to such a one only.
+    /// Whether the other copies between memory of the same origins: an executable graph's copy can be changed to such a one only.
     pub(in crate::driver) fn can_become(&self, other: &Copy3d) -> bool {
-        let line = |copy: &Copy3d| (copy.0.size.height, copy.0.size.depth) == (1, 1);
-        let kinds = |copy: &Copy3d| (copy.0.source.region.is_device(), copy.0.target.region.is_device());
-        kinds(self) == kinds(other) && line(self) && line(other)
+        let fits =
+            |old: Side, new: Side| old.origin.zip(new.origin).is_none_or(|(old, new)| old.can_become(new));
+        fits(self.0.source, other.0.source) && fits(self.0.target, other.0.target)
+    }
+
+    /// Whether it is of one row.
+    pub(in crate::driver) fn is_line(&self) -> bool {
+        (self.0.size.height, self.0.size.depth) == (1, 1)
     }
 
     /// The parameters as the API tells them.

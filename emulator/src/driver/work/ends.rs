@@ -82,6 +82,14 @@ impl End {
         }
     }
 
+    /// The number of the address.
+    pub(super) fn address(self) -> u64 {
+        match self {
+            End::Device(address) => address,
+            End::Pageable(host) | End::Pinned(host) => host.0.addr() as u64,
+        }
+    }
+
     /// The address as the API tells it: memory type, host pointer, number.
     pub(super) fn told(self) -> (CUmemorytype, *mut c_void, u64) {
         match self {

@@ -5,6 +5,7 @@ use cuda_driver_sys::CUDA_MEMSET_NODE_PARAMS;
 use super::Turn;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
+use crate::driver::memory::origin::Origin;
 use crate::driver::state::State;
 use crate::engine::Fault;
 
@@ -18,6 +19,8 @@ pub(in crate::driver) struct Fill {
     pub(in crate::driver) element: u32,
     pub(in crate::driver) width: usize,
     pub(in crate::driver) height: usize,
+    /// What memory the target is in; told for nodes alone.
+    pub(in crate::driver) origin: Option<Origin>,
 }
 
 impl Fill {
@@ -35,9 +38,14 @@ impl Fill {
         }
         // The pitch of a single row is not looked at.
         let rows = if height > 1 { pitch } else { 0 };
-        let fill = Fill { target: dst, pitch, value, element: elementSize, width, height };
+        let fill = Fill { target: dst, pitch, value, element: elementSize, width, height, origin: None };
         Fill { pitch: rows, ..fill }.check(state)?;
-        Ok(fill)
+        Ok(fill.into_node(state))
+    }
+
+    /// The same for a graph, which remembers in what memory it is.
+    pub(super) fn into_node(self, state: &State) -> Fill {
+        Fill { origin: Some(state.origin(self.target)), ..self }
     }
 
     /// Whether it is aligned and lies in device memory; returns its bytes, with those between the rows. It has a row and an
@@ -50,6 +58,7 @@ impl Fill {
         let whole = rows.checked_add(row).ok_or(INVALID_VALUE)?;
         let aligned = target.is_multiple_of(element as u64) && pitch.is_multiple_of(element);
         let good = aligned && (height == 1 || pitch >= row);
+        let good = good && !state.is_read_only(target);
         if good && state.is_device_range(target, whole as u64) { Ok(whole) } else { Err(INVALID_VALUE) }
     }
 
@@ -62,14 +71,18 @@ impl Fill {
             .map_err(|error| bad_range(turn.caller.unwrap_or("memset node"), &error))
     }
 
-    /// Whether both are of one row: an executable graph's fill can be changed to such a one only.
+    /// Whether an executable graph's fill can be changed to the other one: in memory of the same origin, and both of one row. Of several
+    /// rows only target and value can be changed.
     pub(in crate::driver) fn can_become(&self, other: &Fill) -> bool {
-        (self.height, other.height) == (1, 1)
+        let shape = |fill: &Fill| (fill.pitch, fill.element, fill.width, fill.height);
+        let origins = self.origin.zip(other.origin);
+        origins.is_none_or(|(old, new)| old.can_become(new))
+            && ((self.height, other.height) == (1, 1) || shape(self) == shape(other))
     }
 
     /// The parameters as the API tells them.
     pub(in crate::driver) fn parameters(&self) -> CUDA_MEMSET_NODE_PARAMS {
-        let Fill { target, pitch, value, element, width, height } = *self;
+        let Fill { target, pitch, value, element, width, height, .. } = *self;
         CUDA_MEMSET_NODE_PARAMS { dst: target, pitch, value, elementSize: element, width, height }
     }
 }

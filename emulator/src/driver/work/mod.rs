@@ -14,7 +14,7 @@ use cuda_driver_sys::CUresult;
 
 use super::entry::{NOT_SUPPORTED, Outcome};
 use super::report;
-use super::state::{Call, Shared};
+use super::state::{Call, Shared, State};
 use crate::engine::Fault;
 use copy::Copy3d;
 use event::{Points, Signal};
@@ -76,10 +76,19 @@ impl Work {
         }
     }
 
+    /// Refuses what writes memory that is registered for reading only, wherever it is given.
+    pub(super) fn check_target(&self, state: &State) -> Outcome {
+        match self {
+            Work::Copy(copy) => copy.check_target(state),
+            _ => Ok(()),
+        }
+    }
+
     /// As a node has it; refuses what can be no node.
     pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
         match self {
-            Work::Copy(copy) => Ok(Work::Copy(copy.into_node())),
+            Work::Copy(copy) => Ok(Work::Copy(copy.into_node(call.state()?))),
+            Work::Fill(fill) => Ok(Work::Fill(fill.into_node(call.state()?))),
             Work::Free(Free::Block(_) | Free::Allocation(_)) => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
             }

@@ -667,4 +667,5 @@ fn a_launch_does_not_wait_for_itself() {
     assert!(launch(&c).is_ok(), "the other thread's is on its way, to memory that this one has now");
     memory.write(&b, &mut Waits::default()).unwrap();
     assert!(launch(&c).is_err(), "one of both threads is on its way, and which is not known");
+    assert!(launch(&a).is_err(), "the same where it is counted with one's own");
 }

@@ -135,6 +135,57 @@ fn host_memory_is_not_given_back_while_a_copy_still_comes() {
     }
 }
 
+/// The other way: what the device is still to read must not change under it either.
+const COPIES_FROM_HOST: &[(&str, CopyingFromHost)] = &[
+    ("copy_from_host", |stream, device, host| device.copy_from_host(stream, host)),
+    ("copy_region", |stream, device, host| {
+        let layout = RowLayout::packed::<u32>(N, 1);
+        let (source, mut target) = (CopySource::host(host, layout), CopyTarget::device(device, layout));
+        stream.copy_region(&source, &mut target, Extent::rows(N, 1))
+    }),
+    ("CopyBatch", |stream, device, host| {
+        let mut batch = cuda_launch::memory::CopyBatch::new();
+        batch.push_from_host(device, host)?;
+        batch.submit(stream)
+    }),
+    ("RegionBatch", |stream, device, host| {
+        let layout = RowLayout::packed::<u32>(N, 1);
+        let mut batch = RegionBatch::new();
+        batch.push(CopySource::host(host, layout), CopyTarget::device(device, layout), Extent::rows(N, 1))?;
+        batch.submit(stream)
+    }),
+];
+
+type CopyingFromHost = fn(&CudaStream, &mut DeviceBuffer<u32>, &[u32]) -> Result<(), Error>;
+
+#[test]
+fn host_memory_is_not_given_back_while_a_copy_still_reads_it() {
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    for (name, copy) in COPIES_FROM_HOST {
+        let mut device = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+        let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, N, PinnedFlags::empty()).unwrap();
+        let host = pinned.as_mut_slice().unwrap();
+        host.fill(7);
+        let (tell, told) = channel();
+        hold(&stream, told);
+        ARMED.with(|armed| *armed.borrow_mut() = Some(("copy", tell)));
+        let result = catch_unwind(AssertUnwindSafe(|| copy(&stream, &mut device, host)));
+        let left = ARMED.with(|armed| armed.borrow_mut().take());
+        host.fill(9);
+        match result {
+            Ok(Err(error)) if error.is_unsupported() => skipped(format!("{name}: {error}")),
+            Ok(result) => panic!("{name}: {result:?}, {}", left.is_some()),
+            Err(_) => assert_eq!(
+                device.to_host_vec(&stream).unwrap(),
+                [7; N],
+                "{name}: it was read after the borrow"
+            ),
+        }
+    }
+}
+
 /// Work that borrows a place to note its end in, which comes a while after the panic.
 struct Late<'a> {
     panicked: Option<Arc<AtomicBool>>,

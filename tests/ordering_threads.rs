@@ -341,14 +341,14 @@ fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
             .unwrap();
     let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
     ctx.synchronize().unwrap();
+    let (filled, other) = (&mut buffer, &b);
     thread::scope(|scope| {
-        let filling = || {
+        let filling = move || {
             let (begin, begins) = mpsc::channel();
-            let (buffer, b) = (&mut buffer, &b);
             scope.spawn(move || {
                 begin.send(()).unwrap();
                 // It waits until the driver has the launch, which was there first.
-                buffer.view_mut().fill(b, 4).unwrap();
+                filled.view_mut().fill(other, 4).unwrap();
             });
             begins.recv().unwrap();
             thread::sleep(Duration::from_millis(20));

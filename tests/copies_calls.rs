@@ -5,7 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_harness::Spy;
-use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
+use cuda_launch::memory::{
+    CopyBatch, CopySource, CopyTarget, Extent, PinnedViewMut, PitchedBuffer, RegionBatch, RegisterFlags,
+    RowLayout,
+};
 use cuda_launch::sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream, Driver};
 use cuda_launch::tensor::TensorMap;
 use cuda_launch::texture::{
@@ -217,4 +220,21 @@ fn every_call_may_fail() {
         spies::watch(&spy);
         round(&ctx).unwrap();
     }
+}
+
+#[test]
+fn lent_memory_is_unregistered_after_the_wait_for_its_copies() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let buffer = DeviceBuffer::from_host(&stream, &[7u32; 4]).unwrap();
+    let mut lent = [0; 4];
+    let made = calls(&spy, || {
+        let copy = |mut lent: PinnedViewMut<'_, u32>| buffer.view().copy_to_pinned(&stream, lent.view_mut());
+        ctx.with_registered(&mut lent, RegisterFlags::empty(), copy).unwrap();
+    });
+    let wait = made.iter().position(|name| *name == "cuStreamSynchronize").unwrap();
+    let end = made.iter().position(|name| *name == "cuMemHostUnregister").unwrap();
+    assert!(wait < end, "{made:?}");
+    assert_eq!(lent, [7; 4]);
 }

@@ -248,6 +248,20 @@ fn a_stream_without_a_bit_of_this_memory_asks_the_list() {
     }
 }
 
+/// Memory is freed on that stream, without waiting.
+#[test]
+fn the_only_stream_of_memory_is_known_until_there_is_another_one() {
+    for write in [false, true] {
+        let (lanes, memory) = (lanes(2), Memory::new(owner(1)));
+        assert!(memory.only().is_none());
+        submit(&lanes[0], &memory, write);
+        submit(&lanes[0], &memory, !write);
+        assert!(memory.only().is_some_and(|only| only.is(&lanes[0])));
+        submit(&lanes[1], &memory, false);
+        assert!(memory.only().is_none());
+    }
+}
+
 /// Random work on streams of two owners, some without a bit, much of it under way at the same time: whatever was given to a stream
 /// before other work began comes before that, if one of the two writes. And where one submission follows the other, no reader waits for what it comes after anyway.
 #[test]

@@ -42,6 +42,15 @@ fn chunks_cover_everything_from_both_ends() {
 }
 
 #[test]
+fn the_parts_of_a_view_are_where_it_begins_and_how_long_it_is() {
+    let buffer = numbers(&stream(), 5);
+    let view = buffer.slice(2..);
+    let (whole, parts) = (buffer.parts(), view.parts());
+    assert_eq!((*whole.len(), *parts.len()), (5, 3));
+    assert_eq!(parts.address().checked_sub(*whole.address()), Some(8));
+}
+
+#[test]
 fn mutable_chunks_are_written_one_by_one() {
     let stream = stream();
     let mut buffer = numbers(&stream, 7);

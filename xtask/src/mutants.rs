@@ -7,6 +7,7 @@
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,8 +64,34 @@ impl Outcome {
 struct Chosen<'a> {
     /// How the paths of their files begin.
     only: &'a str,
-    /// `k/n`: of each n the one with this number, from 0.
-    shard: Option<&'a str>,
+    shard: Option<Shard>,
+}
+
+/// Of each so many mutants one: an even sample of every file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shard {
+    /// From 0.
+    number: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn read(text: &str) -> Option<Self> {
+        let (number, of) = text.split_once('/')?;
+        let (number, of) = (number.parse().ok()?, of.parse().ok()?);
+        (number < of).then_some(Self { number, of })
+    }
+
+    /// That of the group of files with this number: of groups with fewer mutants than there are shards, each shard has some.
+    fn of_group(self, group: usize) -> Self {
+        Self { number: (self.number + group) % self.of, ..self }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}/{}", self.number, self.of)
+    }
 }
 
 impl<'a> Chosen<'a> {
@@ -73,7 +100,11 @@ impl<'a> Chosen<'a> {
         while let [option, value, rest @ ..] = options {
             match *option {
                 "--in" => chosen.only = value,
-                "--shard" => chosen.shard = Some(value),
+                "--shard" => {
+                    let shard =
+                        Shard::read(value).ok_or_else(|| format!("mutants: --shard {value}: K/N, K < N"))?;
+                    chosen.shard = Some(shard);
+                }
                 _ => break,
             }
             options = rest;
@@ -96,7 +127,7 @@ pub(crate) fn run(options: &[&str]) -> Result<()> {
     let version_arguments = ["mutants", "--version"];
     let own = root.join("target/xtask");
     let tool = pinned(&own, "cargo-mutants", "cargo-mutants", &plan.version, &version_arguments)?;
-    let (mut table, mut unlisted, mut poor) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut table, mut unlisted, mut poor, mut begun) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for folder in &plan.folders {
         let all = files.iter().filter(|file| folder.has(file)).collect::<Vec<_>>();
         if all.is_empty() {
@@ -108,7 +139,9 @@ pub(crate) fn run(options: &[&str]) -> Result<()> {
         }
         let mut sum = Outcome::default();
         for (tests, files) in groups {
-            sum.add(one(&tool, &work, &files, tests, &plan, chosen.shard)?);
+            let shard = chosen.shard.map(|shard| shard.of_group(begun));
+            sum.add(one(&tool, &work, &files, tests, &plan, shard)?);
+            begun += 1;
         }
         let (listed, others): (Vec<_>, Vec<_>) = sum.missed.iter().partition(|m| plan.accepts(m));
         let (percent, counts) = (sum.percent(), [sum.caught, sum.missed.len(), listed.len(), sum.unviable]);
@@ -152,21 +185,25 @@ fn one(
     files: &BTreeSet<&str>,
     tests: &str,
     plan: &Plan,
-    shard: Option<&str>,
+    shard: Option<Shard>,
 ) -> Result<Outcome> {
     let output = work.join("out");
     let mut command = Command::new(tool);
     command.args(["mutants", "--in-place", "--no-shuffle", "--colors", "never", "--package", "cuda-launch"]);
     command.arg("--dir").arg(work.join("tree")).arg("--output").arg(&output);
-    command.args(["--timeout", &plan.seconds.to_string()]);
+    // Not `--timeout`, which also ends the tests without a mutant: at least so long, and five times what those take.
+    command.args(["--minimum-test-timeout", &plan.seconds.to_string()]);
     command.args(files.iter().flat_map(|file| ["--file", file]));
     command.args(plan.excluded.iter().flat_map(|mutants| ["--exclude-re", mutants]));
-    // Round-robin: every part has some of each file.
-    command.args(shard.iter().flat_map(|part| ["--sharding", "round-robin", "--shard", part]));
+    if let Some(shard) = shard {
+        // Round-robin: every shard has some of each file.
+        command.args(["--sharding", "round-robin", "--shard", &shard.to_string()]);
+    }
     // Arguments after `--` would choose what is run, but not what is built.
-    command.args(tests.split_whitespace().map(|test| match test {
-        "lib" => "--cargo-arg=--lib".to_owned(),
-        test => format!("--cargo-arg=--test={test}"),
+    command.args(tests.split_whitespace().map(|test| match (test, test.strip_prefix("feature:")) {
+        (_, Some(feature)) => format!("--features={feature}"),
+        ("lib", _) => "--cargo-arg=--lib".to_owned(),
+        _ => format!("--cargo-arg=--test={test}"),
     }));
     println!("\n=== {} with {tests}", files.iter().copied().collect::<Vec<_>>().join(" "));
     // Incremental: all but the first build changes one function.
@@ -233,15 +270,27 @@ type ByTests<'p, 'f> = BTreeMap<&'p str, BTreeSet<&'f str>>;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Chosen, Outcome, verdict};
+    use super::{BTreeSet, Chosen, Outcome, Shard, verdict};
 
     #[test]
     fn the_options_choose() {
         assert_eq!(Chosen::read(&[]).unwrap(), Chosen { only: "", shard: None });
         let both = Chosen::read(&["--shard", "0/8", "--in", "src/a"]).unwrap();
-        assert_eq!(both, Chosen { only: "src/a", shard: Some("0/8") });
+        assert_eq!(both, Chosen { only: "src/a", shard: Some(Shard { number: 0, of: 8 }) });
+        assert!(Chosen::read(&["--shard", "8/8"]).is_err() && Chosen::read(&["--shard", "8"]).is_err());
         assert!(Chosen::read(&["--in"]).unwrap_err().to_string().contains("--in?"));
         assert!(Chosen::read(&["--inn", "src/a"]).is_err());
+    }
+
+    #[test]
+    fn the_shards_of_a_group_are_all_of_it() {
+        let (mut all, last) = (BTreeSet::new(), Shard { number: 2, of: 3 });
+        all.extend((0..3).map(|number| Shard { number, of: 3 }.of_group(7).to_string()));
+        assert_eq!(all.into_iter().collect::<Vec<_>>(), ["0/3", "1/3", "2/3"]);
+        assert_eq!(
+            (last.of_group(0).to_string(), last.of_group(1).to_string()),
+            ("2/3".into(), "0/3".into())
+        );
     }
 
     #[test]

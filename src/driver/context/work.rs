@@ -162,3 +162,18 @@ impl CudaContext {
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Work, ordering};
+
+    #[test]
+    fn a_context_that_is_gone_leaves_its_number_to_another_one() {
+        let open = [Work::default(), Work::default()];
+        // More than there are numbers.
+        for _ in 0..2 * ordering::OWNERS {
+            let next = Work::default().owner;
+            assert!(next != 0 && open.iter().all(|other| other.owner != next));
+        }
+    }
+}

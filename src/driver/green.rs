@@ -234,12 +234,15 @@ impl GreenContext {
         primary.call("cuDevResourceGenerateDesc", asked, |driver| unsafe {
             driver.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), count)
         })?;
-        let (mut raw, flags) = (null_mut(), CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0);
-        // SAFETY: the driver made the description above, for this device, which it named; the output is a local, which outlives the call.
-        primary.call("cuGreenCtxCreate", asked, |driver| unsafe {
-            driver.cuGreenCtxCreate(&mut raw, description, device.raw(), flags)
-        })?;
-        let mut green = Green { raw, context: null_mut(), primary: primary.clone() };
+        let flags = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
+        let mut green = primary.make(
+            "cuGreenCtxCreate",
+            asked,
+            // SAFETY: the driver made the description above, for this device, which it named; the place outlives the call.
+            |driver, raw| unsafe { driver.cuGreenCtxCreate(raw, description, device.raw(), flags) },
+            |raw| Green { raw, context: null_mut(), primary: primary.clone() },
+        )?;
+        let raw = green.raw;
         // SAFETY: `green` owns the green context, which was made above, until it is dropped; the output is its field, and outlives the
         // call.
         primary.call("cuCtxFromGreenCtx", asked, |driver| unsafe {
@@ -266,16 +269,17 @@ impl GreenContext {
     /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or any error returned by the driver.
     #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
-        let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
-        let asked = || format!("priority {priority}");
-        // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the output is a local, which outlives the
-        // call. The flags say that the stream does not block, as this call demands.
-        self.context.call("cuGreenCtxStreamCreate", asked, |driver| unsafe {
-            driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority)
-        })?;
-        // SAFETY: 1: the stream was just made, in the context of the green one, which `self.context` is; 2, 3: its number is in this
-        // function alone.
-        Ok(unsafe { CudaStream::from_raw_owned(&self.context, raw) })
+        let flags = StreamFlags::NON_BLOCKING.bits();
+        self.context.make(
+            "cuGreenCtxStreamCreate",
+            || format!("priority {priority}"),
+            // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the place outlives the call. The flags say
+            // that the stream does not block, as this call demands.
+            |driver, raw| unsafe { driver.cuGreenCtxStreamCreate(raw, self.inner.raw, flags, priority) },
+            // SAFETY: 1: the stream was just made, in the context of the green one, which `self.context` is; 2, 3: its number is in this
+            // function alone.
+            |raw| unsafe { CudaStream::from_raw_owned(&self.context, raw) },
+        )
     }
 
     /// Its multiprocessors.

@@ -161,7 +161,8 @@ impl CudaStream {
         })
     }
 
-    /// Enters a function in the table and gives the driver its number by `call`; takes it out again where that fails.
+    /// Enters a function in the table and gives the driver its number by `call`; takes it out again where that fails, or unwinds before
+    /// the driver has it.
     fn give(
         &self,
         name: &'static str,
@@ -175,13 +176,32 @@ impl CudaStream {
         }
         let (place, context) = (Place::of(self), self.context().clone());
         let number = enter(Entry::Once(Pending { call: function, place, context }));
-        let given = self.context().call(name, String::new, |driver| call(driver, number));
-        if given.is_err() {
-            // The lock is not held while the function is dropped: its drop may do anything.
-            let refused = locked(&ENTRIES).remove(number);
-            drop(refused);
+        let mut entered = Entered { number, is_given: false };
+        self.context().call(name, String::new, |driver| {
+            let code = call(driver, number);
+            // The driver calls it, also where whoever listens to spans unwinds.
+            entered.is_given = code == CUresult::SUCCESS;
+            code
+        })
+    }
+}
+
+/// A function in the table, which is taken out again unless the driver was given its number.
+struct Entered {
+    number: usize,
+    is_given: bool,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if self.is_given {
+            return;
         }
-        given
+        // The lock is not held while the function is dropped: its drop may do anything.
+        let refused = locked(&ENTRIES).remove(self.number);
+        if thread::panicking() {
+            drop_quietly(refused);
+        }
     }
 }
 

@@ -113,34 +113,36 @@ impl<'a> Image<'a> {
         self.text.as_ref().map_or(self.bytes.len(), |text| text.as_bytes_with_nul().len())
     }
 
-    /// Loads the image into a context.
-    pub(super) fn load(
+    /// Loads the image into a context; `own` makes the module's owner, as for [`CudaContext::make`].
+    pub(super) fn load<T>(
         &self,
         context: &CudaContext,
         origin: &str,
         options: &JitOptions,
-    ) -> Result<(CUmodule, JitReport), Error> {
+        own: impl FnOnce(CUmodule) -> T,
+    ) -> Result<(T, JitReport), Error> {
         const CALL: &str = "cuModuleLoadDataEx";
         let mut slots = Slots::new(options, context.driver_version())?;
         let (count, ids, values) = slots.parts();
-        let mut module = std::ptr::null_mut();
-        let mut code = CUresult::SUCCESS;
+        let (mut made, mut code) = (None, CUresult::SUCCESS);
         context.call(
             CALL,
             || origin.to_string(),
             |driver| {
+                let mut module = std::ptr::null_mut();
                 // SAFETY: `call` made the context current. Text is a `CString`, which ends in NUL; `Image::new` checked
                 // that the headers of other images lie, with all they point to, inside `bytes`. Options and values are
                 // as many as said; what they point to is of `slots`, or stays by duty 2 of `JitOptions::raw`. `slots`,
                 // the image and the output outlive the call.
                 code = unsafe { driver.cuModuleLoadDataEx(&mut module, self.as_ptr(), count, ids, values) };
+                made = (code == CUresult::SUCCESS).then(|| own(module));
                 // Told below, with the logs; a fault of earlier work is told here.
                 if code.is_sticky() { code } else { CUresult::SUCCESS }
             },
         )?;
-        match code {
-            CUresult::SUCCESS => Ok((module, slots.report())),
-            code => Err(self.refused(CALL, code, Some(context), origin, slots.report())),
+        match made {
+            Some(made) => Ok((made, slots.report())),
+            None => Err(self.refused(CALL, code, Some(context), origin, slots.report())),
         }
     }
 

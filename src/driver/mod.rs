@@ -89,7 +89,7 @@ pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub(crate) use own_lock::{OwnGuard, OwnLock};
 pub(crate) use packed::PackedArguments;
-pub(crate) use park::{Keep, sweep, sweep_and_wait, try_again, until_done};
+pub(crate) use park::{Keep, end_or_try_again, sweep, sweep_and_wait, until_done};
 pub use peer::PeerAttribute;
 #[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;

@@ -159,33 +159,11 @@ impl CudaModule {
         options: &JitOptions,
     ) -> Result<(Self, JitReport), Error> {
         let image = Image::new(bytes, origin)?;
-        let (raw, report) = image.load(context, origin, options)?;
-        let info_log = report.info_log.clone();
-        let (signatures, symbols) = (Arc::new(image.into_signatures()), Arc::default());
-        Ok((Self::new(context, raw, origin, info_log, signatures, symbols, Owner::Handle), report))
-    }
-
-    fn new(
-        context: &CudaContext,
-        raw: CUmodule,
-        origin: &str,
-        info_log: String,
-        signatures: Arc<Signatures>,
-        symbols: Arc<Symbols>,
-        owner: Owner,
-    ) -> Self {
-        let inner = ModuleInner {
-            raw,
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            context: context.clone(),
-            origin: origin.to_string(),
-            info_log,
-            signatures,
-            kernels: KernelTable::default(),
-            symbols,
-            owner,
-        };
-        Self { inner: Arc::new(inner) }
+        let own = |raw| ModuleInner::new(context, raw, origin, Owner::Handle);
+        let (mut inner, report) = image.load(context, origin, options, own)?;
+        inner.info_log = report.info_log.clone();
+        inner.signatures = Arc::new(image.into_signatures());
+        Ok((Self { inner: Arc::new(inner) }, report))
     }
 
     /// A handle to a module that other code loaded and will unload.
@@ -209,7 +187,7 @@ impl CudaModule {
     /// 3. While a variable of it has a mutable view here, there is no view of it from another handle to the module.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
-        Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
+        Self { inner: Arc::new(ModuleInner::new(context, raw, &origin, Owner::Foreign)) }
     }
 
     /// The handle to a library's module in a context.
@@ -219,9 +197,11 @@ impl CudaModule {
         library: &CudaLibrary,
         symbols: Arc<Symbols>,
     ) -> Self {
-        let (signatures, log) = (library.signatures().clone(), library.report().info_log.clone());
         let owner = Owner::Library { _kept: library.clone() };
-        Self::new(context, raw, library.origin(), log, signatures, symbols, owner)
+        let mut inner = ModuleInner::new(context, raw, library.origin(), owner);
+        inner.info_log = library.report().info_log.clone();
+        (inner.signatures, inner.symbols) = (library.signatures().clone(), symbols);
+        Self { inner: Arc::new(inner) }
     }
 
     /// Whether dropping it unloads the module.
@@ -421,6 +401,21 @@ impl CudaModule {
 }
 
 impl ModuleInner {
+    /// Without what its image says.
+    fn new(context: &CudaContext, raw: CUmodule, origin: &str, owner: Owner) -> Self {
+        Self {
+            raw,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            context: context.clone(),
+            origin: origin.to_string(),
+            info_log: String::new(),
+            signatures: Arc::default(),
+            kernels: KernelTable::default(),
+            symbols: Arc::default(),
+            owner,
+        }
+    }
+
     fn unload(&mut self) -> Result<(), Error> {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         if raw.is_null() || !matches!(self.owner, Owner::Handle) {

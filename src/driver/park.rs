@@ -109,6 +109,26 @@ pub(crate) fn try_again(rest: impl Any + Send + Sync) {
     park(Until::Again, vec![Arc::new(rest)]);
 }
 
+/// Ends a value by `end`. What that leaves, which `rest` takes out, is dropped again later, also where it unwinds: somebody who listens to
+/// spans may make a wait do so.
+pub(crate) fn end_or_try_again<V, R: Any + Send + Sync>(
+    value: &mut V,
+    end: impl FnOnce(&mut V) -> Result<(), Error>,
+    rest: fn(&mut V) -> Option<R>,
+) {
+    struct Ending<'v, V, R: Any + Send + Sync>(&'v mut V, fn(&mut V) -> Option<R>);
+    impl<V, R: Any + Send + Sync> Drop for Ending<'_, V, R> {
+        fn drop(&mut self) {
+            if let Some(rest) = (self.1)(self.0) {
+                try_again(rest);
+            }
+        }
+    }
+    let ending = Ending(value, rest);
+    // Nobody can be told where a value is dropped; `close` tells.
+    let _ = end(ending.0);
+}
+
 fn park(until: Until, what: Vec<Keep>) {
     let mut parked = list();
     parked.push(Parked { until, what });

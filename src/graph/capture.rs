@@ -120,8 +120,9 @@ impl CudaGraph {
             code
         })?;
         record(&scope.stream)?;
-        let (raw, share, launches) = scope.end()?;
-        let graph = CudaGraph::adopt(context, raw, true);
+        let (graph, share, launches) = scope.end()?;
+        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        drop(scope);
         graph.learn_nodes()?;
         lock(&graph.table).rest = share;
         Ok((graph, launches))
@@ -131,8 +132,10 @@ impl CudaGraph {
 impl Share {
     /// Ends a record: what the captured work uses, and the launches with named arguments.
     pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
-        let (memory, recorded) = capture.take_record();
-        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
+        let (memory, mut recorded) = capture.take_record();
+        let used = |(resource, written)| Use { resource, written };
+        let memory = memory.into_iter().map(|captured| used(captured.into_memory())).collect();
+        recorded.end_forks();
         (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
     }
 }
@@ -143,6 +146,8 @@ pub(super) struct Scope {
     pub(super) capture: Arc<Capture>,
     /// Whether the driver has begun to record, and was not yet told to end.
     pub(super) begun: bool,
+    /// Whether it then said that the capture was broken, or not joined.
+    pub(super) broken: bool,
     /// Whether the graph that comes out is ours alone.
     pub(super) owned: bool,
 }
@@ -151,7 +156,7 @@ impl Scope {
     pub(super) fn new(context: &CudaContext, mode: CaptureMode) -> Result<Self, Error> {
         let capture = Arc::new(Capture::new(context, mode.raw()));
         let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
-        Ok(Self { stream, capture, begun: false, owned: true })
+        Ok(Self { stream, capture, begun: false, broken: false, owned: true })
     }
 
     /// Streams that take part and have not been joined are.
@@ -160,41 +165,61 @@ impl Scope {
     }
 
     /// Ends the capture. The graph, what its work uses, and the launches with named arguments.
-    fn end(mut self) -> Result<(CUgraph, Share, Vec<RecordedLaunch>), Error> {
+    fn end(&mut self) -> Result<(CudaGraph, Share, Vec<RecordedLaunch>), Error> {
         let joined = self.join_forks();
-        let raw = self.finish()?;
-        if let Err(error) = joined {
-            self.discard(raw);
-            return Err(error);
-        }
+        let graph = self.finish()?;
+        joined?;
         let (share, launches) = Share::captured(&self.capture);
-        Ok((raw, share, launches))
+        Ok((graph, share, launches))
     }
 
-    /// Tells the driver to end, once.
-    pub(super) fn finish(&mut self) -> Result<CUgraph, Error> {
+    /// Tells the driver to end, once. The graph, or its handle if it is somebody's.
+    pub(super) fn finish(&mut self) -> Result<CudaGraph, Error> {
         self.begun = false;
         self.capture.close();
-        let mut raw = std::ptr::null_mut();
+        let mut ended = Ended::new(self.stream.context(), self.owned);
         // None only where this thread has it. Who has it on another one reads what the driver keeps as long as the capture lasts.
         let _turn = self.capture.turn("cuStreamEndCapture");
         // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
-        let ended = self.stream.context().give_back(
+        self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
-            // SAFETY: the stream lives as long as its handle, which this value has; `raw` is a local, which outlives the call. No other
-            // thread reads what the driver keeps for the capture, as `_turn` says.
-            |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
-        );
-        // Null where the driver says so of this capture, but not for an error of earlier work.
-        ended.inspect_err(|_| self.discard(raw)).map(|()| raw)
+            |driver| {
+                // SAFETY: the stream lives as long as its handle, which this value has; the place outlives the call. No other thread reads
+                // what the driver keeps for the capture, as `_turn` says.
+                let code = ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.stream.raw(), raw) });
+                // Noted at once: whoever listens to spans may unwind.
+                self.broken = BROKEN.contains(&code);
+                code
+            },
+        )?;
+        Ok(ended.graph)
+    }
+}
+
+/// Codes of the end of a capture that was broken, or not joined.
+const BROKEN: [CUresult; 2] =
+    [CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED];
+
+/// What the end of a capture leaves: its graph has an owner at once, which destroys it after an error or a panic, unless it is somebody's.
+struct Ended {
+    /// Of nothing before the driver has answered.
+    graph: CudaGraph,
+    owned: bool,
+}
+
+impl Ended {
+    fn new(context: &CudaContext, owned: bool) -> Self {
+        Self { graph: CudaGraph::adopt(context, std::ptr::null_mut(), false), owned }
     }
 
-    /// Destroys what was recorded before an error or a panic, unless it is part of somebody's graph.
-    fn discard(&self, raw: CUgraph) {
-        if self.owned && !raw.is_null() {
-            drop(CudaGraph::adopt(self.stream.context(), raw, true));
-        }
+    /// The answer of `call`, which is given the place for the graph.
+    fn by(&mut self, call: impl FnOnce(&mut CUgraph) -> CUresult) -> CUresult {
+        let mut raw = std::ptr::null_mut();
+        let code = call(&mut raw);
+        // Null where the driver refuses to end this capture, but not for an error of earlier work.
+        self.graph = CudaGraph::adopt(self.graph.context(), raw, self.owned && !raw.is_null());
+        code
     }
 }
 
@@ -203,12 +228,19 @@ impl Drop for Scope {
         if self.begun {
             // An end without them breaks the capture; the error to tell is the one before.
             let _ = self.join_forks();
-            if let Ok(raw) = self.finish() {
-                self.discard(raw);
-            }
+            let _ = self.finish();
         }
         // The streams of the capture hold it, and it holds its forks.
         self.capture.end();
+    }
+}
+
+/// The record of a capture that is over.
+struct Record(Arc<Capture>);
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -252,13 +284,25 @@ impl CudaStream {
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
+        /// Ends the capture, unless the caller is given its stream.
+        struct Begun(Option<CudaStream>);
+        impl Drop for Begun {
+            fn drop(&mut self) {
+                // SAFETY: 1, 2: `begin_capture` made the handle, which nobody else has.
+                let ended = self.0.take().map(|stream| unsafe { stream.end_capture() });
+                drop(ended);
+            }
+        }
         let capture = Arc::new(Capture::new(self.context(), mode.raw()));
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); that the capture ends, and what work the stream is given until
-        // then, are the caller's duties 1 to 3.
-        self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
-            driver.cuStreamBeginCapture(self.raw(), mode.raw())
-        })?;
-        Ok(self.capturing(capture))
+        let begun = self.context().make(
+            "cuStreamBeginCapture",
+            asked,
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); that the capture ends, and what work the stream is given
+            // until then, are the caller's duties 1 to 3, or, where `make` unwinds, `Begun` ends it before any.
+            |driver, ()| unsafe { driver.cuStreamBeginCapture(self.raw(), mode.raw()) },
+            |()| Begun(Some(self.capturing(capture))),
+        );
+        begun.map(|mut begun| begun.0.take().unwrap_or_else(|| self.clone()))
     }
 
     /// Ends a capture and returns the graph. It also ends an invalidated capture, and one that other code began.
@@ -282,34 +326,26 @@ impl CudaStream {
         let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
+        drop(forks);
         if let Some(capture) = &capture {
             capture.close();
         }
-        let mut raw = std::ptr::null_mut();
+        // It is over also where the driver says that it was broken, and where the call unwinds: it holds its forks, which hold it.
+        let record = capture.map(Record);
+        let mut ended = Ended::new(self.context(), true);
         // None only where this thread has it, which was refused above.
-        let turn = capture.as_ref().map(|capture| capture.turn("cuStreamEndCapture"));
-        let ended = self.context().call(
+        let turn = record.as_ref().map(|record| record.0.turn("cuStreamEndCapture"));
+        self.context().give_back(
             "cuStreamEndCapture",
             || self.label(),
-            // SAFETY: the stream lives as long as this handle (`StreamInner`); `raw` is a local, which outlives the call. What the graph
-            // uses is kept by `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's
-            // duty 2.
-            |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
-        );
+            // SAFETY: the stream lives as long as this handle (`StreamInner`); the place outlives the call. What the graph uses is kept by
+            // `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's duty 2.
+            |driver| ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.raw(), raw) }),
+        )?;
         drop(turn);
-        // It is over also where the driver says that it was broken.
-        let share = capture.map(|capture| {
-            let (share, _) = Share::captured(&capture);
-            capture.end();
-            share
-        });
-        if let Err(error) = ended {
-            // A driver that tells an error of earlier work has made a graph all the same.
-            drop((!raw.is_null()).then(|| CudaGraph::adopt(self.context(), raw, true)));
-            return Err(error);
-        }
-        let graph = CudaGraph::adopt(self.context(), raw, true);
-        if let Some(share) = share {
+        let graph = ended.graph;
+        if let Some(record) = record {
+            let (share, _) = Share::captured(&record.0);
             lock(&graph.table).rest = share;
         }
         graph.learn_nodes()?;

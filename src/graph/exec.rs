@@ -404,15 +404,38 @@ impl GraphExec {
         }
         // Still owned: the drop that follows passes it on.
         host_call::refuse("cuGraphExecDestroy")?;
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        let mut owned = Owned { raw, context: self.context().clone() };
         // First: what a launch uses that still runs stays also where one of these calls unwinds.
         self.replace_all(Share::default());
-        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        // SAFETY: this value owned the graph, and destroys it once, as `raw` was replaced by null; the driver puts off its end until
-        // launches that run are done.
-        let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
-        let done = self.context().give_back("cuGraphExecDestroy", String::new, destroy);
+        let done = owned.destroy();
         sweep();
         done
+    }
+}
+
+/// The driver's graph, which this destroys, also where what comes before that unwinds.
+struct Owned {
+    raw: CUgraphExec,
+    context: CudaContext,
+}
+
+impl Owned {
+    fn destroy(&mut self) -> Result<(), Error> {
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        if raw.is_null() {
+            return Ok(());
+        }
+        // SAFETY: `GraphExec::destroy` made this of the graph that it owned and has no more; it is destroyed once, as `raw` was replaced by
+        // null. The driver puts off its end until launches that run are done.
+        let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
+        self.context.give_back("cuGraphExecDestroy", String::new, destroy)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.destroy();
     }
 }
 

@@ -102,10 +102,13 @@ impl CudaGraph {
     /// Any error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &CudaContext) -> Result<Self, Error> {
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: `call` made the context current; `raw` is a local, which outlives the call; 0 is the only value of the flags.
-        context.call("cuGraphCreate", String::new, |driver| unsafe { driver.cuGraphCreate(&mut raw, 0) })?;
-        Ok(Self::adopt(context, raw, true))
+        context.make(
+            "cuGraphCreate",
+            String::new,
+            // SAFETY: `make` made the context current; the place outlives the call; 0 is the only value of the flags.
+            |driver, raw| unsafe { driver.cuGraphCreate(raw, 0) },
+            |raw| Self::adopt(context, raw, true),
+        )
     }
 
     /// Borrows a graph that other code created and will destroy.
@@ -301,17 +304,18 @@ impl CudaGraph {
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
         let _family = self.family.lock()?;
-        let (mut raw, original) = (std::ptr::null_mut(), self.raw);
-        self.context().call("cuGraphClone", String::new, |driver| {
-            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; `raw` is a local, which outlives the call.
-            unsafe { driver.cuGraphClone(&mut raw, original) }
-        })?;
-        let clone = Self::adopt(self.context(), raw, true);
+        let clone = self.context().make(
+            "cuGraphClone",
+            String::new,
+            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; the place outlives the call.
+            |driver, raw| unsafe { driver.cuGraphClone(raw, self.raw) },
+            |raw| Self::adopt(self.context(), raw, true),
+        )?;
         let mut theirs = lock(&clone.table);
         let ours = lock(&self.table);
         theirs.rest = ours.rest.clone();
         for record in &ours.records {
-            let copy = record.as_ref().map(|record| self.copied(record, raw)).transpose()?;
+            let copy = record.as_ref().map(|record| self.copied(record, clone.raw)).transpose()?;
             theirs.records.push(copy);
         }
         drop((theirs, ours));

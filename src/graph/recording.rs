@@ -44,8 +44,6 @@ struct Recording<'g> {
     first: usize,
     /// What the graph kept alive before this capture.
     before: Option<Share>,
-    /// The state of the graph after the capture.
-    then: Phase,
     kept: bool,
 }
 
@@ -60,7 +58,7 @@ impl<'g> Recording<'g> {
         // From here on, whatever happens, the end of this value ends it.
         *phase = Phase::Recording;
         drop(phase);
-        let mut begun = Self { graph, scope, first, before: None, then: Phase::Free, kept: false };
+        let mut begun = Self { graph, scope, first, before: None, kept: false };
         begun.scope.owned = false;
         let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
         let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
@@ -80,24 +78,19 @@ impl<'g> Recording<'g> {
     /// Ends the capture; the nodes belong to the graph, which keeps what they use.
     fn keep(mut self) -> Result<Vec<GraphNode>, Error> {
         let joined = self.scope.join_forks();
-        self.finish()?;
+        self.scope.finish()?;
         joined?;
         self.share();
-        self.graph.family.end_recording(self.then);
+        self.graph.family.end_recording(self.then());
         self.graph.learn_nodes()?;
         self.kept = true;
         Ok(self.new_nodes(&lock(&self.graph.table)))
     }
 
-    /// Tells the driver to end. Of a capture that was broken, or not joined, driver 580 destroys the graph, although it is the program's.
-    fn finish(&mut self) -> Result<(), Error> {
-        let ended = self.scope.finish();
-        let broken =
-            [CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED];
-        if ended.as_ref().is_err_and(|error| error.code().is_some_and(|code| broken.contains(&code))) {
-            self.then = Phase::Lost;
-        }
-        ended.map(drop)
+    /// The state of the graph after the capture: of one that was broken, or not joined, driver 580 destroys the graph, although it is the
+    /// program's.
+    fn then(&self) -> Phase {
+        if self.scope.broken { Phase::Lost } else { Phase::Free }
     }
 
     /// Makes the graph keep what was recorded, before anybody else finds the nodes.
@@ -136,9 +129,9 @@ impl Drop for Recording<'_> {
         self.share();
         if self.scope.begun {
             // The error to tell is the one before; what was recorded is looked for in any case.
-            let _ = self.finish();
+            let _ = self.scope.finish();
         }
-        self.graph.family.end_recording(self.then);
+        self.graph.family.end_recording(self.then());
         if self.remove_nodes()
             && let Some(before) = self.before.take()
         {

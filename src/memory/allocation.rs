@@ -5,7 +5,7 @@
 use cuda_driver_sys::Driver;
 
 use crate::driver::{
-    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, try_again,
+    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, end_or_try_again,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -47,6 +47,31 @@ impl Allocation {
         Self::accessed(address, context, origin, StreamAccesses::new(context.owner()))
     }
 
+    /// `bytes` bytes, more than none, for `len` elements, from `cuMemAlloc`.
+    #[inline]
+    pub(super) fn plain(context: &CudaContext, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
+        context.make(
+            "cuMemAlloc",
+            || format!("{bytes} bytes for {len} elements"),
+            // SAFETY: `make` made the context current; the place outlives the call.
+            |driver, address| unsafe { driver.cuMemAlloc(address, bytes) },
+            |address| Self::new(address, context, Origin::Plain),
+        )
+    }
+
+    /// The same from `cuMemAllocAsync`.
+    #[inline]
+    pub(super) fn pooled(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
+        stream.make(
+            "cuMemAllocAsync",
+            || format!("{bytes} bytes for {len} elements"),
+            // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; the place outlives
+            // the call.
+            |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
+            |address| Self::new(address, stream.context(), Origin::Pool(stream.clone(), None)),
+        )
+    }
+
     /// The same for memory that was accessed before.
     pub(super) fn accessed(
         address: u64,
@@ -62,6 +87,12 @@ impl Allocation {
     #[inline(always)]
     pub(crate) fn accesses(&self) -> &StreamAccesses {
         &self.accesses
+    }
+
+    /// Where the memory is.
+    #[inline(always)]
+    pub(super) fn address(&self) -> u64 {
+        self.address
     }
 
     /// The context that the memory belongs to.
@@ -199,18 +230,8 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        /// Tries again later to release what is left, also where a wait unwinds: work may still use the memory.
-        struct Rest<'a>(&'a mut Allocation);
-        impl Drop for Rest<'_> {
-            fn drop(&mut self) {
-                if self.0.is_owned() {
-                    try_again(self.0.take());
-                }
-            }
-        }
-        let rest = Rest(self);
-        // Nobody can be told here; `close` tells.
-        let _ = rest.0.release();
+        // Work may still use what is left.
+        end_or_try_again(self, Self::release, |rest| rest.is_owned().then(|| rest.take()));
     }
 }
 

@@ -84,26 +84,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let pooled = context.limits().memory_pools;
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
         stream.refuse_in_capture(call)?;
-        let mut address = 0;
-        let mut allocate = || {
-            let asked = || format!("{bytes} bytes for {len} elements");
-            if pooled {
-                // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; `address`, a
-                // local, outlives the call.
-                stream.call(call, asked, |driver| unsafe {
-                    driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
-                })
-            } else {
-                // SAFETY: `call` made the context current; `address`, a local, outlives the call.
-                context.call(call, asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
-            }
+        let allocate = || match pooled {
+            true => Allocation::pooled(stream, bytes, len),
+            false => Allocation::plain(context, bytes, len),
         };
-        match allocate() {
+        let allocation = match allocate() {
             Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
             answer => answer?,
-        }
-        let origin = if pooled { Origin::Pool(stream.clone(), None) } else { Origin::Plain };
-        let buffer = Self::from_allocation(len, address, Allocation::new(address, context, origin));
+        };
+        let address = allocation.address();
+        let buffer = Self::from_allocation(len, address, allocation);
         // Other streams may use it once the allocation's turn has come.
         Submission::on(stream).writes(&buffer.allocation)?;
         aligned::<T>(address, call, OF_DEVICE)?;

@@ -34,14 +34,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     #[doc(alias = "cuMemAlloc")]
     pub fn uninit_plain(context: &CudaContext, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
-        let (mut address, mut origin) = (0, Origin::Empty);
-        if bytes != 0 {
-            let asked = || format!("{bytes} bytes for {len} elements");
-            // SAFETY: `call` made the context current; `address`, a local, outlives the call.
-            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
-            origin = Origin::Plain;
-        }
-        let buffer = Self::from_allocation(len, address, Allocation::new(address, context, origin));
+        let allocation = match bytes {
+            0 => Allocation::new(0, context, Origin::Empty),
+            _ => Allocation::plain(context, bytes, len)?,
+        };
+        let address = allocation.address();
+        let buffer = Self::from_allocation(len, address, allocation);
         aligned::<T>(address, "cuMemAlloc", OF_DEVICE)?;
         Ok(buffer)
     }

@@ -72,16 +72,16 @@ impl IpcMemoryHandle {
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
         byte_len::<T>(len)?;
-        let mut address = 0;
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
-        context.call(
+        let owner = context.make(
             "cuIpcOpenMemHandle",
             || format!("{len} elements"),
-            // SAFETY: `call` made the context current; `address`, a local, outlives the call; the handle is 64 bytes by value, and what
-            // is no handle is an error of the driver.
-            |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
+            // SAFETY: `make` made the context current; the place outlives the call; the handle is 64 bytes by value, and what is no handle
+            // is an error of the driver.
+            |driver, address| unsafe { driver.cuIpcOpenMemHandle(address, self.raw, flags) },
+            |address| Opened { address, context: context.clone() },
         )?;
-        let owner = Opened { address, context: context.clone() };
+        let address = owner.address;
         aligned::<T>(address, "cuIpcOpenMemHandle", OF_DEVICE)?;
         Ok(DeviceBuffer::from_allocation(
             len,

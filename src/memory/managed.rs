@@ -85,18 +85,20 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// memory; `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only [`ManagedBuffer::attach`] takes.
     pub fn uninit(context: &CudaContext, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
-        let (mut address, mut origin, mut concurrent) = (0, Origin::Empty, true);
-        if bytes != 0 {
-            let asked = || format!("{bytes} bytes for {len} elements, {attach:?}");
-            // SAFETY: `call` made the context current; `address`, a local, outlives the call.
-            context.call("cuMemAllocManaged", asked, |driver| unsafe {
-                driver.cuMemAllocManaged(&mut address, bytes, attach.to_raw())
-            })?;
-            origin = Origin::Plain;
+        let (allocation, concurrent) = if bytes == 0 {
+            (Allocation::new(0, context, Origin::Empty), true)
+        } else {
+            let allocation = context.make(
+                "cuMemAllocManaged",
+                || format!("{bytes} bytes for {len} elements, {attach:?}"),
+                // SAFETY: `make` made the context current; the place outlives the call.
+                |driver, address| unsafe { driver.cuMemAllocManaged(address, bytes, attach.to_raw()) },
+                |address| Allocation::new(address, context, Origin::Plain),
+            )?;
             let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
-            concurrent = context.device_attribute(attribute).is_ok_and(|value| value != 0);
-        }
-        let allocation = Allocation::new(address, context, origin);
+            (allocation, context.device_attribute(attribute).is_ok_and(|value| value != 0))
+        };
+        let address = allocation.address();
         aligned::<T>(address, "cuMemAllocManaged", OF_HOST)?;
         Ok(Self { address, len, concurrent, allocation, of: PhantomData })
     }

@@ -131,17 +131,21 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         // Elements without a size are counted too.
         let len = width.checked_mul(height).ok_or_else(|| overflow(width.saturating_mul(height)))?;
         byte_len::<T>(len)?;
-        let (mut address, mut pitch, mut origin) = (0, row, Origin::Empty);
-        if row != 0 && height != 0 {
+        let (allocation, pitch) = if row != 0 && height != 0 {
             stream.refuse_in_capture("cuMemAllocPitch")?;
-            let asked = || format!("{height} rows of {width} elements of {size} bytes");
-            // SAFETY: `call` made the context current; both outputs are locals, which outlive the call.
-            context.call("cuMemAllocPitch", asked, |driver| unsafe {
-                driver.cuMemAllocPitch(&mut address, &mut pitch, row, height, Self::access())
-            })?;
-            origin = Origin::Plain;
-        }
-        let allocation = Allocation::new(address, context, origin);
+            context.make(
+                "cuMemAllocPitch",
+                || format!("{height} rows of {width} elements of {size} bytes"),
+                // SAFETY: `make` made the context current; both places outlive the call.
+                |driver, (address, pitch)| unsafe {
+                    driver.cuMemAllocPitch(address, pitch, row, height, Self::access())
+                },
+                |(address, pitch)| (Allocation::new(address, context, Origin::Plain), pitch),
+            )?
+        } else {
+            (Allocation::new(0, context, Origin::Empty), row)
+        };
+        let address = allocation.address();
         if address != 0 {
             aligned::<T>(address, "cuMemAllocPitch", OF_DEVICE)?;
             // The second row.

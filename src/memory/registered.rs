@@ -56,12 +56,13 @@ impl Registration {
         bytes: usize,
         flags: RegisterFlags,
     ) -> Result<Self, Error> {
-        let asked = || format!("{bytes} bytes at {start:p}, flags {flags:?}");
-        // SAFETY: so many bytes are there until `Drop` unregisters them, by the caller's duty 1; the driver checks the flags.
-        context.call("cuMemHostRegister", asked, |driver| unsafe {
-            driver.cuMemHostRegister(start, bytes, flags.bits())
-        })?;
-        Ok(Self { start, context: context.clone() })
+        context.make(
+            "cuMemHostRegister",
+            || format!("{bytes} bytes at {start:p}, flags {flags:?}"),
+            // SAFETY: so many bytes are there until `Drop` unregisters them, by the caller's duty 1; the driver checks the flags.
+            |driver, ()| unsafe { driver.cuMemHostRegister(start, bytes, flags.bits()) },
+            |()| Self { start, context: context.clone() },
+        )
     }
 }
 

@@ -106,19 +106,18 @@ impl MemoryPool {
     /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import(context: &CudaContext, handle: &OsHandle) -> Result<Self, Error> {
-        let mut raw = std::ptr::null_mut();
-        context.call(
+        context.make(
             "cuMemPoolImportFromShareableHandle",
             || format!("{handle:?}"),
-            |driver| {
+            |driver, raw| {
                 // SAFETY: a handle is an open descriptor, a number of the system, or 64 bytes, of which the driver refuses what names no
-                // pool; it and `raw` outlive the call.
+                // pool; it and the place outlive the call.
                 with_handle(handle, |pointer, kind| unsafe {
-                    driver.cuMemPoolImportFromShareableHandle(&mut raw, pointer, kind, 0)
+                    driver.cuMemPoolImportFromShareableHandle(raw, pointer, kind, 0)
                 })
             },
-        )?;
-        Ok(Self::made(context, raw))
+            |raw| Self::made(context, raw),
+        )
     }
 
     /// What another process needs to open this buffer, in addition to its pool; the buffer must come from an exported
@@ -162,16 +161,17 @@ impl MemoryPool {
     ) -> Result<DeviceBuffer<T>, Error> {
         stream.context().same_driver(self.context(), "the pool", "the stream")?;
         byte_len::<T>(len)?;
-        let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
-        self.context().call(
+        let mut data = CUmemPoolPtrExportData { reserved: data };
+        let origin = Origin::Pool(stream.clone(), self.keep());
+        let allocation = self.context().make(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and `data` is of a buffer of it, by the caller's duty 1;
-            // both values are locals, which outlive the call.
-            |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and `data`, a local, is of a buffer of it, by the caller's
+            // duty 1; both places outlive the call.
+            |driver, address| unsafe { driver.cuMemPoolImportPointer(address, self.raw(), &mut data) },
+            |address| Allocation::new(address, stream.context(), origin),
         )?;
-        let allocation =
-            Allocation::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
+        let address = allocation.address();
         let buffer = DeviceBuffer::from_allocation(len, address, allocation);
         aligned::<T>(address, "cuMemPoolImportPointer", OF_DEVICE)?;
         Ok(buffer)

@@ -71,8 +71,30 @@ impl CudaContext {
         self.traced(name, asked, |driver| self.still_entered(|| call(driver)))
     }
 
+    /// Like [`call`](Self::call), for what makes something: `call` is given the place for its handle, and `own` makes an owner of the handle
+    /// where the driver has answered with success, before anything else happens. Whoever listens to spans may unwind at the end of this one:
+    /// the owner then gives back what was made.
+    #[inline]
+    pub(crate) fn make<H: Default, T>(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver, &mut H) -> CUresult,
+        own: impl FnOnce(H) -> T,
+    ) -> Result<T, Error> {
+        self.enter(name)?;
+        self.traced_making(name, asked, |driver, made| {
+            let mut handle = H::default();
+            let code = self.still_entered(|| call(driver, &mut handle));
+            *made = (code == CUresult::SUCCESS).then(|| own(handle));
+            code
+        })
+    }
+
     /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
     /// still be current, and nothing queries it again. After a fork nothing is released: some drivers crash there.
+    ///
+    /// The call is made also where whoever listens to spans unwinds before it; so it is in the others that give something back.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -81,7 +103,7 @@ impl CudaContext {
     ) -> Result<(), Error> {
         self.enter_to_release(name)?;
         // Whoever drops something does not know who captures: it must not break a capture of other code either.
-        self.traced(name, asked, |driver| {
+        self.traced_surely(name, asked, |driver| {
             // Called also where the context cannot be made current, as above.
             let _ = self.still_entered(|| CUresult::SUCCESS);
             outside_captures(self, || call(driver))
@@ -115,6 +137,24 @@ impl CudaContext {
         self.traced(name, asked, |driver| self.twice(name, || call(driver)))
     }
 
+    /// The same for what makes something, as [`make`](Self::make) does.
+    #[inline]
+    pub(in crate::driver) fn make_by_handle<H: Default, T>(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        mut call: impl FnMut(&Driver, &mut H) -> CUresult,
+        own: impl FnOnce(H) -> T,
+    ) -> Result<T, Error> {
+        self.may_call(name)?;
+        self.traced_making(name, asked, |driver, made| {
+            let mut handle = H::default();
+            let code = self.twice(name, || call(driver, &mut handle));
+            *made = (code == CUresult::SUCCESS).then(|| own(handle));
+            code
+        })
+    }
+
     /// The same for what gives something back. It is called again only where nothing was current, and a driver may have wanted something:
     /// after any other answer nobody knows what is left of it. No capture minds the calls that this is for, of this crate or of other
     /// code: `cuStreamDestroy` and `cuEventDestroy`, as `emulator/tests/driver_truth/captures.rs` has asked a driver.
@@ -126,7 +166,7 @@ impl CudaContext {
         if self.is_special() {
             self.enter_to_release(name)?;
         }
-        self.traced(name, String::new, |driver| match call(driver) {
+        self.traced_surely(name, String::new, |driver| match call(driver) {
             CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
             code => code,
         })
@@ -142,7 +182,7 @@ impl CudaContext {
         if self.is_special() {
             self.enter_to_release(name)?;
         }
-        self.traced(name, asked, |driver| {
+        self.traced_surely(name, asked, |driver| {
             outside_captures(self, || match call(driver) {
                 CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
                 code => code,
@@ -214,6 +254,32 @@ impl CudaContext {
         self.check(code, name, asked)
     }
 
+    /// The same for a call that leaves an owner of what it made in the place for that, where it answers with success. The place is outside of
+    /// the span, and dropped where that unwinds.
+    #[inline]
+    fn traced_making<T>(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver, &mut Option<T>) -> CUresult,
+    ) -> Result<T, Error> {
+        let mut made = None;
+        let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
+        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver, &mut made)));
+        made.ok_or_else(|| self.failed(code, name, asked()))
+    }
+
+    /// The same for a call that is made also where the span unwinds before it.
+    fn traced_surely(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        let mut call = Surely(Some(|| call(&self.inner.driver)));
+        self.traced(name, asked, |_| call.make())
+    }
+
     /// `call` where the context was made current before the span: whoever listens to spans may have made another one current. Otherwise the
     /// driver's refusal.
     #[inline]
@@ -246,6 +312,22 @@ impl CudaContext {
     /// An error if a kernel of this context faulted. No driver call.
     pub(crate) fn faulted(&self) -> Result<(), Error> {
         self.inner.fault.check()
+    }
+}
+
+/// A call that is made once: where it is asked for, or at the end of this value.
+struct Surely<F: FnOnce() -> CUresult>(Option<F>);
+
+impl<F: FnOnce() -> CUresult> Surely<F> {
+    fn make(&mut self) -> CUresult {
+        self.0.take().map_or(CUresult::SUCCESS, |call| call())
+    }
+}
+
+impl<F: FnOnce() -> CUresult> Drop for Surely<F> {
+    fn drop(&mut self) {
+        // Only an unwinding has left it: nobody can be told.
+        let _ = self.make();
     }
 }
 

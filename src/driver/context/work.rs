@@ -142,18 +142,24 @@ impl CudaContext {
     /// Driver call, the first time: `cuStreamCreateWithPriority`.
     pub(crate) fn freeing_stream(&self) -> Result<CudaStream, Error> {
         if self.work().freeing.get().is_none() {
-            let mut raw = std::ptr::null_mut();
-            // SAFETY: `call` made the context current; `raw` is a local, which outlives the call. A handle could not be turned into a raw
-            // stream for certain: whoever lists the streams of the context holds others for a moment.
-            self.call("cuStreamCreateWithPriority", String::new, |driver| unsafe {
-                driver.cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0)
-            })?;
+            let second = self.make(
+                "cuStreamCreateWithPriority",
+                String::new,
+                // SAFETY: `make` made the context current; the place outlives the call. A handle could not be turned into a raw stream for
+                // certain: whoever lists the streams of the context holds others for a moment.
+                |driver, raw| unsafe {
+                    driver.cuStreamCreateWithPriority(raw, StreamFlags::NON_BLOCKING.bits(), 0)
+                },
+                |raw| {
+                    self.work().freeing.set(OwnStream(raw)).err().map(|OwnStream(raw)| {
+                        // SAFETY: 1: the stream was just made, in this context; 2, 3: its number is in this function alone, as `set` has given
+                        // it back.
+                        unsafe { CudaStream::from_raw_owned(self, raw) }
+                    })
+                },
+            )?;
             // Another thread may have been first: then this one goes again.
-            if let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw)) {
-                // SAFETY: 1: the stream was made above, in this context; 2, 3: its number is in this function alone, as `set` has given
-                // it back.
-                drop(unsafe { CudaStream::from_raw_owned(self, raw) });
-            }
+            drop(second);
         }
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
         // SAFETY: 1: the stream was made in this context, and has been set by now; 2: the end of the last handle of the

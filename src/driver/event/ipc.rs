@@ -64,13 +64,14 @@ impl IpcEvent {
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn open(context: &CudaContext, handle: IpcEventHandle) -> Result<Self, Error> {
         let raw_handle = CUipcEventHandle { reserved: handle.0.map(|byte| byte as _) };
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: `call` made the context current; `raw` is a local, which outlives the call; the handle is 64 bytes, which the driver
-        // checks.
-        context.call("cuIpcOpenEventHandle", String::new, |driver| unsafe {
-            driver.cuIpcOpenEventHandle(&mut raw, raw_handle)
-        })?;
-        Ok(Self(AnyEvent::wrap(context, raw, true)))
+        let opened = context.make(
+            "cuIpcOpenEventHandle",
+            String::new,
+            // SAFETY: `make` made the context current; the place outlives the call; the handle is 64 bytes, which the driver checks.
+            |driver, raw| unsafe { driver.cuIpcOpenEventHandle(raw, raw_handle) },
+            |raw| AnyEvent::wrap(context, raw, true),
+        );
+        opened.map(Self)
     }
 
     /// The handle for other processes.

@@ -254,11 +254,13 @@ impl Deref for CudaEvent {
 
 impl AnyEvent {
     fn create(context: &CudaContext, flags: u32) -> Result<Self, Error> {
-        let mut raw = std::ptr::null_mut();
-        let asked = || format!("flags {flags:#x}");
-        // SAFETY: `call` made the context current; the driver checks the flags; `raw` is a local, which outlives the call.
-        context.call("cuEventCreate", asked, |driver| unsafe { driver.cuEventCreate(&mut raw, flags) })?;
-        Ok(Self::wrap(context, raw, true))
+        context.make(
+            "cuEventCreate",
+            || format!("flags {flags:#x}"),
+            // SAFETY: `make` made the context current; the driver checks the flags; the place outlives the call.
+            |driver, raw| unsafe { driver.cuEventCreate(raw, flags) },
+            |raw| Self::wrap(context, raw, true),
+        )
     }
 
     fn wrap(context: &CudaContext, raw: CUevent, owned: bool) -> Self {

@@ -124,13 +124,14 @@ impl CudaStream {
         priority: i32,
         capture: Option<Arc<Capture>>,
     ) -> Result<Self, Error> {
-        let mut raw = std::ptr::null_mut();
         let asked = || format!("flags {flags:?}, priority {priority}");
-        // SAFETY: `call` made the context current; the driver checks flags and priority; `raw` is a local, which outlives the call.
-        context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
-            driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
-        })?;
-        Ok(Self::wrap(context, raw, true, capture))
+        context.make(
+            "cuStreamCreateWithPriority",
+            asked,
+            // SAFETY: `make` made the context current; the driver checks flags and priority; the place outlives the call.
+            |driver, raw| unsafe { driver.cuStreamCreateWithPriority(raw, flags.bits(), priority) },
+            |raw| Self::wrap(context, raw, true, capture),
+        )
     }
 
     /// The handle of a live stream.
@@ -364,6 +365,21 @@ impl CudaStream {
         match self.is_explicit() {
             true => self.context().call_by_handle(name, asked, call),
             false => self.context().call(name, asked, call),
+        }
+    }
+
+    /// The same for what makes something, as [`CudaContext::make`] does.
+    #[inline]
+    pub(crate) fn make<H: Default, T>(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnMut(&Driver, &mut H) -> CUresult,
+        own: impl FnOnce(H) -> T,
+    ) -> Result<T, Error> {
+        match self.is_explicit() {
+            true => self.context().make_by_handle(name, asked, call, own),
+            false => self.context().make(name, asked, call, own),
         }
     }
 

@@ -113,24 +113,21 @@ impl ExternalMemory {
             flags: if dedicated { DEDICATED } else { 0 },
             reserved: [0; 16],
         };
-        let mut raw = std::ptr::null_mut();
-        let mut given = false;
-        let imported = context.call(
+        let asked = format!("{bytes} bytes, {handle:?}");
+        let inner = context.make(
             "cuImportExternalMemory",
-            || format!("{bytes} bytes, {handle:?}"),
-            |driver| {
-                given = true;
-                // SAFETY: the description says what the caller's duties 1 and 2 say; it and `raw` outlive the call.
-                unsafe { driver.cuImportExternalMemory(&mut raw, &description) }
+            || asked,
+            |driver, raw| {
+                // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+                // another thread opened meanwhile; never closed, it is one descriptor too many.
+                std::mem::forget(handle);
+                // SAFETY: the description says what the caller's duties 1 and 2 say of the handle, which stays open; it and the place
+                // outlive the call.
+                unsafe { driver.cuImportExternalMemory(raw, &description) }
             },
-        );
-        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
-        // another thread opened meanwhile; never closed, it is one descriptor too many.
-        if given {
-            std::mem::forget(handle);
-        }
-        imported?;
-        Ok(Self { inner: Arc::new(Imported { raw, bytes, context: context.clone() }) })
+            |raw| Imported { raw, bytes, context: context.clone() },
+        )?;
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// `len` elements at `offset` bytes, as a buffer that keeps the memory alive.
@@ -153,18 +150,22 @@ impl ExternalMemory {
             flags: 0,
             reserved: [0; 16],
         };
-        let mut address = 0;
         let asked = || format!("{bytes} bytes at {offset} of {}", self.inner.bytes);
         if offset.checked_add(bytes).is_none_or(|end| end > self.inner.bytes) {
             let code = CUresult::CUDA_ERROR_INVALID_VALUE;
             return Err(failed(code, "cuExternalMemoryGetMappedBuffer", asked()));
         }
-        // SAFETY: the memory lives as long as this handle (`Imported::raw`), and has so many bytes, by duty 2 of `import`: the range was
-        // found inside; description and `address` are locals, which outlive the call.
-        context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
-            driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
-        })?;
-        let owner = Mapped { address, memory: self.clone() };
+        let owner = context.make(
+            "cuExternalMemoryGetMappedBuffer",
+            asked,
+            // SAFETY: the memory lives as long as this handle (`Imported::raw`), and has so many bytes, by duty 2 of `import`: the range was
+            // found inside; the description and the place outlive the call.
+            |driver, address| unsafe {
+                driver.cuExternalMemoryGetMappedBuffer(address, self.inner.raw, &description)
+            },
+            |address| Mapped { address, memory: self.clone() },
+        )?;
+        let address = owner.address;
         aligned::<T>(address, "cuExternalMemoryGetMappedBuffer", OF_DEVICE)?;
         Ok(DeviceBuffer::from_allocation(
             len,

@@ -10,7 +10,7 @@ use cuda_driver_sys::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, try_again};
+use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
 use crate::error::Error;
 use crate::ordering::Submission;
 
@@ -116,25 +116,21 @@ impl ExternalSemaphore {
         };
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_, handle: raw_handle, flags: 0, reserved: [0; 16] };
-        let mut raw = std::ptr::null_mut();
-        let mut given = false;
-        let imported = context.call(
+        let asked = format!("{handle:?}");
+        let inner = context.make(
             "cuImportExternalSemaphore",
-            || format!("{handle:?}"),
-            |driver| {
-                given = true;
-                // SAFETY: the description names the handle as what the caller's duty 1 says it is; it and `raw` outlive the call.
-                unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) }
+            || asked,
+            |driver, raw| {
+                // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+                // another thread opened meanwhile; never closed, it is one descriptor too many.
+                std::mem::forget(handle);
+                // SAFETY: the description names the handle, which stays open, as what the caller's duty 1 says it is; it and the place
+                // outlive the call.
+                unsafe { driver.cuImportExternalSemaphore(raw, &description) }
             },
-        );
-        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
-        // another thread opened meanwhile; never closed, it is one descriptor too many.
-        if given {
-            std::mem::forget(handle);
-        }
-        imported?;
-        let accesses = StreamAccesses::new(context.owner());
-        Ok(Self { inner: Arc::new(Imported { raw, context: context.clone(), accesses }) })
+            |raw| Imported { raw, context: context.clone(), accesses: StreamAccesses::new(context.owner()) },
+        )?;
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Signals it when `stream` reaches this point: with `value` for a timeline semaphore, or as the key of a keyed
@@ -223,10 +219,14 @@ impl Imported {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // Nobody can be told here.
-        if !self.raw.is_null() && self.destroy().is_err() && !self.raw.is_null() {
-            let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-            try_again(Self { raw, context: self.context.clone(), accesses: self.accesses.take() });
+        if self.raw.is_null() {
+            return;
         }
+        end_or_try_again(self, Self::destroy, |semaphore| {
+            let raw = std::mem::replace(&mut semaphore.raw, std::ptr::null_mut());
+            let rest =
+                || Self { raw, context: semaphore.context.clone(), accesses: semaphore.accesses.take() };
+            (!raw.is_null()).then(rest)
+        });
     }
 }

@@ -130,15 +130,16 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         if bytes == 0 {
             return Ok(Self::empty(context, len));
         }
-        let mut start = std::ptr::null_mut();
-        let asked = || format!("{bytes} bytes for {len} elements, flags {flags:?}");
-        // SAFETY: `call` made the context current; `start`, a local, outlives the call.
-        context.call("cuMemHostAlloc", asked, |driver| unsafe {
-            driver.cuMemHostAlloc(&mut start, bytes, flags.bits())
-        })?;
+        let owner = context.make(
+            "cuMemHostAlloc",
+            || format!("{bytes} bytes for {len} elements, flags {flags:?}"),
+            // SAFETY: `make` made the context current; the place outlives the call.
+            |driver, start| unsafe { driver.cuMemHostAlloc(start, bytes, flags.bits()) },
+            |start| HostAllocation { start, context: context.clone() },
+        )?;
+        let start = owner.start;
         // SAFETY: the driver reported success, so it gave so many bytes, at an address that is not null, of which nobody else knows yet.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
-        let owner = HostAllocation { start, context: context.clone() };
         aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
         // SAFETY: 1: `owner` keeps `len` elements that the driver pinned in this context, aligned as was just seen,
         // whose bytes are zero, which is a `T`; 2: they were just made, and nobody else knows of them.

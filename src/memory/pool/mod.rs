@@ -7,7 +7,7 @@ pub(in crate::memory) mod attributes;
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream, Keep, try_again};
+use crate::driver::{CudaContext, CudaStream, Keep, end_or_try_again};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
@@ -114,14 +114,13 @@ impl MemoryPool {
             gpuDirectRDMACapable: 0,
             reserved: [0; 53],
         };
-        let mut raw = std::ptr::null_mut();
-        context.call(
+        context.make(
             "cuMemPoolCreate",
             || format!("{options:?}"),
-            // SAFETY: all members of the properties are set; they and `raw` are locals, which outlive the call.
-            |driver| unsafe { driver.cuMemPoolCreate(&mut raw, &properties) },
-        )?;
-        Ok(Self::made(context, raw))
+            // SAFETY: all members of the properties are set; they and the place outlive the call.
+            |driver, raw| unsafe { driver.cuMemPoolCreate(raw, &properties) },
+            |raw| Self::made(context, raw),
+        )
     }
 
     /// A pool that is this crate's to destroy.
@@ -297,18 +296,18 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
-        let mut address = 0;
-        let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: `call` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
-        // are of one driver, as was compared; `address`, a local, outlives the call.
-        context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
-            driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
-        })?;
-        let buffer = Self::from_allocation(
-            len,
-            address,
-            Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
-        );
+        let allocation = context.make(
+            "cuMemAllocFromPoolAsync",
+            || format!("{bytes} bytes for {len} elements"),
+            // SAFETY: `make` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
+            // are of one driver, as was compared; the place outlives the call.
+            |driver, address| unsafe {
+                driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
+            },
+            |address| Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
+        )?;
+        let address = allocation.address();
+        let buffer = Self::from_allocation(len, address, allocation);
         Submission::on(stream).writes(buffer.allocation())?;
         aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
@@ -335,9 +334,9 @@ impl PoolInner {
 
 impl Drop for PoolInner {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && std::mem::take(&mut self.owned) {
-            try_again(Self { raw: self.raw, context: self.context.clone(), owned: true });
-        }
+        end_or_try_again(self, Self::destroy, |pool| {
+            let rest = || Self { raw: pool.raw, context: pool.context.clone(), owned: true };
+            std::mem::take(&mut pool.owned).then(rest)
+        });
     }
 }

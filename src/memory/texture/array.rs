@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::format::{ArrayDescriptor, ArrayElement};
 use super::mipmap::MipmapInner;
-use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, try_again};
+use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch, failed};
 use crate::memory::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
 use crate::memory::copy::region::{CopySource, CopyTarget};
@@ -172,14 +172,16 @@ impl<T: ArrayElement> CudaArray<T> {
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
-        let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
+        let descriptor = described::<T>(shape, flags);
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
         some_elements(shape, "cuArray3DCreate", asked)?;
-        // SAFETY: `call` made the context current; the descriptor and `raw` outlive the call.
-        context.call("cuArray3DCreate", asked, |driver| unsafe {
-            driver.cuArray3DCreate(&mut raw, &descriptor.raw())
-        })?;
-        let inner = ArrayInner::new(raw, context, (shape.extent(), descriptor.flags), true, None);
+        let inner = context.make(
+            "cuArray3DCreate",
+            asked,
+            // SAFETY: `make` made the context current; the descriptor and the place outlive the call.
+            |driver, raw| unsafe { driver.cuArray3DCreate(raw, &descriptor.raw()) },
+            |raw| ArrayInner::new(raw, context, (shape.extent(), descriptor.flags), true, None),
+        )?;
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
@@ -490,10 +492,7 @@ impl Resource for ArrayInner {
 
 impl Drop for ArrayInner {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.owned {
-            try_again(self.take());
-        }
+        end_or_try_again(self, Self::destroy, |array| array.owned.then(|| array.take()));
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described, some_elements};
 use super::format::ArrayElement;
-use crate::driver::{CudaContext, Resource, StreamAccesses, try_again};
+use crate::driver::{CudaContext, Resource, StreamAccesses, end_or_try_again};
 use crate::error::Error;
 use crate::memory::copy::layout::Extent;
 
@@ -84,18 +84,24 @@ impl<T: ArrayElement> MipmappedArray<T> {
         flags: ArrayFlags,
         levels: u32,
     ) -> Result<Self, Error> {
-        let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
+        let descriptor = described::<T>(shape, flags);
         let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
         some_elements(shape, "cuMipmappedArrayCreate", asked)?;
-        // SAFETY: `call` made the context current; the descriptor and `raw` outlive the call.
-        context.call("cuMipmappedArrayCreate", asked, |driver| unsafe {
-            driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
-        })?;
-        let levels = levels.clamp(1, most_levels(shape));
-        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
-        let inner =
-            Arc::new(MipmapInner { raw, context: context.clone(), levels, accesses, escaped, owned: true });
-        Ok(Self { inner, of: PhantomData })
+        let inner = context.make(
+            "cuMipmappedArrayCreate",
+            asked,
+            // SAFETY: `make` made the context current; the descriptor and the place outlive the call.
+            |driver, raw| unsafe { driver.cuMipmappedArrayCreate(raw, &descriptor.raw(), levels) },
+            |raw| MipmapInner {
+                raw,
+                context: context.clone(),
+                levels: levels.clamp(1, most_levels(shape)),
+                accesses: StreamAccesses::new(context.owner()),
+                escaped: AtomicBool::new(false),
+                owned: true,
+            },
+        )?;
+        Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
     /// The array of a level; 0 is the largest. It keeps all levels alive.
@@ -208,9 +214,6 @@ impl Resource for MipmapInner {
 
 impl Drop for MipmapInner {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.owned {
-            try_again(self.take());
-        }
+        end_or_try_again(self, Self::destroy, |mipmap| mipmap.owned.then(|| mipmap.take()));
     }
 }

@@ -15,7 +15,7 @@ use super::array::CudaArray;
 use super::descriptor::TextureDescriptor;
 use super::format::ArrayElement;
 use super::mipmap::MipmappedArray;
-use crate::driver::{CudaContext, CudaStream, Keep, try_again};
+use crate::driver::{CudaContext, CudaStream, Keep, end_or_try_again};
 use crate::error::Error;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::DeviceSlice;
@@ -266,15 +266,16 @@ impl TextureObject {
         used: Used,
         owner: Option<Box<dyn Any + Send + Sync>>,
     ) -> Result<Self, Error> {
-        let (mut raw, view) = (0, view.map_or(std::ptr::null(), std::ptr::from_ref));
-        let asked = || format!("{:?}, {descriptor:?}", resource.resType);
-        // SAFETY: the resource is live and as its description says, and the other descriptions may be given to the
-        // driver, by the caller's duty 1; the structures are borrowed, or null for no view, and `raw` is a local: all
-        // outlive the call, which copies them.
-        used.context().call("cuTexObjectCreate", asked, |driver| unsafe {
-            driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
-        })?;
-        let inner = TextureInner { handle: TextureHandle(raw), used: Arc::new(used), owner };
+        let (used, view) = (Arc::new(used), view.map_or(std::ptr::null(), std::ptr::from_ref));
+        let inner = used.context().make(
+            "cuTexObjectCreate",
+            || format!("{:?}, {descriptor:?}", resource.resType),
+            // SAFETY: the resource is live and as its description says, and the other descriptions may be given to the
+            // driver, by the caller's duty 1; the structures are borrowed, or null for no view: they and the place
+            // outlive the call, which copies them.
+            |driver, raw| unsafe { driver.cuTexObjectCreate(raw, resource, descriptor, view) },
+            |raw| TextureInner { handle: TextureHandle(raw), used: used.clone(), owner },
+        )?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -376,11 +377,11 @@ impl TextureInner {
 
 impl Drop for TextureInner {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.handle.0 != 0 {
-            let handle = std::mem::replace(&mut self.handle, TextureHandle(0));
-            try_again(Self { handle, used: self.used.clone(), owner: self.owner.take() });
-        }
+        end_or_try_again(self, Self::destroy, |texture| {
+            let handle = std::mem::replace(&mut texture.handle, TextureHandle(0));
+            let rest = || Self { handle, used: texture.used.clone(), owner: texture.owner.take() };
+            (handle.0 != 0).then(rest)
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::array::{ArrayInner, CudaArray};
 use super::format::ArrayElement;
 use super::object::of_array;
-use crate::driver::{CudaContext, CudaStream, Keep, try_again};
+use crate::driver::{CudaContext, CudaStream, Keep, end_or_try_again};
 use crate::error::{Error, ErrorKind, TextureError};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::object::{KernelObject, KernelObjectMut, ObjectParts, Shared, Used, sealed::Sealed};
@@ -86,14 +86,16 @@ impl SurfaceObject {
             return Err(ErrorKind::Texture(TextureError::NoSurface).into());
         }
         owner.escape();
-        let (mut raw, resource) = (0, of_array(array.raw()));
-        // SAFETY: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed, and `owner`, which the result holds, has a
-        // share of it; both structures are locals, which outlive the call.
-        context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
-            driver.cuSurfObjectCreate(&mut raw, &resource)
-        })?;
+        let resource = of_array(array.raw());
         let used = Arc::new(Used::array(owner.resource(), &context, Some(array.raw().addr())));
-        let inner = SurfaceInner { handle: SurfaceHandle(raw), used, array: owner };
+        let inner = context.make(
+            "cuSurfObjectCreate",
+            String::new,
+            // SAFETY: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed, and `owner`, which the result holds, has
+            // a share of it; the description and the place outlive the call.
+            |driver, raw| unsafe { driver.cuSurfObjectCreate(raw, &resource) },
+            |raw| SurfaceInner { handle: SurfaceHandle(raw), used, array: owner },
+        )?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -178,10 +180,10 @@ impl SurfaceInner {
 
 impl Drop for SurfaceInner {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.handle.0 != 0 {
-            let handle = std::mem::replace(&mut self.handle, SurfaceHandle(0));
-            try_again(Self { handle, used: self.used.clone(), array: self.array.clone() });
-        }
+        end_or_try_again(self, Self::destroy, |surface| {
+            let handle = std::mem::replace(&mut surface.handle, SurfaceHandle(0));
+            let rest = || Self { handle, used: surface.used.clone(), array: surface.array.clone() };
+            (handle.0 != 0).then(rest)
+        });
     }
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Maps live memory at live addresses, both held until they are unmapped.
 
 use super::physical::{Claim, PhysicalAllocation, VirtualReservation, multiples};
-use crate::driver::{CudaContext, try_again};
+use crate::driver::{CudaContext, end_or_try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
@@ -61,14 +61,14 @@ impl Mapping {
         let bytes = memory.byte_len();
         multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
         let address = addresses.address() + offset as u64;
-        memory.context().call(
+        memory.context().make(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
             // SAFETY: memory and addresses live as long as their handles, whose `Drop` alone releases them, and are of one driver, as
             // `same_driver` compared; `multiples` found the range inside the reservation, and it is all of the memory.
-            |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
-        )?;
-        Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
+            |driver, ()| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
+            |()| Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None },
+        )
     }
 
     /// Grants a device access to the memory at this address, or revokes it. Driver call: `cuMemSetAccess`.
@@ -137,12 +137,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // Nobody can be told here.
-        if self.unmap().is_err() && self.bytes != 0 {
-            let (address, bytes) = (self.address, std::mem::take(&mut self.bytes));
-            let (memory, addresses) = (self.memory.clone(), self.addresses.clone());
-            try_again(Self { address, bytes, memory, addresses, claim: self.claim.take() });
-        }
+        end_or_try_again(self, Self::unmap, |mapping| {
+            let (address, bytes) = (mapping.address, std::mem::take(&mut mapping.bytes));
+            let (memory, addresses) = (mapping.memory.clone(), mapping.addresses.clone());
+            (bytes != 0).then(|| Self { address, bytes, memory, addresses, claim: mapping.claim.take() })
+        });
     }
 }
 

@@ -7,7 +7,7 @@ use cuda_driver_sys::{
 };
 
 use super::physical::{PhysicalAllocation, multiples};
-use crate::driver::{CudaContext, try_again};
+use crate::driver::{CudaContext, end_or_try_again};
 use crate::error::{Error, failed};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::OsHandleKinds;
@@ -85,15 +85,16 @@ impl MulticastObject {
     ) -> Result<Self, Error> {
         let granularity = Self::granularity(context, devices, false)?;
         multiples("multicast object", 0, bytes, usize::MAX, granularity)?;
-        let (properties, mut handle) = (properties(devices, bytes, handles), 0);
-        context.call(
+        let properties = properties(devices, bytes, handles);
+        let memory = context.make(
             "cuMulticastCreate",
             || format!("{bytes} bytes, {devices} devices"),
-            // SAFETY: all members of the properties are set; they and `handle` are locals, which outlive the call.
-            |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
+            // SAFETY: all members of the properties are set; they and the place outlive the call.
+            |driver, handle| unsafe { driver.cuMulticastCreate(handle, &properties) },
+            // SAFETY: 1: the driver has just made it, and gave it to nobody else.
+            |handle| unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) },
         )?;
-        // SAFETY: 1: the driver has just made it, and gave it to nobody else.
-        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) } })
+        Ok(Self { memory })
     }
 
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
@@ -138,22 +139,22 @@ impl MulticastObject {
             let asked = format!("memory of {location:?} on device {}", context.ordinal());
             return Err(failed(CUresult::CUDA_ERROR_INVALID_DEVICE, "cuMulticastBindMem", asked));
         }
-        context.call(
+        context.make(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
             // SAFETY: object and memory live as long as their handles (`PhysicalAllocation`), and are of one driver, as `same_driver`
             // compared; `multiples` found the range inside the object, and it is all of the memory.
-            |driver| unsafe {
+            |driver, ()| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },
-        )?;
-        Ok(MulticastBinding {
-            object: self.clone(),
-            _memory: memory.clone(),
-            offset,
-            context: context.clone(),
-            bound: true,
-        })
+            |()| MulticastBinding {
+                object: self.clone(),
+                _memory: memory.clone(),
+                offset,
+                context: context.clone(),
+                bound: true,
+            },
+        )
     }
 
     /// What is mapped, exported and imported.
@@ -194,11 +195,11 @@ impl MulticastBinding {
 
 impl Drop for MulticastBinding {
     fn drop(&mut self) {
-        // Nobody can be told here.
-        if self.unbind().is_err() && std::mem::take(&mut self.bound) {
-            let (object, _memory) = (self.object.clone(), self._memory.clone());
-            let (offset, context) = (self.offset, self.context.clone());
-            try_again(Self { object, _memory, offset, context, bound: true });
-        }
+        end_or_try_again(self, Self::unbind, |binding| {
+            let (object, _memory) = (binding.object.clone(), binding._memory.clone());
+            let (offset, context) = (binding.offset, binding.context.clone());
+            let rest = || Self { object, _memory, offset, context, bound: true };
+            std::mem::take(&mut binding.bound).then(rest)
+        });
     }
 }

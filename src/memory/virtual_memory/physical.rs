@@ -117,15 +117,15 @@ impl PhysicalAllocation {
     pub fn new(context: &CudaContext, bytes: usize, options: PhysicalOptions) -> Result<Self, Error> {
         let granularity = options.granularity(context, false)?;
         multiples("memory", 0, bytes, usize::MAX, granularity)?;
-        let (properties, mut handle) = (options.to_raw(context), 0);
-        context.call(
+        let properties = options.to_raw(context);
+        context.make(
             "cuMemCreate",
             || format!("{bytes} bytes, {options:?}"),
-            // SAFETY: all members of the properties are set; they and `handle` are locals, which outlive the call.
-            |driver| unsafe { driver.cuMemCreate(&mut handle, bytes, &properties, 0) },
-        )?;
-        // SAFETY: 1: it was just made, and is nobody else's.
-        Ok(unsafe { Self::owned(context, handle, (bytes, granularity), false) })
+            // SAFETY: all members of the properties are set; they and the place outlive the call.
+            |driver, handle| unsafe { driver.cuMemCreate(handle, bytes, &properties, 0) },
+            // SAFETY: 1: it was just made, and is nobody else's.
+            |handle| unsafe { Self::owned(context, handle, (bytes, granularity), false) },
+        )
     }
 
     /// Takes over memory, or a multicast object, of that handle, bytes and granularity.
@@ -206,19 +206,18 @@ impl PhysicalAllocation {
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub unsafe fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, false)?;
-        let mut raw = 0;
-        context.call(
+        context.make(
             "cuMemImportFromShareableHandle",
             || format!("{handle:?}"),
-            |driver| {
-                // SAFETY: the handle is of the kind it says, by the caller's duty 1; it and `raw` outlive the call.
+            |driver, raw| {
+                // SAFETY: the handle is of the kind it says, by the caller's duty 1; it and the place outlive the call.
                 with_handle(handle, |pointer, kind| unsafe {
-                    driver.cuMemImportFromShareableHandle(&mut raw, pointer, kind)
+                    driver.cuMemImportFromShareableHandle(raw, pointer, kind)
                 })
             },
-        )?;
-        // SAFETY: 1: it was just opened, and is nobody else's.
-        Ok(unsafe { Self::owned(context, raw, (bytes, granularity), false) })
+            // SAFETY: 1: it was just opened, and is nobody else's.
+            |raw| unsafe { Self::owned(context, raw, (bytes, granularity), false) },
+        )
     }
 
     /// Where it is. Driver call: `cuMemGetAllocationPropertiesFromHandle`.
@@ -294,14 +293,14 @@ impl VirtualReservation {
     /// # Errors
     /// [`Error::is_out_of_memory`], or any error returned by the driver: `bytes` must be a multiple of the page size.
     pub fn new(context: &CudaContext, bytes: usize, alignment: usize) -> Result<Self, Error> {
-        let mut address = 0;
-        context.call(
+        let inner = context.make(
             "cuMemAddressReserve",
             || format!("{bytes} bytes, alignment {alignment}"),
-            // SAFETY: `address`, a local, outlives the call; with 0 for a place the driver chooses one that is free.
-            |driver| unsafe { driver.cuMemAddressReserve(&mut address, bytes, alignment, 0, 0) },
+            // SAFETY: the place for the address outlives the call; with 0 for an address the driver chooses one that is free.
+            |driver, address| unsafe { driver.cuMemAddressReserve(address, bytes, alignment, 0, 0) },
+            |address| ReservationInner { address, bytes, context: context.clone() },
         )?;
-        Ok(Self { inner: Arc::new(ReservationInner { address, bytes, context: context.clone() }) })
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The first address.

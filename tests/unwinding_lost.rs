@@ -1,0 +1,340 @@
+//! A subscriber of `tracing` that panics, at each of its callbacks in turn: what a call has made, or was to give back, is not lost.
+
+#![cfg(feature = "tracing")]
+#![allow(unsafe_code)] // A launch, and a capture by hand.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/alone.rs"]
+mod alone;
+#[path = "support/spies.rs"]
+mod spies;
+
+use alone::alone;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::{
+    ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions, RegisterFlags,
+};
+use cuda_launch::module::{CudaLibrary, JitOptions, Linker};
+use cuda_launch::operation::{
+    DeviceOperation, RoundRobin, copy_to_host, in_flight, scope, value, with_context, zeroed,
+};
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
+};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, ManagedBuffer,
+    PinnedBuffer, cuda_launch,
+};
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
+use std::task::{Context, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+thread_local! {
+    /// How many callbacks there are until the one that panics, with that; 0 for none.
+    static LEFT: Cell<u64> = const { Cell::new(0) };
+    static LAST: Cell<&'static str> = const { Cell::new("") };
+}
+
+struct Nth(AtomicU64);
+
+fn callback(name: &'static str) {
+    let left = LEFT.get();
+    LEFT.set(left.saturating_sub(1));
+    if left == 1 {
+        LAST.set(name);
+        // As `panic!`, but nothing is printed.
+        resume_unwind(Box::new("a subscriber"));
+    }
+}
+
+impl Subscriber for Nth {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        callback("new_span");
+        Id::from_u64(1 + self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {
+        callback("record");
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {
+        callback("enter");
+    }
+
+    fn exit(&self, _: &Id) {
+        callback("exit");
+    }
+
+    fn try_close(&self, _: Id) -> bool {
+        callback("try_close");
+        false
+    }
+}
+
+type Program = fn(&CudaContext, &mut [u32]) -> Result<(), Error>;
+
+const N: usize = 256;
+
+/// Runs the program as often as it has callbacks, one of which panics each time. What it then has dropped must be given back: at once, or
+/// by later calls, as what waits for work is.
+fn nothing_is_lost(name: &str, program: Program) {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    static SET: Once = Once::new();
+    SET.call_once(|| tracing::subscriber::set_global_default(Nth(AtomicU64::new(0))).unwrap());
+    // Its calls look for what waits.
+    let other = CudaContext::new(0).unwrap();
+    for n in 1.. {
+        let (spy, ctx) = spies::spied();
+        let mut host = vec![0; N];
+        LEFT.set(n);
+        let ended = catch_unwind(AssertUnwindSafe(|| program(&ctx, &mut host)));
+        let left = LEFT.replace(0);
+        if let Ok(result) = ended
+            && left > 0
+        {
+            result.unwrap();
+        }
+        drop(ctx);
+        let begin = Instant::now();
+        let is_over = || spy.ledger().live().is_empty() && in_flight() == 0;
+        while !is_over() && begin.elapsed() < Duration::from_secs(20) {
+            other.synchronize().unwrap();
+            thread::yield_now();
+        }
+        let (ledger, at) = (spy.ledger(), LAST.get());
+        let live: Vec<_> = ledger.live().iter().map(|entry| entry.function()).collect();
+        assert!(live.is_empty(), "{name}: callback {n}, `{at}`, has lost what these made: {live:?}");
+        assert!(ledger.problems().is_empty(), "{name}: callback {n}, `{at}`: {:?}", ledger.problems());
+        assert_eq!(in_flight(), 0, "{name}: callback {n}, `{at}`");
+        if left > 0 {
+            assert!(n > 20, "{name}: {n} callbacks");
+            return;
+        }
+    }
+}
+
+/// So that what comes next may find the stream busy.
+fn busy(stream: &CudaStream) -> Result<(), Error> {
+    stream.call_host(|| thread::sleep(Duration::from_millis(1)))
+}
+
+#[test]
+fn streams_and_events() {
+    nothing_is_lost("streams and events", |ctx, _| {
+        let (a, b, own) = (ctx.new_stream()?, ctx.new_stream()?, ctx.per_thread_stream());
+        let (event, timing) = (ctx.new_event()?, ctx.new_timing_event()?);
+        busy(&a)?;
+        event.record(&a)?;
+        b.wait(&event)?;
+        timing.record(&own)?;
+        let fork = a.fork()?;
+        busy(&fork)?;
+        fork.join(&b)?;
+        b.synchronize()?;
+        event.close()?;
+        b.close()
+    });
+}
+
+#[test]
+fn memory() {
+    nothing_is_lost("memory", |ctx, host| {
+        let (a, b, own) = (ctx.new_stream()?, ctx.new_stream()?, ctx.per_thread_stream());
+        let x = DeviceBuffer::filled(&a, N, 7u32)?;
+        let mut pinned = PinnedBuffer::<u32>::zeroed(ctx, N, PinnedFlags::empty())?;
+        let mut registered = PinnedBuffer::register(ctx, vec![0u32; N], RegisterFlags::empty())?;
+        busy(&a)?;
+        x.view().copy_to_pinned(&a, &mut pinned)?;
+        busy(&own)?;
+        x.view().copy_to_pinned(&own, &mut registered)?;
+        ctx.with_registered(host, RegisterFlags::empty(), |mut lent| {
+            busy(&b)?;
+            x.view().copy_to_pinned(&b, lent.view_mut())
+        })?;
+        assert_eq!(host, [7; N]);
+        let pool = MemoryPool::new(ctx, PoolOptions::default())?;
+        let mut pooled = DeviceBuffer::<u32>::uninit_in(&pool, &a, N)?;
+        pooled.view_mut().copy_from_pinned(&b, &registered)?;
+        let mut plain = DeviceBuffer::<u32>::uninit_plain(ctx, N)?;
+        busy(&a)?;
+        plain.view_mut().copy_from_device(&a, &pooled)?;
+        plain.copy_to_host(&b, host)?;
+        let mut managed = ManagedBuffer::<u32>::zeroed(&b, N, ManagedAttach::Global)?;
+        managed.view_mut().copy_from_device(&a, &plain)?;
+        drop(PitchedBuffer::<u32>::uninit(&a, 8, 8)?);
+        plain.close()?;
+        pinned.as_slice().map(|pinned| assert_eq!(pinned, [7; N]))
+    });
+}
+
+#[test]
+fn arrays_and_textures() {
+    nothing_is_lost("arrays and textures", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let shape = ArrayShape::D1 { width: N };
+        let array = CudaArray::<u32>::new(ctx, shape, ArrayFlags::SURFACE)?;
+        let texture = TextureObject::from_array(&array, &TextureDescriptor::default())?;
+        let surface = SurfaceObject::new(&array)?;
+        busy(&stream)?;
+        texture.read_on(&stream)?;
+        surface.write_on(&stream)?;
+        let levels =
+            MipmappedArray::<f32>::new(ctx, ArrayShape::D2 { width: 8, height: 8 }, ArrayFlags::empty(), 2)?;
+        drop(levels.level(1)?);
+        texture.close()
+    });
+}
+
+#[test]
+fn virtual_memory() {
+    nothing_is_lost("virtual memory", |ctx, _| {
+        let options = PhysicalOptions::default();
+        let bytes = options.granularity(ctx, false)?;
+        let memory = PhysicalAllocation::new(ctx, bytes, options)?;
+        let addresses = VirtualReservation::new(ctx, bytes, 0)?;
+        let mapping = Mapping::new(&addresses, 0, &memory)?;
+        mapping.set_access(ctx.into(), cuda_launch::memory::MemoryAccess::ReadWrite)?;
+        let stream = ctx.new_stream()?;
+        let mut buffer = DeviceBuffer::<u32>::from_mapping(mapping, N)?;
+        busy(&stream)?;
+        buffer.view_mut().fill(&stream, 7)
+    });
+}
+
+const VECADD: &str = include_str!("../examples/kernels/vecadd.ptx");
+
+#[test]
+fn modules() {
+    nothing_is_lost("modules", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let (a, mut sum) =
+            (DeviceBuffer::filled(&stream, N, 1f32)?, DeviceBuffer::<f32>::zeroed(&stream, N)?);
+        let module = ctx.load_module(VECADD)?;
+        let config = LaunchConfig::for_num_elems(N as u32);
+        // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3, 4: they are buffers, which order it; 5, 6: it writes numbers, and
+        // ends.
+        unsafe {
+            cuda_launch! { kernel: vecadd, module: module, stream: stream, config: config,
+            args: [slice(a), slice(a), slice_mut(sum)] }
+        }?;
+        let library = CudaLibrary::load(ctx.driver(), VECADD)?;
+        drop(library.kernel("vecadd")?.function(ctx)?);
+        let mut linker = Linker::new(ctx, &JitOptions::new())?;
+        linker.add(VECADD, "vecadd.ptx")?;
+        linker.complete()?.load(ctx)?.close()
+    });
+}
+
+#[test]
+fn graphs() {
+    nothing_is_lost("graphs", |ctx, host| {
+        let (a, own) = (ctx.new_stream()?, ctx.per_thread_stream());
+        let x = DeviceBuffer::filled(&a, N, 7u32)?;
+        let mut y = DeviceBuffer::<u32>::zeroed(&own, N)?;
+        let mut pinned = PinnedBuffer::<u32>::zeroed(ctx, N, PinnedFlags::empty())?;
+        let mut graph = CudaGraph::capture(ctx, CaptureMode::Relaxed, |captured| {
+            let fork = captured.fork()?;
+            y.view_mut().copy_from_device(&fork, &x)?;
+            captured.join(&fork)?;
+            y.view().copy_to_pinned(captured, &mut pinned)
+        })?;
+        let first = graph.add_empty(&[])?;
+        graph.add_host(&[first], || ())?;
+        graph.capture_into(&[first], CaptureMode::Relaxed, |captured| y.view_mut().fill(captured, 7))?;
+        let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+        busy(&a)?;
+        exec.launch(&a)?;
+        busy(&own)?;
+        exec.launch(&own)?;
+        let clone = graph.try_clone()?;
+        drop((graph, exec));
+        clone.close()?;
+        assert_eq!(pinned.as_slice()?, [7; N]);
+        y.copy_to_host(&own, host)
+    });
+}
+
+#[test]
+fn a_capture_by_hand() {
+    nothing_is_lost("a capture by hand", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, N)?;
+        // SAFETY: 1: it is ended below, or by the end of `captured`, on this thread, and keeps what its work uses; 2, 3: nothing else uses
+        // the buffer or the stream until then.
+        let captured = Captured(unsafe { stream.begin_capture(CaptureMode::Relaxed) }?);
+        let fork = captured.0.fork()?;
+        x.view_mut().fill(&fork, 7)?;
+        drop(fork);
+        captured.end()?.instantiate(InstantiateFlags::empty())?.launch(&stream)
+    });
+}
+
+/// As a program has to: it ends the capture, whatever happens.
+struct Captured(CudaStream);
+
+impl Captured {
+    fn end(&self) -> Result<CudaGraph, Error> {
+        // SAFETY: 1, 2: `begin_capture` returned the stream.
+        unsafe { self.0.end_capture() }
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // An error says that it has ended.
+        drop(self.end());
+    }
+}
+
+#[test]
+fn operations() {
+    nothing_is_lost("operations", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let x = DeviceBuffer::filled(&stream, N, 7u32)?;
+        busy(&stream)?;
+        assert_eq!(copy_to_host(&x).sync_on(&stream)?.as_slice()?, [7; N]);
+        let branches = with_context(|cx| {
+            let mut branches = cx.branches();
+            let one = branches.branch(|cx| busy(cx.stream()?));
+            let two = branches.branch(|cx| busy(cx.stream()?));
+            cx.keep(vec![1u8]);
+            value(one.and(two))
+        });
+        branches.sync_on(&stream)??;
+        let policy = Arc::new(RoundRobin::new(ctx, 2)?);
+        scope(|scope| {
+            let one = scope.submit(zeroed::<u32>(N).schedule(policy.clone()));
+            let two = scope
+                .submit(with_context(|cx| cx.stream().and_then(busy).map(value)).schedule(policy.clone()));
+            one.map(drop).and(two)
+        })??;
+        let kept = with_context(|cx| {
+            cx.keep(vec![1u8]);
+            let begun = cx.stream().and_then(busy);
+            value(begun)
+        });
+        let mut future = pin!(kept.future().schedule(policy));
+        let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let mut y = DeviceBuffer::<u32>::zeroed(&stream, N)?;
+        let fill = with_context(move |cx| y.view_mut().fill(cx.stream()?, 7).map(value));
+        fill.graph_in(ctx).map(drop)
+    });
+}

@@ -147,7 +147,10 @@ fn copies_stay_between_memory_of_their_kind_and_context() {
     let (mut pinned, mut managed, mut other) = (null_mut(), 0, null_mut());
     ok(unsafe { cuda.cuMemAllocHost(&mut pinned, 64) });
     ok(unsafe { cuda.cuMemAllocManaged(&mut managed, 64, 1) });
-    let (mut pageable, mut registered) = ([0_u64; 2], vec![0_u64; 2]);
+    let mut pageable = [0_u64; 2];
+    let mut pooled = 0;
+    ok(unsafe { cuda.cuMemAllocAsync(&mut pooled, 64, bench.stream) });
+    ok(unsafe { cuda.cuStreamSynchronize(bench.stream) });
     let device = alloc(cuda, 64);
     ok(unsafe { cuda.cuCtxCreate(&mut other, null_mut(), 0, 0) });
     let elsewhere = alloc(cuda, 64);
@@ -156,27 +159,19 @@ fn copies_stay_between_memory_of_their_kind_and_context() {
     let mut again = [0_u64; 2];
     let (to_pageable, to_again) = (down(pageable.as_mut_ptr()), down(again.as_mut_ptr()));
     let from = |source| CUDA_MEMCPY3D { srcDevice: source, ..to_pageable };
-    let (to_pinned, to_registered) = (down(pinned.cast()), down(registered.as_mut_ptr()));
-    let before = to_registered;
+    let to_pinned = down(pinned.cast());
     let refuses = |old: &CUDA_MEMCPY3D, new: &CUDA_MEMCPY3D| refuses(cuda, context, old, new);
     assert!(!refuses(&to_pageable, &to_again));
     assert!(!refuses(&to_pageable, &from(device)));
     assert!(refuses(&to_pageable, &from(elsewhere)), "of another context");
-    assert!(refuses(&to_pageable, &from(managed)));
-    assert!(refuses(&from(managed), &to_pageable));
-    assert!(refuses(&to_pageable, &from(pinned.addr() as u64)), "pinned memory by its device address");
-    assert!(refuses(&to_pageable, &to_pinned));
-    assert!(refuses(&to_pinned, &to_pageable));
-    // What memory is, is asked when a node is made: the same address is of another kind by then.
-    let (graph, mut node) = (graph(cuda), null_mut());
-    ok(unsafe { cuda.cuGraphAddMemcpyNode(&mut node, graph, null(), 0, &before, context) });
-    let exec = instantiate(cuda, graph);
-    ok(unsafe { cuda.cuMemHostRegister(registered.as_mut_ptr().cast(), 16, 0) });
-    assert!(!refuses(&to_pinned, &to_registered));
-    let set = |copy| unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, copy, context) };
-    assert_eq!(set(&to_registered), INVALID, "it is mapped now");
-    ok(set(&to_pageable));
-    ok(unsafe { cuda.cuMemHostUnregister(registered.as_mut_ptr().cast()) });
+    assert!(refuses(&to_pageable, &from(pooled)), "of no context");
+    for source in [managed, pinned.addr() as u64] {
+        assert!(!refuses(&to_pageable, &from(source)), "memory of the context, whatever it is");
+    }
+    assert!(
+        !refuses(&to_pageable, &to_pinned) && !refuses(&to_pinned, &to_pageable),
+        "host memory is host memory"
+    );
     // A copy that was captured is one too.
     let stream = bench.stream;
     ok(unsafe { cuda.cuStreamBeginCapture(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) });
@@ -191,7 +186,7 @@ fn copies_stay_between_memory_of_their_kind_and_context() {
     };
     let set = |copy| unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context) };
     ok(set(across(device + 16)));
-    assert_eq!(set(across(managed)), INVALID);
+    assert_eq!(set(across(pooled)), INVALID);
 }
 
 #[test]
@@ -212,7 +207,9 @@ fn of_copies_and_fills_of_rows_only_places_change() {
     let exec = instantiate(cuda, one);
     ok(bench.update(exec, same).0);
     let code = unsafe { cuda.cuGraphExecMemcpyNodeSetParams(exec, node, &rows, context) };
-    assert_eq!(code, INVALID, "not even what it has");
+    ok(code);
+    let planes = CUDA_MEMCPY3D { Depth: 2, srcHeight: 2, dstHeight: 2, Height: 1, ..rows };
+    assert!(refuses(cuda, context, &planes, &planes), "not even what it has");
     let fill = CUDA_MEMSET_NODE_PARAMS {
         dst: bench.memory,
         pitch: 8,
@@ -225,14 +222,16 @@ fn of_copies_and_fills_of_rows_only_places_change() {
     ok(unsafe { cuda.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &fill, context) });
     let exec = instantiate(cuda, graph);
     let set = |fill| unsafe { cuda.cuGraphExecMemsetNodeSetParams(exec, node, &fill, context) };
-    let mut managed = 0;
-    ok(unsafe { cuda.cuMemAllocManaged(&mut managed, 64, 1) });
+    let mut other = null_mut();
+    ok(unsafe { cuda.cuCtxCreate(&mut other, null_mut(), 0, 0) });
+    let elsewhere = alloc(cuda, 64);
+    ok(unsafe { cuda.cuCtxSetCurrent(context) });
     for (wrong, what) in [
         (CUDA_MEMSET_NODE_PARAMS { width: 3, ..fill }, "width"),
         (CUDA_MEMSET_NODE_PARAMS { height: 1, ..fill }, "height"),
         (CUDA_MEMSET_NODE_PARAMS { pitch: 16, ..fill }, "pitch"),
         (CUDA_MEMSET_NODE_PARAMS { elementSize: 2, width: 2, ..fill }, "element"),
-        (CUDA_MEMSET_NODE_PARAMS { dst: managed, ..fill }, "kind of memory"),
+        (CUDA_MEMSET_NODE_PARAMS { dst: elsewhere, ..fill }, "memory of another context"),
     ] {
         assert_eq!(set(wrong), INVALID, "{what}");
     }

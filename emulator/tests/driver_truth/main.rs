@@ -3,7 +3,7 @@
 //! on an H200, all cases but those of `UNDEFINED`).
 //!
 //! A row is `case: label=code | label=code | ..`, as an H200 with driver 580.159.04 (CUDA 13.0) answered on 2026-11-21.
-//! The rows of `NOT_ASKED` come from the documentation instead. `DEVIATIONS` lists where the emulator answers otherwise, each with its reason: it is stricter there, or the answer
+//! `DEVIATIONS` lists where the emulator answers otherwise, each with its reason: it is stricter there, or the answer
 //! depends on the one chip that was asked.
 //!
 //! Rows of that record that are not here: `args_few`, `cubin_cut_*`, `cubin_flip_*`, `ptx_nonul`, `htod_wild_src` and
@@ -92,16 +92,6 @@ const UNDEFINED: &[&str] = &[
     "stream_after_ctx",
 ];
 
-/// Cases that no real driver was asked yet: their rows are what the documentation says, and what the emulator answers where that leaves
-/// it open. `CUDA_LAUNCH_DRIVER=system` compares them too; a case leaves this list when its row is what a driver answered.
-const NOT_ASKED: &[&str] = &[
-    "copy_shape_changed",
-    "copy_source_changed",
-    "copy_target_changed",
-    "fill_changed",
-    "kernel_node_changed",
-];
-
 fn rows() -> BTreeMap<&'static str, Vec<&'static str>> {
     let lines = ROWS.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -135,7 +125,7 @@ const VARIABLE: &str = "DRIVER_TRUTH_CASE";
 fn the_emulator_answers_as_the_driver_did() {
     let (rows, cases) = (rows(), cases());
     assert_eq!(rows.keys().collect::<Vec<_>>(), cases.keys().collect::<Vec<_>>());
-    assert!(UNDEFINED.iter().chain(NOT_ASKED).all(|case| cases.contains_key(case)));
+    assert!(UNDEFINED.iter().all(|case| cases.contains_key(case)));
     let next = std::sync::atomic::AtomicUsize::new(0);
     let asked = |(case, _): &(&&str, _)| !(support::on_system() && UNDEFINED.contains(case));
     let rows: Vec<_> = rows.iter().filter(asked).collect();

@@ -47,7 +47,8 @@ impl Operation {
                 true
             }
             (Operation::Work(Work::Copy(old)), Operation::Work(Work::Copy(new))) => {
-                old.can_become(new) && (old == new || old.is_line() && new.is_line())
+                // Several rows are taken as they were, several planes never.
+                old.can_become(new) && (old.is_plane() && old == new || old.is_line() && new.is_line())
             }
             (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => old.can_become(new),
             _ if self.kind() != new.kind() => {
@@ -82,10 +83,6 @@ pub(super) fn replace<O: Into<Operation>>(
 ) -> Outcome {
     change(call, exec, node, |step| {
         let new = make(&step.operation)?.into();
-        // A copy of several rows is not even given what it has.
-        if matches!(&step.operation, Operation::Work(Work::Copy(old)) if !old.is_line()) {
-            return Err(INVALID_VALUE);
-        }
         step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
         step.operation = new;
         Ok(())
@@ -134,9 +131,9 @@ fn set_fill(
     of: CUcontext,
 ) -> Outcome {
     let parameters = parameters.read()?;
-    living(call, of)?;
+    let context = living(call, of)?;
     let state = call.state()?;
-    replace(call, exec, node, |_| Ok(Work::Fill(Fill::read(state, &parameters)?)))
+    replace(call, exec, node, |_| Ok(Work::Fill(Fill::read(state, &parameters, context.handle)?)))
 }
 
 fn set_host(

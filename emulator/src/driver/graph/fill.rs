@@ -28,8 +28,8 @@ fn add(
 ) -> Outcome {
     let made = |call: &Call| {
         let parameters = parameters.read()?;
-        living(call, of)?;
-        Ok(Work::Fill(Fill::read(call.state()?, &parameters)?))
+        let context = living(call, of)?;
+        Ok(Work::Fill(Fill::read(call.state()?, &parameters, context.handle)?))
     };
     // SAFETY: 1: `after` and `count` are the caller's, so by C1 it is null or has `count` nodes.
     unsafe { insert(call, node, graph, after, count, made) }
@@ -53,7 +53,7 @@ impl Operation {
     /// Sets the parameters of a memset node.
     pub(super) fn set_fill(&mut self, state: &State, parameters: &CUDA_MEMSET_NODE_PARAMS) -> Outcome {
         let Operation::Work(Work::Fill(fill)) = self else { return Err(INVALID_VALUE) };
-        *fill = Fill::read(state, parameters)?;
+        *fill = fill.changed(state, parameters)?;
         Ok(())
     }
 }

@@ -56,9 +56,9 @@ fn read(
             T::CU_GRAPH_NODE_TYPE_MEMSET => {
                 let CUDA_MEMSET_NODE_PARAMS_v2 { dst, pitch, value, elementSize, width, height, ctx } =
                     union.memset;
-                in_context(call, ctx)?;
+                let context = in_context(call, ctx)?;
                 let parameters = CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height };
-                Ok(Work::Fill(Fill::read(state, &parameters)?).into())
+                Ok(Work::Fill(Fill::read(state, &parameters, context.handle)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_HOST => {
                 Ok(Work::Host(HostCall::new(union.host.fn_, union.host.userData)?).into())
@@ -81,8 +81,8 @@ fn read(
 }
 
 /// The context that a copy or a fill names; NULL is the current one.
-fn in_context(call: &Call, context: CUcontext) -> Outcome {
-    if context.is_null() { call.context().map(|_| ()) } else { living(call, context).map(|_| ()) }
+fn in_context(call: &Call, context: CUcontext) -> Outcome<std::sync::Arc<crate::driver::context::Context>> {
+    if context.is_null() { call.context() } else { living(call, context) }
 }
 
 /// The parameters of a kernel in the older structure, which has the same members.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::allocations::ALLOCATIONS;
 use super::host::PINNED;
-use super::origin::{Kind, Origin};
+use super::origin::Origin;
 use crate::driver::context::CONTEXTS;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
@@ -44,6 +44,15 @@ impl Value {
             }
         }
     }
+}
+
+/// The kinds of memory that have addresses of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Managed,
+    /// Host memory that is allocated by the driver, or registered.
+    Pinned,
 }
 
 /// What an address points into.
@@ -139,8 +148,7 @@ impl Target {
 impl State {
     /// What memory an address is in: host memory, if it is in none that this driver has.
     pub(in crate::driver) fn origin(&self, address: u64) -> Origin {
-        Target::of(self, address).map_or(Origin::unknown(Kind::Pageable), |target| Origin {
-            kind: target.kind,
+        Target::of(self, address).map_or(Origin::UNKNOWN, |target| Origin {
             device: Some(target.ordinal),
             context: target.context,
         })

@@ -42,7 +42,8 @@ fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usiz
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let fill = Fill { target, pitch, value, element: element as u32, width, height, origin: None };
+    let fill =
+        Fill { target, pitch, value, element: element as u32, width, height, origin: None, context: 0 };
     let pace = if fill.check(state)? <= SMALL { Pace::Small } else { Pace::Queued };
     stream.give(call, Work::Fill(fill), pace).map(|_| ())
 }

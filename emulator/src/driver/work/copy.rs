@@ -13,7 +13,7 @@ use super::Turn;
 use super::ends::{End, transfer};
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
-use crate::driver::memory::origin::{Kind, Origin};
+use crate::driver::memory::origin::Origin;
 use crate::driver::state::{Call, State};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
@@ -43,10 +43,10 @@ struct Side {
 impl Side {
     /// The same for a graph, which remembers in what memory it is.
     fn into_node(self, state: &State) -> Side {
-        let origin = state.origin(self.region.first.address());
-        let is_array = self.named.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY;
-        let kind = if is_array { Kind::Array } else { origin.kind };
-        Side { region: self.region.into_node(), origin: Some(Origin { kind, ..origin }), ..self }
+        // Of host memory nothing is compared.
+        let is_host = self.named.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
+        let origin = if is_host { Origin::UNKNOWN } else { state.origin(self.region.first.address()) };
+        Side { region: self.region.into_node(), origin: Some(origin), ..self }
     }
 
     fn line(end: End) -> Side {
@@ -141,16 +141,25 @@ impl Copy3d {
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
     }
 
-    /// Whether the other copies between memory of the same origins: an executable graph's copy can be changed to such a one only.
+    /// Whether the other copies between memory that is named in the same way and of the same origins: an executable graph's copy can be
+    /// changed to such a one only.
     pub(in crate::driver) fn can_become(&self, other: &Copy3d) -> bool {
-        let fits =
-            |old: Side, new: Side| old.origin.zip(new.origin).is_none_or(|(old, new)| old.can_become(new));
-        fits(self.0.source, other.0.source) && fits(self.0.target, other.0.target)
+        let fits = |old: Side, new: Side, compare: fn(Origin, Origin) -> bool| {
+            old.named.kind == new.named.kind
+                && old.origin.zip(new.origin).is_none_or(|(old, new)| compare(old, new))
+        };
+        fits(self.0.source, other.0.source, Origin::can_become)
+            && fits(self.0.target, other.0.target, Origin::can_become_target)
     }
 
     /// Whether it is of one row.
     pub(in crate::driver) fn is_line(&self) -> bool {
-        (self.0.size.height, self.0.size.depth) == (1, 1)
+        self.0.size.height == 1 && self.is_plane()
+    }
+
+    /// Whether it is of one plane.
+    pub(in crate::driver) fn is_plane(&self) -> bool {
+        self.0.size.depth == 1
     }
 
     /// The parameters as the API tells them.

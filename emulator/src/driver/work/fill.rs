@@ -21,11 +21,17 @@ pub(in crate::driver) struct Fill {
     pub(in crate::driver) height: usize,
     /// What memory the target is in; told for nodes alone.
     pub(in crate::driver) origin: Option<Origin>,
+    /// Handle of the node's context; 0 for what is no node.
+    pub(in crate::driver) context: usize,
 }
 
 impl Fill {
-    /// What the parameters of a node ask for.
-    pub(in crate::driver) fn read(state: &State, parameters: &CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
+    /// What the parameters of a node ask for, in the context of this handle.
+    pub(in crate::driver) fn read(
+        state: &State,
+        parameters: &CUDA_MEMSET_NODE_PARAMS,
+        context: usize,
+    ) -> Outcome<Fill> {
         let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = *parameters;
         let fits = match elementSize {
             1 => value <= 0xff,
@@ -38,14 +44,24 @@ impl Fill {
         }
         // The pitch of a single row is not looked at.
         let rows = if height > 1 { pitch } else { 0 };
-        let fill = Fill { target: dst, pitch, value, element: elementSize, width, height, origin: None };
+        let fill =
+            Fill { target: dst, pitch, value, element: elementSize, width, height, origin: None, context: 0 };
         Fill { pitch: rows, ..fill }.check(state)?;
-        Ok(fill.into_node(state))
+        Ok(fill.into_node(state, context))
     }
 
     /// The same for a graph, which remembers in what memory it is.
-    pub(super) fn into_node(self, state: &State) -> Fill {
-        Fill { origin: Some(state.origin(self.target)), ..self }
+    pub(super) fn into_node(self, state: &State, context: usize) -> Fill {
+        Fill { origin: Some(state.origin(self.target).or_of(context)), context, ..self }
+    }
+
+    /// What other parameters of the same node ask for.
+    pub(in crate::driver) fn changed(
+        &self,
+        state: &State,
+        parameters: &CUDA_MEMSET_NODE_PARAMS,
+    ) -> Outcome<Fill> {
+        Fill::read(state, parameters, self.context)
     }
 
     /// Whether it is aligned and lies in device memory; returns its bytes, with those between the rows. It has a row and an

@@ -88,7 +88,7 @@ impl Work {
     pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
         match self {
             Work::Copy(copy) => Ok(Work::Copy(copy.into_node(call.state()?))),
-            Work::Fill(fill) => Ok(Work::Fill(fill.into_node(call.state()?))),
+            Work::Fill(fill) => Ok(Work::Fill(fill.into_node(call.state()?, call.context()?.handle))),
             Work::Free(Free::Block(_) | Free::Allocation(_)) => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
             }

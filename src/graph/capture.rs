@@ -133,8 +133,7 @@ impl Share {
     /// Ends a record: what the captured work uses, and the launches with named arguments.
     pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
         let (memory, mut recorded) = capture.take_record();
-        let used = |(resource, written)| Use { resource, written };
-        let memory = memory.into_iter().map(|captured| used(captured.into_memory())).collect();
+        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
         recorded.end_forks();
         (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
     }

@@ -54,15 +54,6 @@ pub(crate) struct Recorded {
     forks: Vec<CudaStream>,
 }
 
-impl Captured {
-    /// The memory, and whether captured work writes it. The streams go first: see [`Recorded::end_forks`].
-    pub(crate) fn into_memory(self) -> (Arc<dyn Resource>, bool) {
-        let Self { resource, written, within } = self;
-        drop(within);
-        (resource, written)
-    }
-}
-
 impl Recorded {
     /// Lets go of the streams that took part, perhaps the last to do so: before a result is there, since Rust loses that if what is dropped
     /// after it unwinds.

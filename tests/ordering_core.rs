@@ -619,7 +619,7 @@ fn submissions_that_overlap_are_known_to_have_finished_when_all_have() {
 #[test]
 fn who_waits_too_long_for_a_launch_is_told() {
     let lanes = lanes(3);
-    let [a, b, c] = lanes.as_slice() else { panic!() };
+    let (a, b, c) = (&lanes[0], &lanes[1], &lanes[2]);
     let memory = Memory::new(owner(1));
     a.unborrowed().announce();
     a.submissions().announce();

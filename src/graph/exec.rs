@@ -189,6 +189,8 @@ impl GraphExec {
     /// # Errors
     /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers do not
     /// launch graphs into a capture: make the graph a node with [`CudaGraph::add_child`].
+    /// [`ErrorKind::Stalled`](crate::ErrorKind::Stalled) if another thread has been submitting work that uses memory of this graph for
+    /// 30 s, for example to a stream that is full; nothing was launched then.
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;

@@ -100,7 +100,6 @@ fn two_chunks_are_written_at_once() {
         let [mut left, mut right] = [0; 2].map(|_| chunks.next().unwrap());
         before(&mut left, &a);
         torn(|| left.set_zero(&a).unwrap(), || right.set_zero(&b).unwrap());
-        drop(chunks);
         let mut waited = waited_for(&mut whole, &c);
         waited.sort_unstable();
         assert_eq!(waited, raw(&[&a, &b]));

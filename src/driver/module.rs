@@ -162,7 +162,9 @@ impl CudaModule {
         let own = |raw| ModuleInner::new(context, raw, origin, Owner::Handle);
         let (mut inner, report) = image.load(context, origin, options, own)?;
         inner.info_log = report.info_log.clone();
-        inner.signatures = Arc::new(image.into_signatures());
+        if let Some(signatures) = Arc::get_mut(&mut inner.signatures) {
+            *signatures = image.into_signatures();
+        }
         Ok((Self { inner: Arc::new(inner) }, report))
     }
 

@@ -1,6 +1,6 @@
 //! Without the feature: nothing but the calls.
 
-use cuda_driver_sys::{CUlaunchConfig, CUresult};
+use cuda_driver_sys::{CUlaunchConfig, CUresult, Driver};
 
 use crate::driver::Kernel;
 
@@ -11,6 +11,17 @@ impl CallSpan {
     pub(crate) fn inside(self, call: impl FnOnce() -> CUresult) -> CUresult {
         call()
     }
+
+    #[inline(always)]
+    pub(crate) fn making<T>(self, call: impl FnOnce() -> Result<T, CUresult>) -> Result<T, CUresult> {
+        call()
+    }
+}
+
+/// A call that is to be made: nothing here unwinds before it.
+#[inline(always)]
+pub(crate) fn surely<F: FnOnce(&Driver) -> CUresult>(_driver: &Driver, call: F) -> F {
+    call
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 
-use cuda_driver_sys::{CUlaunchConfig, CUresult};
+use cuda_driver_sys::{CUlaunchConfig, CUresult, Driver};
 use tracing::field::{Empty, debug};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Span};
@@ -24,6 +24,47 @@ impl CallSpan {
                 inside(&span, call)
             }
         }
+    }
+
+    /// The same for a call that makes something, of which it returns an owner. That is put outside of the span, to be dropped where its end
+    /// unwinds.
+    #[inline]
+    pub(crate) fn making<T>(self, call: impl FnOnce() -> Result<T, CUresult>) -> Result<T, CUresult> {
+        let mut made = None;
+        let code = self.inside(|| match call() {
+            Ok(owner) => {
+                made = Some(owner);
+                CUresult::SUCCESS
+            }
+            Err(code) => code,
+        });
+        made.ok_or(code)
+    }
+}
+
+/// A call of `driver` that is made once: where the result is called, or at the end of that, which comes without a call only where a span
+/// unwinds before it.
+#[inline]
+pub(crate) fn surely(
+    driver: &Driver,
+    call: impl FnOnce(&Driver) -> CUresult,
+) -> impl FnOnce(&Driver) -> CUresult {
+    let mut call = Surely(Some(move || call(driver)));
+    move |_| call.make()
+}
+
+struct Surely<F: FnOnce() -> CUresult>(Option<F>);
+
+impl<F: FnOnce() -> CUresult> Surely<F> {
+    fn make(&mut self) -> CUresult {
+        self.0.take().map_or(CUresult::SUCCESS, |call| call())
+    }
+}
+
+impl<F: FnOnce() -> CUresult> Drop for Surely<F> {
+    fn drop(&mut self) {
+        // Nobody can be told the answer.
+        let _ = self.make();
     }
 }
 

@@ -10,7 +10,7 @@ use crate::driver::capture::open::{despite_captures, outside_captures};
 use crate::driver::stream::StreamInner;
 use crate::driver::{host_call, process};
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
-use crate::trace;
+use crate::trace::{self, surely};
 
 impl CudaContext {
     /// Makes the context current on this thread if it is not already.
@@ -83,11 +83,10 @@ impl CudaContext {
         own: impl FnOnce(H) -> T,
     ) -> Result<T, Error> {
         self.enter(name)?;
-        self.traced_making(name, asked, |driver, made| {
+        self.traced_making(name, asked, |driver| {
             let mut handle = H::default();
             let code = self.still_entered(|| call(driver, &mut handle));
-            *made = (code == CUresult::SUCCESS).then(|| own(handle));
-            code
+            if code == CUresult::SUCCESS { Ok(own(handle)) } else { Err(code) }
         })
     }
 
@@ -103,11 +102,12 @@ impl CudaContext {
     ) -> Result<(), Error> {
         self.enter_to_release(name)?;
         // Whoever drops something does not know who captures: it must not break a capture of other code either.
-        self.traced_surely(name, asked, |driver| {
+        let call = |driver: &Driver| {
             // Called also where the context cannot be made current, as above.
             let _ = self.still_entered(|| CUresult::SUCCESS);
             outside_captures(self, || call(driver))
-        })
+        };
+        self.traced(name, asked, surely(&self.inner.driver, call))
     }
 
     /// The same without a span.
@@ -147,11 +147,10 @@ impl CudaContext {
         own: impl FnOnce(H) -> T,
     ) -> Result<T, Error> {
         self.may_call(name)?;
-        self.traced_making(name, asked, |driver, made| {
+        self.traced_making(name, asked, |driver| {
             let mut handle = H::default();
             let code = self.twice(name, || call(driver, &mut handle));
-            *made = (code == CUresult::SUCCESS).then(|| own(handle));
-            code
+            if code == CUresult::SUCCESS { Ok(own(handle)) } else { Err(code) }
         })
     }
 
@@ -166,10 +165,11 @@ impl CudaContext {
         if self.is_special() {
             self.enter_to_release(name)?;
         }
-        self.traced_surely(name, String::new, |driver| match call(driver) {
+        let call = |driver: &Driver| match call(driver) {
             CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
             code => code,
-        })
+        };
+        self.traced(name, String::new, surely(&self.inner.driver, call))
     }
 
     /// The same for what captures of other code would mind: `cuMemFreeAsync`.
@@ -182,12 +182,13 @@ impl CudaContext {
         if self.is_special() {
             self.enter_to_release(name)?;
         }
-        self.traced_surely(name, asked, |driver| {
+        let call = |driver: &Driver| {
             outside_captures(self, || match call(driver) {
                 CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
                 code => code,
             })
-        })
+        };
+        self.traced(name, asked, surely(&self.inner.driver, call))
     }
 
     /// The code that such a call answers; for questions, whose answer is no error.
@@ -254,30 +255,19 @@ impl CudaContext {
         self.check(code, name, asked)
     }
 
-    /// The same for a call that leaves an owner of what it made in the place for that, where it answers with success. The place is outside of
-    /// the span, and dropped where that unwinds.
-    #[inline]
+    /// The same for a call that makes something, and its owner with it.
+    #[inline(always)]
     fn traced_making<T>(
         &self,
         name: &'static str,
         asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver, &mut Option<T>) -> CUresult,
+        call: impl FnOnce(&Driver) -> Result<T, CUresult>,
     ) -> Result<T, Error> {
-        let mut made = None;
         let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
-        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver, &mut made)));
-        made.ok_or_else(|| self.failed(code, name, asked()))
-    }
-
-    /// The same for a call that is made also where the span unwinds before it.
-    fn traced_surely(
-        &self,
-        name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
-    ) -> Result<(), Error> {
-        let mut call = Surely(Some(|| call(&self.inner.driver)));
-        self.traced(name, asked, |_| call.make())
+        match span.making(|| despite_captures(self, || call(&self.inner.driver))) {
+            Ok(made) => Ok(made),
+            Err(code) => Err(self.failed(code, name, asked())),
+        }
     }
 
     /// `call` where the context was made current before the span: whoever listens to spans may have made another one current. Otherwise the
@@ -312,22 +302,6 @@ impl CudaContext {
     /// An error if a kernel of this context faulted. No driver call.
     pub(crate) fn faulted(&self) -> Result<(), Error> {
         self.inner.fault.check()
-    }
-}
-
-/// A call that is made once: where it is asked for, or at the end of this value.
-struct Surely<F: FnOnce() -> CUresult>(Option<F>);
-
-impl<F: FnOnce() -> CUresult> Surely<F> {
-    fn make(&mut self) -> CUresult {
-        self.0.take().map_or(CUresult::SUCCESS, |call| call())
-    }
-}
-
-impl<F: FnOnce() -> CUresult> Drop for Surely<F> {
-    fn drop(&mut self) {
-        // Only an unwinding has left it: nobody can be told.
-        let _ = self.make();
     }
 }
 

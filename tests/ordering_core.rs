@@ -683,3 +683,30 @@ fn a_launch_does_not_wait_for_itself() {
     assert!(launch(&c).is_err(), "one of both threads is on its way, and which is not known");
     assert!(launch(&a).is_err(), "the same where it is counted with one's own");
 }
+
+/// A launch that withdraws has not waited for what makes it do so, and leaves no other memory as if it had.
+#[test]
+fn a_launch_that_withdraws_is_not_after_what_it_has_not_waited_for() {
+    let lanes = lanes(4);
+    let (a, b, c) = (&lanes[0], &lanes[1], &lanes[2]);
+    let [one, two] = [0; 2].map(|_| Memory::new(owner(1)));
+    a.submissions().announce();
+    two.write(a, &mut Waits::default()).unwrap();
+    a.submissions().finish();
+    b.submissions().announce();
+    two.read(b, &mut Waits::default()).unwrap();
+    b.submissions().finish();
+    // On its way, to the other memory.
+    a.submissions().announce();
+    one.write(a, &mut Waits::default()).unwrap();
+    c.submissions().announce();
+    let mut waits = Waits::unborrowed();
+    one.write(c, &mut waits).unwrap();
+    two.read(c, &mut waits).unwrap();
+    c.submissions().finish();
+    assert!(!c.waited().contains(&0));
+    assert_ne!(two.word(false) & c.key(), c.key(), "it would read before the write is done");
+    c.submissions().announce();
+    two.read(c, &mut Waits::default()).unwrap();
+    assert!(c.waited().contains(&0));
+}

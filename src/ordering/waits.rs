@@ -95,7 +95,9 @@ impl<Q: Queue> Waits<Q> {
 
     /// Whether a wait for them was one for all accesses that the note of this number is the last of.
     pub(super) fn cover(&self, note: u64) -> bool {
-        self.all.iter().any(|wait| wait.named == Named::UpTo(note))
+        // What makes a submission withdraw was not waited for.
+        let is_waited_for = |wait: &Wait<Q>| !self.withdraws || wait.unfinished.is_none();
+        self.all.iter().any(|wait| wait.named == Named::UpTo(note) && is_waited_for(wait))
     }
 }
 

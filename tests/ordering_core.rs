@@ -205,11 +205,11 @@ fn a_submission_knows_whether_what_it_comes_after_was_given_to_its_stream() {
     begin(&lanes[0], &memory, true);
     let mut waits = Waits::default();
     note(&lanes[1], &memory, false, &mut waits).unwrap();
-    assert!(waits.have_unsubmitted() && !waits.are_submitted());
+    assert!(waits.unsubmitted().next().is_some() && !waits.are_submitted());
     end(&lanes[0]);
     // That is not forgotten where other memory is looked at.
     note(&lanes[1], &other, true, &mut waits).unwrap();
-    assert!(waits.have_unsubmitted() && waits.are_submitted());
+    assert!(waits.unsubmitted().next().is_some() && waits.are_submitted());
     end(&lanes[1]);
     lanes[1].waited();
 
@@ -217,7 +217,7 @@ fn a_submission_knows_whether_what_it_comes_after_was_given_to_its_stream() {
     lanes[1].submissions().announce();
     let mut waits = Waits::default();
     note(&lanes[1], &memory, false, &mut waits).unwrap();
-    assert!(!waits.have_unsubmitted() && waits.are_submitted());
+    assert!(waits.unsubmitted().next().is_none() && waits.are_submitted());
     assert_eq!(lanes[1].waited(), [0]);
 }
 
@@ -672,8 +672,14 @@ fn a_launch_does_not_wait_for_itself() {
             lane.submissions().finish();
             noted.map(|()| ((), waits))
         };
-        unborrowed::announce(lane.unborrowed(), note, |_| Err(())).map(|_| lane.waited())
+        let wait = |others: &Waits<_>| if others.are_submitted() { Ok(()) } else { Err(()) };
+        unborrowed::announce(lane.unborrowed(), note, wait).map(|_| lane.waited())
     };
+    // Threads have shared it before: the counts tell less.
+    both[0].announce();
+    both[0].announce();
+    both[0].finish();
+    both[0].finish();
     assert_eq!(launch(&a).unwrap(), []);
     assert_eq!(launch(&b).unwrap(), [0]);
     assert!(launch(&c).unwrap().contains(&1));
@@ -682,6 +688,22 @@ fn a_launch_does_not_wait_for_itself() {
     memory.write(&b, &mut Waits::default()).unwrap();
     assert!(launch(&c).is_err(), "one of both threads is on its way, and which is not known");
     assert!(launch(&a).is_err(), "the same where it is counted with one's own");
+}
+
+/// A moment at which all had finished is remembered.
+#[test]
+fn what_has_finished_once_has_for_ever() {
+    let submissions = Submissions::default();
+    let two = || (0..2).for_each(|_| _ = submissions.announce());
+    two();
+    assert!(!submissions.have_finished(2));
+    (0..2).for_each(|_| submissions.finish());
+    assert!(submissions.have_finished(2));
+    two();
+    assert!(submissions.have_finished(2) && !submissions.have_finished(3));
+    assert_eq!(submissions.finished(), 2);
+    submissions.finish();
+    assert!(!submissions.have_finished(3), "which of the two is not known");
 }
 
 /// A launch that withdraws has not waited for what makes it do so, and leaves no other memory as if it had.

@@ -136,6 +136,20 @@ fn foreign_work_on_one_half_is_on_its_way_until_it_returns() {
     assert_eq!(waited, raw(&[&a, &b]));
 }
 
+/// It would wait for its own thread.
+#[test]
+fn foreign_work_launches_no_graph_with_its_own_memory() {
+    let ctx = CudaContext::new(0).unwrap();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let mut x = buffer(&a);
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| x.view_mut().set_zero(s)).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    // SAFETY: 1: the closure gives the stream no work: the graph is refused.
+    let launched = unsafe { submit_with(&a, kernel_args![slice_mut(&mut x)], |_| exec.launch(&b)) };
+    assert!(launched.unwrap_err().is_in_host_callback());
+    exec.launch(&b).unwrap();
+}
+
 #[test]
 fn one_half_is_read_while_the_other_is_written() {
     for before in BEFORE {

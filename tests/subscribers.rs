@@ -10,7 +10,7 @@ mod acts;
 #[path = "support/alone.rs"]
 mod alone;
 
-use acts::{at_enter, at_exit};
+use acts::{at_close, at_enter, at_exit};
 use alone::{alone, hold};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::graph::InstantiateFlags;
@@ -261,4 +261,24 @@ fn memory_of_a_graph_is_given_no_work_in_the_middle_of_its_launch() {
     acted();
     x.lock().unwrap().view_mut().fill(&other, 9).unwrap();
     assert_eq!(x.lock().unwrap().to_host_vec(&other).unwrap(), [9; N], "after the launch it may be");
+}
+
+/// The call that it hears of is its own thread's: nobody else ends it.
+#[test]
+fn a_listener_launches_no_graph_with_memory_of_the_call_that_it_hears_of() {
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let other = ctx.new_stream().unwrap();
+    let mut x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |s| x.view_mut().fill(s, 1)).unwrap();
+    let exec = Arc::new(Mutex::new(graph.instantiate(InstantiateFlags::empty()).unwrap()));
+    ctx.synchronize().unwrap();
+    for arm in [at_enter, at_exit, at_close] as [fn(&'static str, Box<dyn FnOnce()>); 3] {
+        let (launched, on) = (exec.clone(), other.clone());
+        arm("cuMemsetD32Async", Box::new(move || refused(launched.lock().unwrap().launch(&on))));
+        x.view_mut().fill(&stream, 7).unwrap();
+        acted();
+        exec.lock().unwrap().launch(&other).unwrap();
+        assert_eq!(x.to_host_vec(&other).unwrap(), [1; N]);
+    }
 }

@@ -42,6 +42,8 @@ thread_local! {
     /// How many callbacks there are until the one that panics, with that; 0 for none.
     static LEFT: Cell<u64> = const { Cell::new(0) };
     static LAST: Cell<&'static str> = const { Cell::new("") };
+    /// Whether every new span panics from then on.
+    static AGAIN: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Nth(AtomicU64);
@@ -49,7 +51,8 @@ struct Nth(AtomicU64);
 fn callback(name: &'static str) {
     let left = LEFT.get();
     LEFT.set(left.saturating_sub(1));
-    if left == 1 {
+    let again = left == 0 && AGAIN.get() && name == "new_span";
+    if left == 1 || again {
         LAST.set(name);
         // As `panic!`, but nothing is printed.
         resume_unwind(Box::new("a subscriber"));
@@ -88,6 +91,11 @@ impl Subscriber for Nth {
     }
 }
 
+fn subscribe() {
+    static SET: Once = Once::new();
+    SET.call_once(|| tracing::subscriber::set_global_default(Nth(AtomicU64::new(0))).unwrap());
+}
+
 type Program = fn(&CudaContext, &mut [u32]) -> Result<(), Error>;
 
 const N: usize = 256;
@@ -97,8 +105,7 @@ const N: usize = 256;
 fn nothing_is_lost(name: &str, program: Program) {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
-    static SET: Once = Once::new();
-    SET.call_once(|| tracing::subscriber::set_global_default(Nth(AtomicU64::new(0))).unwrap());
+    subscribe();
     // Its calls look for what waits.
     let other = CudaContext::new(0).unwrap();
     for n in 1.. {
@@ -129,6 +136,24 @@ fn nothing_is_lost(name: &str, program: Program) {
             return;
         }
     }
+}
+
+/// A panic while a panic unwinds ends the process: what is given back then has no span.
+#[test]
+fn a_subscriber_that_panics_again_and_again_ends_no_process() {
+    let _alone = alone();
+    subscribe();
+    let (spy, ctx) = spies::spied();
+    for n in 1..=4 {
+        LEFT.set(n);
+        AGAIN.set(true);
+        let made = catch_unwind(AssertUnwindSafe(|| ctx.new_event().map(drop)));
+        AGAIN.set(false);
+        LEFT.set(0);
+        assert!(made.is_err(), "callback {n}");
+    }
+    drop(ctx);
+    assert!(spy.ledger().live().is_empty(), "{:?}", spy.ledger().live());
 }
 
 /// So that what comes next may find the stream busy.

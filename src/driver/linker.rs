@@ -107,19 +107,22 @@ impl Linker {
             Self { raw: std::ptr::null_mut(), context: context.clone(), slots, inputs: Vec::new() };
         let (count, ids, values) = link.slots.parts();
         let raw = &mut link.raw;
-        let made = context.call(
+        context.call(
             "cuLinkCreate",
             || format!("{options:?}"),
             // SAFETY: `call` made the context current; options and values are as many as said, and what they point to
             // lives as long as the link: in `slots`, which `destroy` lets go behind it, or by duty 2 of
             // `JitOptions::raw`; the output outlives the call.
-            |driver| unsafe { driver.cuLinkCreate(count, ids, values, raw) },
-        );
-        if made.is_err() {
-            // Whatever was written there, it is no link.
-            link.raw = std::ptr::null_mut();
-        }
-        made.map(|()| link)
+            |driver| unsafe {
+                let code = driver.cuLinkCreate(count, ids, values, raw);
+                if code != CUresult::SUCCESS {
+                    // Whatever was written there, it is no link.
+                    *raw = std::ptr::null_mut();
+                }
+                code
+            },
+        )?;
+        Ok(link)
     }
 
     /// Adds PTX text, a cubin or a fatbin, detecting which it is; `name` is its name in logs. Compile cubins and

@@ -95,7 +95,7 @@ pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
 pub use stream::info::StreamPriorities;
-pub(crate) use stream::thread::{Launching, Patience, StreamAccesses, StreamWaits, ThreadStream};
+pub(crate) use stream::thread::{GivenAway, Launching, Patience, StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use symbols::AnyAllocation;
 #[cfg(feature = "async")]

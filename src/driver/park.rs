@@ -111,13 +111,15 @@ pub(crate) fn try_again(rest: impl Any + Send + Sync) {
 
 /// Ends a value by `end`. What that leaves, which `rest` takes out, is dropped again later, also where it unwinds: somebody who listens to
 /// spans may make a wait do so.
+#[inline]
 pub(crate) fn end_or_try_again<V, R: Any + Send + Sync>(
     value: &mut V,
     end: impl FnOnce(&mut V) -> Result<(), Error>,
-    rest: fn(&mut V) -> Option<R>,
+    rest: impl Fn(&mut V) -> Option<R>,
 ) {
-    struct Ending<'v, V, R: Any + Send + Sync>(&'v mut V, fn(&mut V) -> Option<R>);
-    impl<V, R: Any + Send + Sync> Drop for Ending<'_, V, R> {
+    struct Ending<'v, V, R: Any + Send + Sync, F: Fn(&mut V) -> Option<R>>(&'v mut V, F);
+    impl<V, R: Any + Send + Sync, F: Fn(&mut V) -> Option<R>> Drop for Ending<'_, V, R, F> {
+        #[inline]
         fn drop(&mut self) {
             if let Some(rest) = (self.1)(self.0) {
                 try_again(rest);

@@ -60,8 +60,8 @@ pub enum GraphError {
     },
     /// A node of an executable graph cannot use this memory instead of what it has; the graph is left unchanged.
     #[error(
-        "{call}, {node}: {code:?}: a copy or memset of an executable graph keeps the kind of memory on each side (device, managed, \
-         pinned, pageable, array), its context, and one row of at least one byte\n  help: build a graph with this node and instantiate it"
+        "{call}, {node}: {code:?}: a copy or memset of an executable graph keeps the kind of memory on each side (of the host, of a context, \
+         of a pool or mapped, of an array) and one row of at least one byte\n  help: build a graph with this node and instantiate it"
     )]
     Change {
         /// The driver call that refused it.

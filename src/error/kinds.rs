@@ -137,7 +137,8 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
-    /// Another thread does not finish submitting work that comes first.
+    /// Another thread does not finish submitting work that comes first: of a graph's launch, or of what uses memory of a graph that is being
+    /// launched.
     #[error(transparent)]
     Stalled(#[from] StalledSubmission),
     /// The host may not access memory that it shares with the device.

@@ -101,8 +101,9 @@ pub struct NotInCapture {
 /// Another thread was about to submit work that uses the same memory and comes first, and did not for a long time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {waited:?}\n  help: its \
-     stream may be full; a host function in that stream must not wait for this thread"
+    "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {} s\n  help: its \
+     stream may be full; a host function in that stream must not wait for this thread",
+    waited.as_secs()
 )]
 #[non_exhaustive]
 pub struct StalledSubmission {

@@ -130,12 +130,13 @@ impl CudaGraph {
 }
 
 impl Share {
-    /// Ends a record: what the captured work uses, and the launches with named arguments.
-    pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
-        let (memory, mut recorded) = capture.take_record();
+    /// Ends a record: what the captured work uses, the launches with named arguments, and the streams that took part. The end of those may
+    /// unwind, and Rust loses a result that is there when what is dropped after it does so: drop them when nothing is lost.
+    pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>, Vec<CudaStream>) {
+        let (memory, recorded) = capture.take_record();
         let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
-        recorded.end_forks();
-        (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
+        let share = Self { memory, objects: recorded.objects, kernels: recorded.kernels };
+        (share, recorded.launches, recorded.forks)
     }
 }
 
@@ -168,7 +169,8 @@ impl Scope {
         let joined = self.join_forks();
         let graph = self.finish()?;
         joined?;
-        let (share, launches) = Share::captured(&self.capture);
+        let (share, launches, forks) = Share::captured(&self.capture);
+        drop(forks);
         Ok((graph, share, launches))
     }
 
@@ -344,8 +346,9 @@ impl CudaStream {
         drop(turn);
         let graph = ended.graph;
         if let Some(record) = record {
-            let (share, _) = Share::captured(&record.0);
+            let (share, _, forks) = Share::captured(&record.0);
             lock(&graph.table).rest = share;
+            drop(forks);
         }
         graph.learn_nodes()?;
         Ok(graph)

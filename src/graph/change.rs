@@ -47,8 +47,9 @@ impl GraphExec {
 
     /// Replaces the copy of a memcpy node. It is ordered against other nodes as [`CudaGraph::add_copy`] says.
     ///
-    /// Drivers take a copy of another length and of other memory of the same kinds: host memory stays host memory, memory of a
-    /// pool stays that, managed stays managed. For any other copy, instantiate a graph that has it.
+    /// A driver 580 takes a copy of another length, and other memory of the same kind: host memory, pageable or pinned, stays host memory;
+    /// plain, managed and pinned memory with an address of the device is one kind, memory of pools and mapped memory another. For any
+    /// other copy, instantiate a graph that has it.
     ///
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -73,7 +74,7 @@ impl GraphExec {
     }
 
     /// Replaces the memory or the value of a memset node. It is ordered against other nodes as [`CudaGraph::add_memset`] says; the memory
-    /// is of the same kind as before, as for [`GraphExec::set_copy`].
+    /// is of the same context as before.
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///

@@ -80,10 +80,11 @@ impl<'g> Recording<'g> {
         let joined = self.scope.join_forks();
         self.scope.finish()?;
         joined?;
-        self.share();
+        let forks = self.share();
         self.graph.family.end_recording(self.then());
         self.graph.learn_nodes()?;
         self.kept = true;
+        drop(forks);
         Ok(self.new_nodes(&lock(&self.graph.table)))
     }
 
@@ -93,14 +94,16 @@ impl<'g> Recording<'g> {
         if self.scope.broken { Phase::Lost } else { Phase::Free }
     }
 
-    /// Makes the graph keep what was recorded, before anybody else finds the nodes.
-    fn share(&mut self) {
-        if self.before.is_none() {
-            let (share, _) = Share::captured(&self.scope.capture);
-            let mut table = lock(&self.graph.table);
-            self.before = Some(table.rest.clone());
-            table.rest.extend(&share);
+    /// Makes the graph keep what was recorded, before anybody else finds the nodes. The streams that took part, to be dropped last.
+    fn share(&mut self) -> Vec<CudaStream> {
+        if self.before.is_some() {
+            return Vec::new();
         }
+        let (share, _, forks) = Share::captured(&self.scope.capture);
+        let mut table = lock(&self.graph.table);
+        self.before = Some(table.rest.clone());
+        table.rest.extend(&share);
+        forks
     }
 
     fn new_nodes(&self, table: &Table) -> Vec<GraphNode> {
@@ -126,7 +129,7 @@ impl Drop for Recording<'_> {
             self.scope.capture.close();
         }
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
-        self.share();
+        let forks = self.share();
         if self.scope.begun {
             // The error to tell is the one before; what was recorded is looked for in any case.
             let _ = self.scope.finish();
@@ -139,5 +142,6 @@ impl Drop for Recording<'_> {
             // Outside the lock: it may be the last to have what nobody uses any more.
             drop(rest);
         }
+        drop(forks);
     }
 }

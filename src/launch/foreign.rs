@@ -5,7 +5,7 @@
 use cuda_driver_sys::CUstream;
 
 use super::args::{ArgumentList, Memory};
-use crate::driver::{CudaStream, host_call};
+use crate::driver::{CudaStream, GivenAway, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
 
@@ -42,6 +42,9 @@ const CALL: &str = "foundation::submit_with";
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
+/// Launches of graphs on other threads that use memory of `arguments` wait until `submit` returns; on this thread, in `submit`, they return
+/// an error. On this very stream, a graph may come between two pieces of work that `submit` gives to it.
+///
 /// # Errors
 /// [`Error::is_context_mismatch`] for memory of another context, an error for a stream that captures and in a host function, and any
 /// error returned by the driver: `submit` was not called. Then what `submit` returns.
@@ -65,5 +68,6 @@ pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     let mut work = Submission::on(stream);
     memory.note(&mut work)?;
     stream.context().bind()?;
+    let _given_away = GivenAway::begin(stream);
     submit(stream.raw())
 }

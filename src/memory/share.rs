@@ -18,6 +18,12 @@ use crate::error::{Error, failed};
 #[repr(C, align(8))]
 pub(super) struct HandleBytes(pub(super) [u8; 64]);
 
+impl Default for HandleBytes {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl HandleBytes {
     pub(super) const EMPTY: Self = Self([0; 64]);
 
@@ -74,20 +80,19 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE`.
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
-        let mut bytes = HandleBytes::EMPTY;
         let raw = CUmemAllocationHandleType(kind.bits());
-        self.context().call(
+        let handle = self.context().make(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
-            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); `bytes`, a local, has room for the largest kind of handle,
-            // 64 bytes at a multiple of 8.
-            |driver| unsafe {
-                driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the place outlives the call, and has room for the largest
+            // kind of handle, 64 bytes at a multiple of 8.
+            |driver, bytes: &mut HandleBytes| unsafe {
+                driver.cuMemPoolExportToShareableHandle((&raw mut *bytes).cast(), self.raw(), raw, 0)
             },
+            // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once,
+            // and `take` knows single ones only.
+            |bytes| unsafe { bytes.take(kind) },
         )?;
-        // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once, and
-        // `take` knows single ones only.
-        let handle = unsafe { bytes.take(kind) };
         let unknown = || {
             failed(
                 CUresult::CUDA_ERROR_NOT_SUPPORTED,

@@ -139,7 +139,7 @@ impl<Q: Queue> Accesses<Q> {
         list.note(queue, false);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote && !entry.queue.is(queue) && !entry.is_over();
-        list.name(waits, Some(queue), after, |entry| entry.has_finished(entry.lost_writing));
+        list.name(waits, after, |entry| entry.has_finished(entry.lost_writing));
         let mut list = self.come_after(list, queue, waits)?;
         // Else this queue does not come after everything that one of them writes, or that another has written meanwhile.
         let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
@@ -160,7 +160,7 @@ impl<Q: Queue> Accesses<Q> {
         list.note(queue, true);
         if list.entries.len() > 1 {
             list = self.strike(list, |entry| !entry.queue.is(queue) && entry.is_over());
-            list.name(waits, Some(queue), |entry| !entry.queue.is(queue), Entry::has_lost_all);
+            list.name(waits, |entry| !entry.queue.is(queue), Entry::has_lost_all);
             list = self.come_after(list, queue, waits)?;
             // They live on in `waits`.
             list.entries.retain(|entry| !waits.cover(entry.note));
@@ -196,7 +196,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn pending(&self) -> Waits<Q> {
         let (mut list, mut waits) = (self.list(), Waits::default());
         self.take_bits(&mut list);
-        list.name(&mut waits, None, |_| true, Entry::has_lost_all);
+        list.name(&mut waits, |_| true, Entry::has_lost_all);
         waits
     }
 
@@ -294,13 +294,12 @@ impl<Q: Queue> List<Q> {
     fn name(
         &self,
         waits: &mut Waits<Q>,
-        later: Option<&Q>,
         which: impl Fn(&Entry<Q>) -> bool,
         is_complete: impl Fn(&Entry<Q>) -> bool,
     ) {
         waits.begin();
         for entry in self.entries.iter().filter(|entry| which(entry)) {
-            waits.name(&entry.queue, is_complete(entry).then_some(entry.note), later);
+            waits.name(&entry.queue, is_complete(entry).then_some(entry.note));
         }
     }
 

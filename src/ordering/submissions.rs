@@ -7,14 +7,15 @@
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering};
 
-/// The submissions of one stream, in a separate cache line that no other stream writes.
+/// The submissions of one stream.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 pub(crate) struct Submissions {
     announced: AtomicUsize,
     finished: AtomicUsize,
     /// Some submission was announced before an earlier one had finished, so that the two counts are less conclusive.
     overlapped: AtomicBool,
+    /// So many of them, counted from the first, were seen to have finished.
+    known: AtomicUsize,
 }
 
 impl Submissions {
@@ -51,8 +52,12 @@ impl Submissions {
     /// Whether the first `announced` of them have finished; may return false although they have.
     ///
     /// As long as each finishes before the next one is announced, the count is enough. If threads share the stream, the only proof is
-    /// a moment at which all had finished.
+    /// a moment at which all had finished, which is remembered.
     pub(crate) fn have_finished(&self, announced: usize) -> bool {
+        // Acquire: what those have set who were seen.
+        if self.known.load(Ordering::Acquire) >= announced {
+            return true;
+        }
         let finished = self.finished.load(Ordering::SeqCst);
         if finished >= announced && !self.overlapped.load(Ordering::Relaxed) {
             return true;
@@ -60,23 +65,20 @@ impl Submissions {
         self.all_have(finished)
     }
 
-    /// Whether there was a moment at which all but one had finished: that of the caller, who has announced one and not finished it.
-    pub(super) fn all_others_have_finished(&self) -> bool {
-        let finished = self.finished.load(Ordering::SeqCst);
-        // In this order: one of those announced is the caller's, so no more can have finished by now.
-        finished + 1 == self.announced()
-    }
-
     /// How many of them, counted from the first, have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
         let known = !self.overlapped.load(Ordering::Relaxed) || self.all_have(finished);
-        if known { finished } else { 0 }
+        if known { finished } else { self.known.load(Ordering::Acquire) }
     }
 
     /// Whether there was a moment at which this many had been announced, and all of them had finished.
     fn all_have(&self, finished: usize) -> bool {
         // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
-        finished == self.announced()
+        let all = finished == self.announced();
+        if all {
+            self.known.fetch_max(finished, Ordering::Release);
+        }
+        all
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn announce<'q, Q: Queue, S>(
     loop {
         let announced = Unborrowed::announce(unborrowed);
         let (submission, waits) = note()?;
-        if !waits.have_unsubmitted() {
+        if waits.unsubmitted().next().is_none() {
             return Ok((announced, submission));
         }
         drop((submission, announced));

@@ -51,32 +51,25 @@ impl<Q: Queue> Waits<Q> {
         self.all.iter_mut().for_each(|wait| wait.named = Named::Not);
     }
 
-    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come. They are for a submission to
-    /// `later`.
-    pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>, later: Option<&Q>) {
+    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come.
+    pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>) {
         let named = note.map_or(Named::Open, Named::UpTo);
-        let submissions = earlier.submissions();
-        // What means a queue of each thread has their submissions in common, and then also this one.
-        let is_own = || later.is_some_and(|later| std::ptr::eq(later.submissions(), submissions));
-        let is_on_its_way = note.is_none() && !(is_own() && submissions.all_others_have_finished());
-        let unfinished = is_on_its_way.then(|| submissions.announced());
+        let unfinished = note.is_none().then(|| earlier.submissions().announced());
         match self.all.iter_mut().find(|wait| wait.earlier.is(earlier)) {
             Some(wait) => (wait.named, wait.unfinished) = (named, unfinished.or(wait.unfinished)),
             None => self.all.push(Wait { earlier: earlier.clone(), covers: None, named, unfinished }),
         }
     }
 
-    /// Whether all that was named is submitted by now.
-    pub(crate) fn are_submitted(&self) -> bool {
-        let is_over = |wait: &Wait<Q>| {
-            wait.unfinished.is_none_or(|announced| wait.earlier.submissions().have_finished(announced))
-        };
-        self.all.iter().all(is_over)
+    /// What was named and not submitted then, with the number that was announced: nothing waits for that yet, also where it is submitted by
+    /// now.
+    pub(crate) fn unsubmitted(&self) -> impl Iterator<Item = (&Q, usize)> {
+        self.all.iter().filter_map(|wait| wait.unfinished.map(|announced| (&wait.earlier, announced)))
     }
 
-    /// Whether something was named that was not submitted then: nothing waits for that yet, also where it is submitted by now.
-    pub(super) fn have_unsubmitted(&self) -> bool {
-        self.all.iter().any(|wait| wait.unfinished.is_some())
+    /// Whether all of that is submitted by now.
+    pub(crate) fn are_submitted(&self) -> bool {
+        self.unsubmitted().all(|(earlier, announced)| earlier.submissions().have_finished(announced))
     }
 
     /// Makes `later` wait for the work submitted so far to all that were named. If it withdraws, then for nothing that makes it do so.

@@ -10,7 +10,8 @@ use tracing::{Level, Span};
 
 use crate::driver::Kernel;
 
-/// The span of one call of the driver, if somebody listens.
+/// The span of one call of the driver, if somebody listens. A call that is made while the stack unwinds has none: a subscriber that panics
+/// again would end the process.
 pub(crate) struct CallSpan(Option<Span>);
 
 impl CallSpan {
@@ -21,6 +22,8 @@ impl CallSpan {
             None => call(),
             Some(span) => {
                 let _listening = Listening::begin();
+                // Its end is told as well.
+                let span = span;
                 inside(&span, call)
             }
         }
@@ -101,7 +104,7 @@ pub(crate) fn call<A: FnOnce() -> String>(
     asked: A,
 ) -> (CallSpan, impl FnOnce() -> String) {
     let asked = Asked { make: Cell::new(Some(asked)), text: OnceCell::new() };
-    let span = is_heard().then(|| {
+    let span = (is_heard() && !std::thread::panicking()).then(|| {
         let _listening = Listening::begin();
         Kind::of(name).span(name, device, &asked)
     });
@@ -128,7 +131,7 @@ pub(crate) fn hears_launches() -> bool {
 
 /// `call`, the launch of a kernel, in a span.
 pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce() -> CUresult) -> CUresult {
-    if !hears_launches() {
+    if !hears_launches() || std::thread::panicking() {
         return call();
     }
     let _listening = Listening::begin();

@@ -46,6 +46,10 @@ impl AtomicUsize {
     pub(crate) fn fetch_add(&self, value: usize, ordering: Ordering) -> usize {
         fenced(ordering, |ordering| self.0.fetch_add(value, ordering))
     }
+
+    pub(crate) fn fetch_max(&self, value: usize, ordering: Ordering) -> usize {
+        fenced(ordering, |ordering| self.0.fetch_max(value, ordering))
+    }
 }
 
 impl AtomicU64 {

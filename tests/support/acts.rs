@@ -13,6 +13,7 @@ type Act = Box<dyn FnOnce()>;
 thread_local! {
     static ENTER: RefCell<Option<(&'static str, Act)>> = const { RefCell::new(None) };
     static EXIT: RefCell<Option<(&'static str, Act)>> = const { RefCell::new(None) };
+    static CLOSE: RefCell<Option<(&'static str, Act)>> = const { RefCell::new(None) };
 }
 
 /// Knows the spans by the driver's functions.
@@ -70,6 +71,11 @@ impl Subscriber for Acts {
     fn exit(&self, span: &Id) {
         EXIT.with(|armed| self.act(span, armed));
     }
+
+    fn try_close(&self, span: Id) -> bool {
+        CLOSE.with(|armed| self.act(&span, armed));
+        true
+    }
 }
 
 fn subscribe() {
@@ -89,8 +95,15 @@ pub(crate) fn at_exit(call: &'static str, act: impl FnOnce() + 'static) {
     EXIT.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
 }
 
+/// Where its span is closed.
+#[allow(dead_code)] // One of the programs that include this does not use it.
+pub(crate) fn at_close(call: &'static str, act: impl FnOnce() + 'static) {
+    subscribe();
+    CLOSE.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
+}
+
 /// Whether that has happened; if not, it does no more.
 pub(crate) fn acted() -> bool {
-    let left = ENTER.with(|armed| armed.borrow_mut().take().is_some());
-    !(left | EXIT.with(|armed| armed.borrow_mut().take().is_some()))
+    let is_left = |armed: &RefCell<Option<_>>| armed.borrow_mut().take().is_some();
+    !(ENTER.with(is_left) | EXIT.with(is_left) | CLOSE.with(is_left))
 }

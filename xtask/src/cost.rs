@@ -40,10 +40,10 @@ const LIMITS: &[Limit] = &[
     Limit("async-macro", 437.0, 1.0, 0.0),
     // Memory of a pool: an allocation and its free, the free such that no capture of other code minds it.
     Limit("alloc-drop", 1300.0, 4.0, 6.0),
-    Limit("alloc-address-drop", 2230.0, 4.0, 10.0),
-    Limit("event-drop", 170.0, 3.0, 0.0),
-    Limit("stream-drop", 1850.0, 3.0, 2.1),
-    Limit("stream-10000", 1750.0, 3.0, 2.1),
+    Limit("alloc-address-drop", 2200.0, 4.0, 10.0),
+    Limit("event-drop", 150.0, 3.0, 0.0),
+    Limit("stream-drop", 1700.0, 3.0, 2.1),
+    Limit("stream-10000", 1700.0, 3.0, 2.1),
     Limit("event-record", 150.0, 1.0, 0.0),
     Limit("synchronize", 150.0, 1.0, 0.0),
     // One launch on the next of four streams, and the wait, such that no capture of other code minds it.

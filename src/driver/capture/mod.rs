@@ -51,15 +51,7 @@ pub(crate) struct Recorded {
     /// Launches with named arguments.
     pub(crate) launches: Vec<RecordedLaunch>,
     /// Streams forked into the capture, to be joined at its end.
-    forks: Vec<CudaStream>,
-}
-
-impl Recorded {
-    /// Lets go of the streams that took part, perhaps the last to do so: before a result is there, since Rust loses that if what is dropped
-    /// after it unwinds.
-    pub(crate) fn end_forks(&mut self) {
-        self.forks.clear();
-    }
+    pub(crate) forks: Vec<CudaStream>,
 }
 
 /// A captured launch some of whose arguments have names.

@@ -182,12 +182,15 @@ impl CudaLibrary {
             // the bytes. Options and values are as many as said. What they point to, and a preserved image, `Loaded`
             // lets go once the library is unloaded, or it stays by duty 2 of `JitOptions::raw`; all else outlives the
             // call.
-            unsafe { driver.cuLibraryLoadData(raw, data, jit_ids, jit_values, jit_count, ids, values, count) }
+            let code = unsafe {
+                driver.cuLibraryLoadData(raw, data, jit_ids, jit_values, jit_count, ids, values, count)
+            };
+            if code != CUresult::SUCCESS {
+                // Whatever was written there, it is no library.
+                *raw = std::ptr::null_mut();
+            }
+            code
         });
-        if code != CUresult::SUCCESS {
-            // Whatever was written there, it is no library.
-            loaded.raw = std::ptr::null_mut();
-        }
         let report = loaded.slots.report();
         if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
             return Err(crate::error::failed(code, CALL, asked()));

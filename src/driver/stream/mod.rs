@@ -9,6 +9,7 @@ pub(in crate::driver) mod wait;
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -81,11 +82,25 @@ pub(crate) struct StreamQueue {
     /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
     key: AtomicU64,
     /// How much it is given, and how much of that the driver has taken.
-    pub(crate) submissions: Submissions,
+    pub(crate) submissions: Apart<Submissions>,
     /// Those of them that launch graphs.
     pub(crate) graphs: Submissions,
     /// What may be blamed for a fault.
     pub(crate) launches: Launches,
+}
+
+/// In a separate cache line, that nothing beside it is written in.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 // SAFETY: a CUstream may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
@@ -174,7 +189,7 @@ impl CudaStream {
                 raw,
                 warm: AtomicUsize::new(warm),
                 key: AtomicU64::new(NO_KEY),
-                submissions: Submissions::default(),
+                submissions: Apart::default(),
                 graphs: Submissions::default(),
                 launches: Launches::default(),
             },

@@ -105,6 +105,9 @@ thread_local! {
     /// The identity of the stream that this thread is giving a graph to.
     static LAUNCH: Cell<Option<usize>> = const { Cell::new(None) };
 
+    /// Those of the streams that other code is giving work to on this thread.
+    static FOREIGN: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+
     /// What handles mean on this thread alone, by their identity.
     static OWN: RefCell<Vec<(usize, Arc<OwnStream>)>> = const { RefCell::new(Vec::new()) };
 }
@@ -190,6 +193,9 @@ impl ThreadStream {
 /// is full, or the thread does not run.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Within that time it nearly always comes.
+const SOON: Duration = Duration::from_millis(1);
+
 /// The same for a listener of a call: it may be the call of this very thread.
 const LISTENER: Duration = Duration::from_millis(50);
 
@@ -206,12 +212,15 @@ impl Patience {
     }
 
     /// Waits until `is_so`.
-    fn until(&self, is_so: impl Fn() -> bool) -> Result<(), Error> {
+    #[cold]
+    fn until(&self, is_so: &dyn Fn() -> bool) -> Result<(), Error> {
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
             let waited = self.begin.get_or_init(Instant::now).elapsed();
-            if waited < limit {
+            if waited < SOON {
                 thread::yield_now();
+            } else if waited < limit {
+                thread::sleep(SOON / 10);
             } else if trace::is_listening() {
                 return Err(host_call::inside_of(self.call));
             } else {
@@ -223,11 +232,12 @@ impl Patience {
 
     /// Waits until all that was found on its way is submitted, for the launch of a graph.
     pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
-        let own = LAUNCH.get();
-        if others.named().any(|stream| own == Some(stream.stream.identity())) {
+        let is_own =
+            |stream| LAUNCH.get() == Some(stream) || FOREIGN.with_borrow(|own| own.contains(&stream));
+        if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
             return Err(host_call::inside_of(self.call));
         }
-        self.until(|| others.are_submitted())
+        self.until(&|| others.are_submitted())
     }
 }
 
@@ -243,6 +253,26 @@ impl Launching {
 impl Drop for Launching {
     fn drop(&mut self) {
         LAUNCH.set(self.0);
+    }
+}
+
+/// A stream that other code is giving work to on this thread, and may do anything meanwhile; over when this is dropped.
+pub(crate) struct GivenAway(usize);
+
+impl GivenAway {
+    pub(crate) fn begin(stream: &CudaStream) -> Self {
+        FOREIGN.with_borrow_mut(|own| own.push(stream.identity()));
+        Self(stream.identity())
+    }
+}
+
+impl Drop for GivenAway {
+    fn drop(&mut self) {
+        FOREIGN.with_borrow_mut(|own| {
+            if let Some(at) = own.iter().rposition(|stream| *stream == self.0) {
+                own.remove(at);
+            }
+        });
     }
 }
 
@@ -279,7 +309,7 @@ impl Queue for ThreadStream {
         if LAUNCH.get() == Some(earlier.stream.identity()) {
             return Err(host_call::inside_of(call));
         }
-        Patience::of(call).until(is_so)
+        Patience::of(call).until(&is_so)
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {

@@ -162,20 +162,19 @@ impl PhysicalAllocation {
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         const CALL: &str = "cuMemExportToShareableHandle";
-        let mut bytes = HandleBytes::EMPTY;
         let raw = CUmemAllocationHandleType(kind.bits());
-        self.context().call(
+        let handle = self.context().make(
             CALL,
             || format!("{kind:?}"),
-            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; `bytes`, a local, has room for the
-            // largest kind of handle, 64 bytes at a multiple of 8.
-            |driver| unsafe {
-                driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
+            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; the place outlives the call, and
+            // has room for the largest kind of handle, 64 bytes at a multiple of 8.
+            |driver, bytes: &mut HandleBytes| unsafe {
+                driver.cuMemExportToShareableHandle((&raw mut *bytes).cast(), self.raw(), raw, 0)
             },
+            // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once,
+            // and `take` knows single ones only.
+            |bytes| unsafe { bytes.take(kind) },
         )?;
-        // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once, and
-        // `take` knows single ones only.
-        let handle = unsafe { bytes.take(kind) };
         let unknown =
             || failed(cuda_driver_sys::CUresult::CUDA_ERROR_NOT_SUPPORTED, CALL, format!("{kind:?}"));
         handle.ok_or_else(unknown)

@@ -4,11 +4,13 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
+use std::sync::Arc;
 
 use super::conditional::Conditional;
 use super::nodes::insert_after;
 use super::operation::Operation;
 use super::{change, child, edges, kernel};
+use crate::driver::context::Context;
 use crate::driver::context::current::living;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::to_c;
@@ -81,7 +83,7 @@ fn read(
 }
 
 /// The context that a copy or a fill names; NULL is the current one.
-fn in_context(call: &Call, context: CUcontext) -> Outcome<std::sync::Arc<crate::driver::context::Context>> {
+fn in_context(call: &Call, context: CUcontext) -> Outcome<Arc<Context>> {
     if context.is_null() { call.context() } else { living(call, context) }
 }
 

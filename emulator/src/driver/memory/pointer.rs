@@ -146,7 +146,7 @@ impl Target {
 }
 
 impl State {
-    /// What memory an address is in: host memory, if it is in none that this driver has.
+    /// What memory an address is in.
     pub(in crate::driver) fn origin(&self, address: u64) -> Origin {
         Target::of(self, address).map_or(Origin::UNKNOWN, |target| Origin {
             device: Some(target.ordinal),

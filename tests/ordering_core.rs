@@ -690,6 +690,52 @@ fn a_launch_does_not_wait_for_itself() {
     assert!(launch(&a).is_err(), "the same where it is counted with one's own");
 }
 
+/// While somebody holds new ones back, each is withdrawn, finishes, and is announced again later.
+#[test]
+fn a_submission_that_is_held_back_is_announced_again() {
+    let (all, withdrawn) = (Submissions::default(), Cell::new(None));
+    let announce = || all.announce_in_turn(|number| withdrawn.set(Some(number)));
+    let while_held = |announce: &dyn Fn() -> usize| {
+        all.hold();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                all.release();
+            });
+            announce()
+        })
+    };
+    assert_eq!(announce(), 0);
+    assert_eq!((while_held(&announce), withdrawn.take()), (3, Some(2)));
+    assert!(!all.have_finished(1));
+    all.finish();
+    assert!(!all.have_finished(1), "it is not known which of the two has finished");
+    all.finish();
+    assert!(all.have_finished(4));
+    // Also one that was announced by a number, if somebody holds.
+    assert_eq!((all.announce(), all.in_turn(4, |_| withdrawn.set(Some(4))), withdrawn.take()), (4, 4, None));
+    assert_eq!((while_held(&|| all.in_turn(4, |_| withdrawn.set(Some(4)))), withdrawn.take()), (6, Some(4)));
+    all.finish();
+    // Nothing is on its way, and somebody holds: all before have finished, and so has what holds, for whoever asks.
+    assert_eq!(all.hold(), 7);
+    assert!(all.have_finished(8) && all.finished() == 8);
+    all.release();
+    assert_eq!((announce(), withdrawn.take()), (8, None));
+    assert!(all.have_finished(8) && !all.have_finished(9));
+}
+
+/// What has finished is who held others back, and not what was on its way.
+#[test]
+fn who_holds_others_back_is_not_one_of_them() {
+    let all = Submissions::default();
+    assert_eq!((all.announce(), all.hold()), (0, 1));
+    assert!(!all.have_finished(1));
+    all.release();
+    assert!(!all.have_finished(1) && all.finished() == 0);
+    all.finish();
+    assert!(all.have_finished(2) && all.finished() == 2);
+}
+
 /// A moment at which all had finished is remembered.
 #[test]
 fn what_has_finished_once_has_for_ever() {

@@ -10,12 +10,17 @@ mod support;
 use cuda_launch::foundation::submit_with;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, RowLayout};
-use cuda_launch::sys::{CUDA_MEMCPY2D, CUevent, CUgraphExec, CUresult, CUstream, Driver, pfn};
+use cuda_launch::sys::{
+    CUDA_MEMCPY2D, CUdeviceptr, CUevent, CUfunction, CUgraphExec, CUlaunchConfig, CUresult, CUstream, Driver,
+    pfn,
+};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceViewMut, Error, kernel_args,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceViewMut, Error, LaunchConfig,
+    cuda_launch, kernel_args,
 };
 use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -265,6 +270,8 @@ thread_local! {
     /// What the next copy or launch of a graph of this thread does first.
     static FIRST: std::cell::RefCell<Option<Box<dyn FnOnce()>>> = const { std::cell::RefCell::new(None) };
 }
+/// Whether copies and launches of graphs take time, on all threads.
+static SLOW: AtomicBool = AtomicBool::new(false);
 /// The streams that others were made to wait for.
 static RECORDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
@@ -286,8 +293,38 @@ unsafe extern "C" fn copy(rows: *const CUDA_MEMCPY2D, stream: CUstream) -> CUres
     unsafe { base().cuMemcpy2DAsync(rows, stream) }
 }
 
+/// Takes longer than anything between two calls, if the program asks for it.
+fn take_time() {
+    if SLOW.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+unsafe extern "C" fn copy_bytes(
+    to: CUdeviceptr,
+    from: CUdeviceptr,
+    bytes: usize,
+    stream: CUstream,
+) -> CUresult {
+    take_time();
+    // SAFETY: `copy_bytes` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { base().cuMemcpyDtoDAsync(to, from, bytes, stream) }
+}
+
+unsafe extern "C" fn launch_kernel(
+    config: *const CUlaunchConfig,
+    function: CUfunction,
+    arguments: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    take_time();
+    // SAFETY: `launch_kernel` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { base().cuLaunchKernelEx(config, function, arguments, extra) }
+}
+
 unsafe extern "C" fn launch(exec: CUgraphExec, stream: CUstream) -> CUresult {
     do_first();
+    take_time();
     // SAFETY: `launch` stands for this function: its caller meets the duties for just these arguments.
     unsafe { base().cuGraphLaunch(exec, stream) }
 }
@@ -302,11 +339,13 @@ unsafe extern "C" fn record(event: CUevent, stream: CUstream) -> CUresult {
 fn held() -> CudaContext {
     let lookup = |name: &CStr| match name.to_str().unwrap() {
         "cuMemcpy2DAsync_v2" => copy as pfn::cuMemcpy2DAsync_v2 as *const c_void,
+        "cuMemcpyDtoDAsync_v2" => copy_bytes as pfn::cuMemcpyDtoDAsync_v2 as *const c_void,
+        "cuLaunchKernelEx" => launch_kernel as pfn::cuLaunchKernelEx as *const c_void,
         "cuGraphLaunch" => launch as pfn::cuGraphLaunch as *const c_void,
         "cuEventRecord" => record as pfn::cuEventRecord as *const c_void,
         name => base().address(name),
     };
-    // SAFETY: 1: the base's own functions, and three whose signatures `pfn` checks, which call them; 2: they are code of this
+    // SAFETY: 1: the base's own functions, and five whose signatures `pfn` checks, which call them; 2: they are code of this
     // program, or of a library that is never unloaded.
     CudaContext::with_driver(&Arc::new(unsafe { Driver::from_lookup(lookup) }), 0).unwrap()
 }
@@ -370,4 +409,88 @@ fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
     });
     target.view_mut().copy_from_device(&c, &buffer).unwrap();
     assert_eq!(target.to_host_vec(&c).unwrap(), [4; 64]);
+}
+
+/// Threads share a stream and never pause: at every moment one of them is inside the driver. What must not mix with their work is
+/// submitted all the same, between two pieces of it.
+#[test]
+fn threads_that_never_pause_keep_nobody_waiting() {
+    let ctx = held();
+    let fill =
+        ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap();
+    for shared in [ctx.new_stream().unwrap(), ctx.per_thread_stream()] {
+        let b = ctx.new_stream().unwrap();
+        let buffer = || DeviceBuffer::<u32>::zeroed(&b, 8).unwrap();
+        let (mut memory, mut target) = (buffer(), buffer());
+        let graph =
+            CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| memory.view_mut().fill(s, 3)).unwrap();
+        let mut other = buffer();
+        let elsewhere =
+            CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| other.view_mut().fill(s, 4)).unwrap();
+        ctx.synchronize().unwrap();
+        let stop = AtomicBool::new(false);
+        // Copies from the memory of the graph, beside its launch; then launches of others, beside a copy of what it wrote.
+        let copies: Vec<Box<dyn FnMut() + Send>> = (0..4)
+            .map(|_| {
+                let (mut own, memory, shared) = (buffer(), &memory, &shared);
+                Box::new(move || own.view_mut().copy_from_device(shared, memory).unwrap()) as _
+            })
+            .collect();
+        let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+        never_pausing(copies, &stop, || exec.launch(&b).unwrap());
+        let launches: Vec<Box<dyn FnMut() + Send>> = (0..4)
+            .map(|_| {
+                let (mut exec, shared) = (elsewhere.instantiate(InstantiateFlags::empty()).unwrap(), &shared);
+                Box::new(move || exec.launch(shared).unwrap()) as _
+            })
+            .collect();
+        never_pausing(launches, &stop, || {
+            exec.launch(&shared).unwrap();
+            target.view_mut().copy_from_device(&b, &memory).unwrap();
+        });
+        assert_eq!(target.to_host_vec(&b).unwrap(), [3; 8]);
+        // Launches of kernels that are warm, and use no memory of the graph, which an earlier copy on their stream uses.
+        let launches: Vec<Box<dyn FnMut() + Send>> = (0..4)
+            .map(|_| {
+                let (mut own, shared, fill) = (buffer(), &shared, &fill);
+                let config = LaunchConfig::for_num_elems(8);
+                // SAFETY: 1: as `fill.cu` says, it writes the first 8 elements of the first argument, which has them.
+                Box::new(move || unsafe {
+                    cuda_launch!(function: fill, stream: shared, config: config, args: [ptr_mut(&mut own), 8u32, 5u32]).unwrap();
+                }) as _
+            })
+            .collect();
+        never_pausing(launches, &stop, || {
+            target.view_mut().copy_from_device(&shared, &memory).unwrap();
+            exec.launch(&b).unwrap();
+        });
+    }
+}
+
+/// Runs `beside` some times while each of these runs again and again on a thread of its own.
+fn never_pausing(all: Vec<Box<dyn FnMut() + Send + '_>>, stop: &AtomicBool, mut beside: impl FnMut()) {
+    stop.store(false, Ordering::Relaxed);
+    SLOW.store(true, Ordering::Relaxed);
+    thread::scope(|scope| {
+        let _over = Over(stop);
+        for mut one in all {
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    one();
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(10));
+        (0..3).for_each(|_| beside());
+    });
+}
+
+/// Ends the threads, also where this one panics.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        SLOW.store(false, Ordering::Relaxed);
+    }
 }

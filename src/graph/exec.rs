@@ -212,13 +212,15 @@ impl GraphExec {
     fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
         let patience = Patience::of("cuGraphLaunch");
         let note = || {
-            let mut work = Submission::unborrowed(stream);
+            let mut work = Submission::unborrowed(stream, patience.is_tried());
             self.memory().try_for_each(|memory| memory.note(&mut work))?;
             let waits = work.take_waits();
             Ok((work, waits))
         };
         let wait = |others: &_| patience.until_submitted(others);
         let (_unborrowed, work) = announce(&stream.queue().graphs, note, wait)?;
+        // The call may take long.
+        drop(patience);
         let _launching = Launching::begin(stream);
         // Before the call, which may unwind when it is done.
         match self.last.iter().find(|last| last.means(stream)) {

@@ -222,7 +222,7 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     memory: &M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    let launch = Submission::announced(request.stream, number);
+    let launch = Submission::begun(request.stream, number);
     // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types and memory, passed on.
     unsafe { examined(request, types.into(), launch, memory, params) }
 }

@@ -26,14 +26,21 @@ impl Drop for Submission<'_> {
 impl<'s> Submission<'s> {
     /// Announces work on `stream` that launches no kernel of its own.
     pub(crate) fn on(stream: &'s CudaStream) -> Self {
-        Self::announced(stream, stream.queue().announce(NO_KERNEL))
+        Self::announced(stream, stream.queue().announce_in_turn())
     }
 
-    /// The same for work of which nobody has borrowed the memory.
-    pub(crate) fn unborrowed(stream: &'s CudaStream) -> Self {
-        let mut work = Self::on(stream);
+    /// The same for work of which nobody has borrowed the memory. Where it is tried `again`, its thread may hold back others.
+    pub(crate) fn unborrowed(stream: &'s CudaStream, again: bool) -> Self {
+        let queue = stream.queue();
+        let mut work =
+            if again { Self::announced(stream, queue.announce(NO_KERNEL)) } else { Self::on(stream) };
         work.waits = StreamWaits::unborrowed();
         work
+    }
+
+    /// Work that was announced on `stream` by this number, and has looked at nothing that it does not look at again.
+    pub(crate) fn begun(stream: &'s CudaStream, number: usize) -> Self {
+        Self::announced(stream, stream.queue().in_turn(number))
     }
 
     /// Work that was announced on `stream` by this number, and is not finished yet.

@@ -4,8 +4,15 @@
 //! A submission is announced before anything checks what it must wait for, and finished when the driver has accepted it.
 //! A thread that revokes a stream's permission to proceed first removes the permission and then looks here. One of the two
 //! always sees the other: the submission finds no permission, or the other one finds the submission unfinished.
+//!
+//! Where threads share a stream and never pause, some submission is always unfinished, and no count tells when the earlier ones have
+//! finished. Who waits for that can hold back new submissions until all have finished: it announces one that never begins, so that every
+//! other one overlaps with it, and looks.
 
-use super::sync::{AtomicBool, AtomicUsize, Ordering};
+use super::sync::{AtomicBool, AtomicUsize, Ordering, pause};
+
+/// For so many pauses a submission is held back at most: a second or two.
+const MOST_PAUSES: usize = 20_000;
 
 /// The submissions of one stream.
 #[derive(Debug, Default)]
@@ -16,6 +23,8 @@ pub(crate) struct Submissions {
     overlapped: AtomicBool,
     /// So many of them, counted from the first, were seen to have finished.
     known: AtomicUsize,
+    /// How many of them hold new ones back. They are announced before they are counted here, and finish after that.
+    holds: AtomicUsize,
 }
 
 impl Submissions {
@@ -35,6 +44,51 @@ impl Submissions {
     fn overlap(&self) {
         // Relaxed: whoever sees that this submission has finished sees this too.
         self.overlapped.store(true, Ordering::Relaxed);
+    }
+
+    /// The same of one that can be held back. Then it is announced twice, and the first number is `withdrawn`.
+    #[inline(always)]
+    pub(crate) fn announce_in_turn(&self, withdrawn: impl FnOnce(usize)) -> usize {
+        let number = self.announced.fetch_add(1, Ordering::SeqCst);
+        if self.finished.load(Ordering::Relaxed) == number {
+            return number;
+        }
+        self.overlap_in_turn(number, withdrawn)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn overlap_in_turn(&self, number: usize, withdrawn: impl FnOnce(usize)) -> usize {
+        self.overlap();
+        self.in_turn(number, withdrawn)
+    }
+
+    /// The same of one that was announced by this number, and has looked at nothing that still counts.
+    ///
+    /// It is not held back for long: who holds it back may wait for what comes after it.
+    pub(crate) fn in_turn(&self, number: usize, withdrawn: impl FnOnce(usize)) -> usize {
+        let is_held = || self.holds.load(Ordering::SeqCst) != 0;
+        if !is_held() {
+            return number;
+        }
+        withdrawn(number);
+        self.finish();
+        (0..MOST_PAUSES).take_while(|_| is_held()).for_each(|_| pause());
+        self.announce()
+    }
+
+    /// Holds new ones back until [`release`](Self::release), by one that never begins; its number.
+    pub(crate) fn hold(&self) -> usize {
+        // Relaxed: whoever sees that it has finished sees this too.
+        self.overlapped.store(true, Ordering::Relaxed);
+        let number = self.announced.fetch_add(1, Ordering::SeqCst);
+        self.holds.fetch_add(1, Ordering::SeqCst);
+        number
+    }
+
+    pub(crate) fn release(&self) {
+        self.holds.fetch_sub(1, Ordering::SeqCst);
+        self.finish();
     }
 
     /// The driver has accepted a submission, or refused it.
@@ -62,22 +116,28 @@ impl Submissions {
         if finished >= announced && !self.overlapped.load(Ordering::Relaxed) {
             return true;
         }
-        self.all_have(finished)
+        self.all_have()
     }
 
     /// How many of them, counted from the first, have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
-        let known = !self.overlapped.load(Ordering::Relaxed) || self.all_have(finished);
-        if known { finished } else { self.known.load(Ordering::Acquire) }
+        if !self.overlapped.load(Ordering::Relaxed) {
+            return finished;
+        }
+        self.all_have();
+        self.known.load(Ordering::Acquire)
     }
 
-    /// Whether there was a moment at which this many had been announced, and all of them had finished.
-    fn all_have(&self, finished: usize) -> bool {
-        // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
-        let all = finished == self.announced();
+    /// Whether there was a moment just now at which all had finished, but for those that hold others back.
+    fn all_have(&self) -> bool {
+        // In this order: what has finished was announced before, so equal counts mean that there was such a moment. One that holds others
+        // back, and is counted as such, has not been counted as finished, and is counted as announced.
+        let (finished, holds) = (self.finished.load(Ordering::SeqCst), self.holds.load(Ordering::SeqCst));
+        let announced = self.announced();
+        let all = finished == announced.wrapping_sub(holds);
         if all {
-            self.known.fetch_max(finished, Ordering::Release);
+            self.known.fetch_max(announced, Ordering::Release);
         }
         all
     }

@@ -8,6 +8,8 @@
 //! * Any other one that must come after it waits until it has finished or withdrawn.
 //!
 //! One of the two always sees the other: both are announced before they note an access, and whoever notes second finds the first.
+//!
+//! Where threads share a queue and never pause, there is always an unfinished one. Then who waits holds back new ones (see `submissions`).
 
 use super::accesses::Queue;
 use super::submissions::Submissions;
@@ -18,7 +20,7 @@ pub(crate) struct Unborrowed<'q>(&'q Submissions);
 
 impl<'q> Unborrowed<'q> {
     fn announce(unborrowed: &'q Submissions) -> Self {
-        unborrowed.announce();
+        unborrowed.announce_in_turn(|_| ());
         Self(unborrowed)
     }
 }

@@ -163,7 +163,7 @@ fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
 
 /// The same where the host waits for a stream: what is over when the work is given comes before it.
 fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&Lane>) -> Done {
-    lane.submissions().announce();
+    lane.submissions().announce_in_turn(|_| ());
     let (key, waits) = (lane.key(), &mut Waits::default());
     for memory in memory {
         if memory.word(write) & key != key {
@@ -560,6 +560,30 @@ fn a_launch_does_not_mix_with_what_is_submitted_beside_it() {
         |lane, memory| launch(lane, memory, false),
         |lane, memory| submit_all(lane, memory, true),
     );
+}
+
+/// Two threads share a stream; who waits until what they submit has finished holds back what is new. It has finished then.
+#[test]
+fn who_holds_others_back_sees_the_end_of_what_has_begun() {
+    model(1, || {
+        let (x, a, b) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1));
+        submit(&a, &x, true);
+        let others = [0, 1].map(|_| {
+            let (x, a, told) = (x.clone(), a.clone(), Told::new());
+            (told.clone(), thread::spawn(move || told.tell(submit(&a, &x, true))))
+        });
+        let (announced, before) =
+            (a.submissions().announced(), others.each_ref().map(|(told, _)| told.ask()));
+        a.submissions().hold();
+        until(|| a.submissions().have_finished(announced));
+        a.submissions().release();
+        // Whoever comes after it now comes after all of those.
+        let mine = submit(&b, &x, true);
+        let theirs = others.map(|(_, thread)| thread.join().unwrap());
+        assert!(before.iter().flatten().all(|earlier| mine.is_after(earlier)), "{mine:?} {before:?}");
+        let numbers = a.submissions().finished();
+        assert!((4..=6).contains(&numbers) && a.submissions().have_finished(numbers), "{numbers} {theirs:?}");
+    });
 }
 
 /// What is on its way to memory that a launch looks at first counts also where other memory has only what the same stream was given before.

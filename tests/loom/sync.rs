@@ -47,9 +47,18 @@ impl AtomicUsize {
         fenced(ordering, |ordering| self.0.fetch_add(value, ordering))
     }
 
+    pub(crate) fn fetch_sub(&self, value: usize, ordering: Ordering) -> usize {
+        fenced(ordering, |ordering| self.0.fetch_sub(value, ordering))
+    }
+
     pub(crate) fn fetch_max(&self, value: usize, ordering: Ordering) -> usize {
         fenced(ordering, |ordering| self.0.fetch_max(value, ordering))
     }
+}
+
+/// Lets other threads run.
+pub(crate) fn pause() {
+    loom::thread::yield_now();
 }
 
 impl AtomicU64 {

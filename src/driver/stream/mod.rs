@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use super::capture::Capture;
 use super::context::CudaContext;
 use super::event::CudaEvent;
-use super::fault::Launches;
+use super::fault::{Launches, NO_KERNEL};
 use super::host_call;
 use crate::error::{Error, ErrorKind, NotInCapture};
 use crate::ordering::{NO_KEY, Submissions};
@@ -477,6 +477,32 @@ impl StreamQueue {
         let number = self.submissions.announce();
         self.launches.note(number, kernel);
         number
+    }
+
+    /// The same of one that launches nothing so far, and can be held back.
+    #[inline(always)]
+    pub(crate) fn announce_in_turn(&self) -> usize {
+        let number = self.submissions.announce_in_turn(|withdrawn| self.launches.note(withdrawn, NO_KERNEL));
+        self.launches.note(number, NO_KERNEL);
+        number
+    }
+
+    /// The same of one that was announced by this number, and has looked at nothing that still counts.
+    pub(crate) fn in_turn(&self, number: usize) -> usize {
+        self.launches.note(number, NO_KERNEL);
+        self.submissions.in_turn(number, |_| ())
+    }
+
+    /// Holds submissions back, also those that were warm.
+    fn hold(&self) {
+        self.launches.note(self.submissions.hold(), NO_KERNEL);
+        // No context has such an identity: they are addresses of what is larger than the number of threads.
+        self.warm.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn release(&self) {
+        self.warm.fetch_sub(1, Ordering::Relaxed);
+        self.submissions.release();
     }
 
     /// The key of the stream in the memory of its context.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::CudaStream;
+use super::{CudaStream, StreamQueue};
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
 use crate::driver::host_call;
@@ -193,33 +193,61 @@ impl ThreadStream {
 /// is full, or the thread does not run.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Within that time it nearly always comes.
+/// Within that time it nearly always comes. If not, other threads may share the stream and never pause.
 const SOON: Duration = Duration::from_millis(1);
 
 /// The same for a listener of a call: it may be the call of this very thread.
 const LISTENER: Duration = Duration::from_millis(50);
+
+/// Streams to which new submissions are held back until this is dropped.
+struct Hold {
+    streams: Vec<CudaStream>,
+    end: fn(&StreamQueue),
+}
+
+impl Hold {
+    fn begin(streams: Vec<CudaStream>, begin: fn(&StreamQueue), end: fn(&StreamQueue)) -> Self {
+        streams.iter().for_each(|stream| begin(stream.queue()));
+        Self { streams, end }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.streams.iter().for_each(|stream| (self.end)(stream.queue()));
+    }
+}
 
 /// A call that waits for what other threads are about to give to the driver.
 pub(crate) struct Patience {
     call: &'static str,
     /// When it was first not so.
     begin: OnceCell<Instant>,
+    /// Until what was waited for is not only so, but made use of.
+    hold: RefCell<Option<Hold>>,
 }
 
 impl Patience {
     pub(crate) fn of(call: &'static str) -> Self {
-        Self { call, begin: OnceCell::new() }
+        Self { call, begin: OnceCell::new(), hold: RefCell::default() }
     }
 
-    /// Waits until `is_so`.
+    /// Whether it has waited.
+    pub(crate) fn is_tried(&self) -> bool {
+        self.begin.get().is_some()
+    }
+
+    /// Waits until `is_so`, which new submissions may keep from being seen that `hold` holds back.
     #[cold]
-    fn until(&self, is_so: &dyn Fn() -> bool) -> Result<(), Error> {
+    fn until(&self, is_so: &dyn Fn() -> bool, hold: &dyn Fn() -> Hold) -> Result<(), Error> {
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
             let waited = self.begin.get_or_init(Instant::now).elapsed();
             if waited < SOON {
                 thread::yield_now();
             } else if waited < limit {
+                let held = self.hold.take().filter(|_| is_time_to_hold(waited));
+                self.hold.replace(held.or_else(|| is_time_to_hold(waited).then(hold)));
                 thread::sleep(SOON / 10);
             } else if trace::is_listening() {
                 return Err(host_call::inside_of(self.call));
@@ -230,15 +258,27 @@ impl Patience {
         Ok(())
     }
 
-    /// Waits until all that was found on its way is submitted, for the launch of a graph.
+    /// Waits until all that was found on its way is submitted, for the launch of a graph, which is then to look again before this is
+    /// dropped: new ones may be held back.
     pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
         let is_own =
             |stream| LAUNCH.get() == Some(stream) || FOREIGN.with_borrow(|own| own.contains(&stream));
         if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
             return Err(host_call::inside_of(self.call));
         }
-        self.until(&|| others.are_submitted())
+        let hold = || {
+            let streams = others.unsubmitted().map(|(earlier, _)| earlier.stream.clone());
+            Hold::begin(streams.collect(), StreamQueue::hold, StreamQueue::release)
+        };
+        self.until(&|| others.are_submitted(), &hold)
     }
+}
+
+/// Whether others are held back after this time: from 1 ms to 1.5 ms, from 2 ms to 3 ms, from 4 ms to 6 ms, ... In between those go on
+/// that are held back on their way to what is waited for, and what takes long has a longer time the next time.
+fn is_time_to_hold(waited: Duration) -> bool {
+    let half_soons = waited.as_nanos() / (SOON.as_nanos() / 2);
+    half_soons.checked_ilog2().is_some_and(|log| half_soons & ((1 << log) >> 1) == 0)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.
@@ -309,7 +349,13 @@ impl Queue for ThreadStream {
         if LAUNCH.get() == Some(earlier.stream.identity()) {
             return Err(host_call::inside_of(call));
         }
-        Patience::of(call).until(&is_so)
+        Patience::of(call).until(&is_so, &|| {
+            Hold::begin(
+                vec![earlier.stream.clone()],
+                |queue| _ = queue.graphs.hold(),
+                |queue| queue.graphs.release(),
+            )
+        })
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {

@@ -171,6 +171,8 @@ fn the_end_of_a_fork_loses_nothing_of_its_capture() {
             assert!(acted(), "{at}");
             assert_eq!(recorded.is_none(), panics, "{at}");
             assert_eq!(spy.count("cuStreamEndCapture"), 1, "{at}");
+            // The fork, and the stream that the capture began on.
+            assert_eq!(spy.count("cuStreamDestroy"), 2, "{at}");
             spies::watch(&spy);
             drop(buffer);
             // Memory that was freed would be given out again.

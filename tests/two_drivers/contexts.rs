@@ -42,6 +42,9 @@ const ALLOWED: &[(&str, &str)] = &[
     ("MulticastObject::bind", "an object is of several devices, and it compares those of memory and context"),
 ];
 
+/// What would give a real driver bytes that none has written, so that only the emulator is called.
+const MADE_UP: &[&str] = &["MemoryPool::import_buffer", "TensorMap::with_memory"];
+
 /// What no stream can have, whatever context it is of.
 const NEVER: &str = "CudaStream::set_attribute";
 
@@ -55,6 +58,12 @@ fn contexts() -> (Arc<Spy>, CudaContext, Vec<CudaContext>) {
         Err(_) => skipped("this machine has one device"),
     }
     (spy, context, others)
+}
+
+/// The rows that are called here.
+fn rows(context: &CudaContext) -> impl Iterator<Item = &'static Entry> {
+    let is_emulator = context.device_name().unwrap().contains("emulator");
+    ENTRIES.iter().filter(move |entry| is_emulator || !MADE_UP.contains(&entry.name))
 }
 
 /// `context`, or what stands for it in a graph.
@@ -73,7 +82,7 @@ fn objects_of_two_contexts_meet_only_where_the_driver_has_them_meet() {
         let both = || (Objects::of(&spy, &context), Objects::of(&spy, &other));
         let (mut ours, mut theirs) = both();
         for (Entry { name, call }, swapped) in
-            ENTRIES.iter().flat_map(|entry| [(entry, false), (entry, true)])
+            rows(&context).flat_map(|entry| [(entry, false), (entry, true)])
         {
             let is_allowed = ALLOWED.iter().any(|(allowed, _)| allowed == name);
             spy.clear();
@@ -107,7 +116,7 @@ fn objects_of_one_context_do_meet() {
     let _alone = alone();
     let (spy, context, _) = contexts();
     let (mut first, mut second) = (Objects::of(&spy, &context), Objects::of(&spy, &context));
-    for Entry { name, call } in ENTRIES {
+    for Entry { name, call } in rows(&context) {
         if let Err(error) = call(&mut first, &mut second) {
             assert!(!error.is_context_mismatch(), "{name}: {error}");
         }

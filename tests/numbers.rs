@@ -20,6 +20,13 @@ const NUMBERS: [usize; 7] = [0, 1, 2, 1 << 32, LARGE, usize::MAX - 1, usize::MAX
 /// Without what a device might have.
 const TOO_MANY: [usize; 5] = [1 << 50, LARGE / 8, LARGE, usize::MAX - 1, usize::MAX];
 
+/// `cargo xtask gate unchecked` says that there are none.
+#[test]
+fn there_are_no_overflow_checks_where_that_is_said() {
+    let wraps = std::panic::catch_unwind(|| std::hint::black_box(u8::MAX) + std::hint::black_box(1)).is_ok();
+    assert!(wraps || std::env::var_os("CUDA_LAUNCH_TEST_UNCHECKED").is_none());
+}
+
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
 }

@@ -18,7 +18,11 @@ mod waits;
 
 use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 use std::cell::{Cell, RefCell};
+use std::process;
 use std::rc::Rc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 use submissions::Submissions;
 use waits::Waits;
 
@@ -44,6 +48,8 @@ struct Stream {
     meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
     /// What a program does when it ends.
     at_end: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// What happens while a handle to it is made, once: a list that hands its streams out does so while it is locked.
+    at_clone: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Drop for Stream {
@@ -52,8 +58,14 @@ impl Drop for Stream {
     }
 }
 
-#[derive(Clone)]
 struct Lane(Rc<Stream>);
+
+impl Clone for Lane {
+    fn clone(&self) -> Self {
+        self.0.at_clone.take().into_iter().for_each(|at_clone| at_clone());
+        Self(self.0.clone())
+    }
+}
 
 impl Queue for Lane {
     type Error = ();
@@ -136,7 +148,7 @@ fn lane(number: usize, key: u64, count: usize) -> Lane {
 fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[Submissions; 2]>) -> Lane {
     let clock = RefCell::new(vec![0; count]);
     let (waits, done) = Default::default();
-    let (asked, broken, seen, meanwhile, at_end) = Default::default();
+    let (asked, broken, seen, meanwhile, at_end, at_clone) = Default::default();
     Lane(Rc::new(Stream {
         number,
         key,
@@ -149,6 +161,7 @@ fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[Submissions
         seen,
         meanwhile,
         at_end,
+        at_clone,
     }))
 }
 
@@ -750,6 +763,34 @@ fn what_has_finished_once_has_for_ever() {
     assert_eq!(submissions.finished(), 2);
     submissions.finish();
     assert!(!submissions.have_finished(3), "which of the two is not known");
+}
+
+/// Whoever has the list locked, here this very thread: one that wanted it for a look at the words would wait for ever.
+#[test]
+fn a_look_at_the_words_needs_no_list() {
+    let (ended, is_over) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if is_over.recv_timeout(Duration::from_secs(20)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a look at the words waits for the list");
+            process::abort();
+        }
+    });
+    let (lanes, memory) = (lanes(2), Rc::new(Memory::new(owner(1))));
+    let looks = |warm: [bool; 2]| {
+        let (lane, looked, at) = (&lanes[0], Rc::new(Cell::new(None)), memory.clone());
+        let (key, saw) = (lane.key(), looked.clone());
+        *lane.0.at_clone.borrow_mut() =
+            Some(Box::new(move || saw.set(Some([false, true].map(|written| at.word(written) & key == key)))));
+        assert!(memory.queues().iter().any(|queue| queue.is(lane)));
+        assert_eq!(looked.get(), Some(warm));
+    };
+    submit(&lanes[0], &memory, true);
+    looks([true, true]);
+    submit(&lanes[1], &memory, false);
+    submit(&lanes[0], &memory, false);
+    looks([true, false]);
+    drop(ended);
+    watchdog.join().unwrap();
 }
 
 /// A launch that withdraws has not waited for what makes it do so, and leaves no other memory as if it had.

@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "../../tests/support/skip.rs"]
+mod skip;
 #[path = "driver_support/mod.rs"]
 mod support;
 
@@ -96,7 +98,7 @@ fn fills() {
     }
     assert_eq!(read(&cuda, memory, 1024), expected);
     if cfg!(miri) {
-        return;
+        return skip::skipped("large memory takes Miri too long");
     }
     // Larger than what is filled at once.
     let big = alloc(&cuda, 3 << 20);

@@ -57,11 +57,15 @@ fn an_entry_that_claims_too_much_is_refused_before_it_is_read() {
     }
 }
 
-/// A fatbin of compressed entries of a few bytes that claim to hold `claim` bytes each.
-fn claims(entries: usize, claim: u64) -> Vec<u8> {
+/// The flags of entries that are compressed.
+const LZ4: u64 = 0x2000;
+const ZSTD: u64 = 0x8000;
+
+/// A fatbin of entries of a few bytes, compressed in these ways in turn, that claim to hold `claim` bytes each.
+fn claims(entries: usize, claim: u64, ways: &[u64]) -> Vec<u8> {
     let mut body = Vec::new();
-    for _ in 0..entries {
-        // A block of eight bytes that says PTX, version, header, size, length without padding, LZ4, and the claim.
+    for way in ways.iter().cycle().take(entries) {
+        // A block of eight bytes that says PTX, version, header, size, length without padding, the compression, and the claim.
         let mut entry = [0u8; 72];
         entry[0] = 1;
         entry[2..4].copy_from_slice(&0x0101u16.to_le_bytes());
@@ -69,7 +73,7 @@ fn claims(entries: usize, claim: u64) -> Vec<u8> {
         entry[8] = 8;
         entry[16] = 8;
         entry[28] = 90;
-        entry[40..48].copy_from_slice(&0x2000u64.to_le_bytes());
+        entry[40..48].copy_from_slice(&way.to_le_bytes());
         entry[56..64].copy_from_slice(&claim.to_le_bytes());
         body.extend(entry);
     }
@@ -84,16 +88,22 @@ fn claims(entries: usize, claim: u64) -> Vec<u8> {
 #[test]
 fn what_all_entries_claim_together_is_limited_before_any_is_read() {
     let most = MAX_CONTENTS / MAX_CONTENT;
-    let damaged = Fatbin::read(&claims(most as usize, MAX_CONTENT)).unwrap_err();
-    assert_eq!(damaged.kind(), ImageErrorKind::Corrupt, "{damaged}");
-    for (entries, claim) in
-        [(most + 1, MAX_CONTENT), (3000, MAX_CONTENT), (most * 1024 + 1, MAX_CONTENT / 1024)]
-    {
-        let error = Fatbin::read(&claims(entries as usize, claim)).unwrap_err();
-        assert_eq!(error.kind(), ImageErrorKind::TooLarge, "{error}");
-        assert!(error.message().contains(&MAX_CONTENTS.to_string()), "{error}");
-        // The first that is too much.
-        assert_eq!(error.offset() as u64, 16 + MAX_CONTENTS / claim * 72 + 64);
+    for ways in [&[LZ4][..], &[ZSTD], &[LZ4, ZSTD], &[ZSTD, LZ4]] {
+        let most_claim = claims(most as usize, MAX_CONTENT, ways);
+        match Fatbin::read(&most_claim) {
+            // Nobody looks into those.
+            Ok(_) => assert!(ways == [ZSTD] && !cfg!(feature = "zstd"), "{ways:x?}"),
+            Err(damaged) => assert_eq!(damaged.kind(), ImageErrorKind::Corrupt, "{ways:x?}: {damaged}"),
+        }
+        for (entries, claim) in
+            [(most + 1, MAX_CONTENT), (3000, MAX_CONTENT), (most * 1024 + 1, MAX_CONTENT / 1024)]
+        {
+            let error = Fatbin::read(&claims(entries as usize, claim, ways)).unwrap_err();
+            assert_eq!(error.kind(), ImageErrorKind::TooLarge, "{ways:x?}: {error}");
+            assert!(error.message().contains(&MAX_CONTENTS.to_string()), "{ways:x?}: {error}");
+            // The first that is too much.
+            assert_eq!(error.offset() as u64, 16 + MAX_CONTENTS / claim * 72 + 64, "{ways:x?}");
+        }
     }
 }
 

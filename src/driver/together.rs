@@ -2,7 +2,7 @@
 //!
 //! A driver dereferences a handle, so a handle of another driver crashes it; most calls also need objects of a single context. Only this file
 //! decides this and words the errors; `tests/two_drivers.rs` finds every public function that takes two objects, and calls it with objects of two
-//! drivers.
+//! drivers, and of two contexts of one.
 
 use cuda_driver_sys::Driver;
 use std::sync::Arc;

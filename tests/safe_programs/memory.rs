@@ -2,7 +2,7 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{CONFIG, Change, HALF, Planned, assert_all, assert_halves, range};
+use crate::change::{CONFIG, Change, HALF, Planned, Random, assert_all, assert_halves, range};
 use crate::pause::Pace;
 use crate::program::ARRAY;
 use crate::program::Program;
@@ -30,12 +30,21 @@ impl Program {
     /// The same on these streams; where it is one handle, the threads share it.
     pub(crate) fn change_halves_on(&mut self, streams: &[CudaStream; 2]) -> Result<(), Error> {
         let (to, from) = self.two_buffers();
-        let changes: [Vec<_>; 2] = std::array::from_fn(|_| {
-            let count = 1 + self.random.below(3);
-            (0..count).map(|_| (self.random.pace(), Change::random(&mut self.random))).collect()
+        // Half of the time the second thread comes just while the driver takes the first one's work, which the stream is slow to do: a note
+        // that is torn from its submission is seen then.
+        let torn = self.random.one_in(2);
+        let changes: [Vec<_>; 2] = std::array::from_fn(|thread| {
+            let count = if torn { 1 } else { 1 + self.random.below(3) };
+            let pace = |random: &mut Random| match thread {
+                _ if !torn => random.pace(),
+                0 => Pace { busy: 2000, pause: 300 },
+                _ => Pace { busy: 0, pause: 0 },
+            };
+            (0..count).map(|_| (pace(&mut self.random), Change::random(&mut self.random))).collect()
         });
         let Self { buffers, kernels, holds, .. } = self;
         let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
+        let place = to;
         let (to, from) = (target.id, source.id);
         let (left, right) = target.memory.view_mut().split_at(HALF);
         let (kernels, whole) = (&*kernels, source.memory.view());
@@ -59,8 +68,11 @@ impl Program {
                 Planned { to, from, half, change: *change }.apply(holds);
             }
         }
-        // At once, or later.
-        if self.random.one_in(2) { Ok(()) } else { self.look() }
+        // At once, or later: work that nobody waits for is seen only until it is done.
+        if torn || self.random.one_in(2) {
+            self.check(place);
+        }
+        Ok(())
     }
 
     /// Each on a stream and a thread of its own; then it is written while they read.

@@ -84,6 +84,7 @@ fn subscribe() {
 }
 
 /// Where this thread begins the next call of this name.
+#[allow(dead_code)] // Not every program that includes this uses it.
 pub(crate) fn at_enter(call: &'static str, act: impl FnOnce() + 'static) {
     subscribe();
     ENTER.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));
@@ -96,7 +97,7 @@ pub(crate) fn at_exit(call: &'static str, act: impl FnOnce() + 'static) {
 }
 
 /// Where its span is closed.
-#[allow(dead_code)] // One of the programs that include this does not use it.
+#[allow(dead_code)] // Not every program that includes this uses it.
 pub(crate) fn at_close(call: &'static str, act: impl FnOnce() + 'static) {
     subscribe();
     CLOSE.with(|armed| *armed.borrow_mut() = Some((call, Box::new(act))));

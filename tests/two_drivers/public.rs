@@ -10,6 +10,7 @@ use std::path::Path;
 /// found; and rows of the table call it.
 const OBJECTS: &[&str] = &[
     "AnyEvent",
+    "AsyncKernelLaunch",
     "Attribute",
     "Conditional",
     "ConstantViewMut",
@@ -32,6 +33,7 @@ const OBJECTS: &[&str] = &[
     "DeviceView",
     "DeviceViewMut",
     "DlTensor",
+    "ExecutionContext",
     "ExternalMemory",
     "ExternalSemaphore",
     "GraphExec",
@@ -55,6 +57,7 @@ const OBJECTS: &[&str] = &[
     "ModuleConstant",
     "ModuleGlobal",
     "MulticastObject",
+    "OperationGraph",
     "PhysicalAllocation",
     "PinnedBuffer",
     "PinnedView",
@@ -72,8 +75,8 @@ const OBJECTS: &[&str] = &[
     "VirtualReservation",
 ];
 
-/// Of these folders; what is above them gives streams to the functions here.
-const FOLDERS: &[&str] = &["driver", "memory", "graph", "launch"];
+/// Of these folders; compilers know no object of a driver.
+const FOLDERS: &[&str] = &["driver", "memory", "graph", "launch", "operation"];
 
 /// `Type::function` for each that takes two objects, itself included.
 ///
@@ -97,12 +100,15 @@ fn visit(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The functions of inherent implementations. Generic code (`$name`) is looked at where it is used.
+/// The functions of inherent implementations, and those beside them, as `::function`. Generic code (`$name`) is looked at where it is used.
 fn of_file(text: &str, found: &mut BTreeSet<String>) {
     let mut owner = String::new();
     for (at, line) in lines(text) {
         if line.trim_start().starts_with("impl") {
             owner = owner_of(&text[at..]);
+        }
+        if line.starts_with('}') {
+            owner = String::new();
         }
         let Some(rest) =
             ["pub fn ", "pub unsafe fn "].iter().find_map(|start| line.trim_start().strip_prefix(start))
@@ -111,11 +117,15 @@ fn of_file(text: &str, found: &mut BTreeSet<String>) {
         };
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let signature = &text[at..at + text[at..].find('{').unwrap_or(0)];
-        if owner.is_empty() {
+        if owner.is_empty() && line.starts_with(' ') {
             continue;
         }
         // Whatever has a context belongs to a driver.
-        if name == "context" && signature.contains("&self") && !OBJECTS.contains(&owner.as_str()) {
+        if name == "context"
+            && !owner.is_empty()
+            && signature.contains("&self")
+            && !OBJECTS.contains(&owner.as_str())
+        {
             found.insert(format!("{owner}, which has a context"));
         }
         let own = usize::from(signature.contains("self") && OBJECTS.contains(&owner.as_str()));

@@ -135,6 +135,7 @@ const STEPS: &[Step] = &[
     Step::new("test", "all tests, as the README runs them", || {
         skipped::told(root()?, &mut cargo(&["test", "--workspace"])?)
     }),
+    Step::new("unchecked", "arithmetic with the caller's numbers, without overflow checks", unchecked),
     Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
         .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
@@ -151,8 +152,6 @@ const STEPS: &[Step] = &[
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
     Step::new("features", "the library with no feature, with each one alone, and with all", features::check)
-        .on_request(),
-    Step::new("unchecked", "arithmetic with the caller's numbers, without overflow checks", unchecked)
         .on_request(),
     Step::new(
         "targets",
@@ -294,14 +293,15 @@ fn has_targets() -> bool {
 }
 
 /// As in a release build, where a sum that wraps is no panic: what must be an error is one all the same.
+///
+/// Of the library alone, and of the whole workspace's features: all else is what the step `test` has built.
 fn unchecked() -> Result<()> {
-    let target = root()?.join("target/unchecked");
     let tests = ["numbers", "dlpack", "copies", "views", "misuse", "packet_limits", "virtual_memory"];
-    let mut arguments = vec!["test", "--package", "cuda-launch", "--all-features"];
+    let unchecked = "profile.test.package.cuda-launch.overflow-checks=false";
+    let mut arguments = vec!["test", "--workspace", "--config", unchecked];
     arguments.extend(tests.iter().flat_map(|test| ["--test", test]));
     let mut command = cargo(&arguments)?;
-    command.env("CARGO_PROFILE_DEV_OVERFLOW_CHECKS", "false").env("CARGO_TARGET_DIR", target);
-    skipped::told(root()?, &mut command)
+    skipped::told(root()?, command.env("CUDA_LAUNCH_TEST_UNCHECKED", "1"))
 }
 
 fn loom() -> Result<()> {

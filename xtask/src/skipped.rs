@@ -1,5 +1,8 @@
 //! Tests that were skipped because something is not on this machine: each adds a line to a file (`tests/support/skip.rs`).
 
+#[cfg(test)]
+mod returns;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

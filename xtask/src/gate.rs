@@ -89,11 +89,13 @@ struct Step {
     run: fn() -> Result<()>,
     /// Runs only when it is named.
     on_request: bool,
+    /// It keeps one core busy, in a folder of its own: runs beside the steps next to it that do so, too.
+    one_core: bool,
 }
 
 impl Step {
     const fn new(name: &'static str, does: &'static str, run: fn() -> Result<()>) -> Step {
-        Step { name, does, needs: None, run, on_request: false }
+        Step { name, does, needs: None, run, on_request: false, one_core: false }
     }
 
     const fn needs(self, what: &'static str, is_here: fn() -> bool) -> Step {
@@ -102,6 +104,10 @@ impl Step {
 
     const fn on_request(self) -> Step {
         Step { on_request: true, ..self }
+    }
+
+    const fn one_core(self) -> Step {
+        Step { one_core: true, ..self }
     }
 
     /// What this machine lacks for the check.
@@ -143,12 +149,14 @@ const STEPS: &[Step] = &[
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
     Step::new("package", "what is published has what belongs there, and nothing else", package::check),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
-        .needs("valgrind", || answers("valgrind", &["--version"])),
+        .needs("valgrind", || answers("valgrind", &["--version"]))
+        .one_core(),
     Step::new(
         "loom",
         "no order of events loses a wake-up, an output or an entry (with 2 to 4 preemptions)",
         loom,
-    ),
+    )
+    .one_core(),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
     Step::new("features", "the library with no feature, with each one alone, and with all", features::check)
@@ -196,20 +204,24 @@ pub(crate) fn gate(names: &[&str]) -> Result<()> {
     }
     let begin = Instant::now();
     let (mut passed, mut skipped) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
     for step in chosen(names)? {
-        if let Some(what) = step.lacks() {
-            if !names.is_empty() {
-                return Err(format!("gate: {} needs {what}, which is not here", step.name).into());
+        match step.lacks() {
+            None => steps.push(step),
+            Some(what) if names.is_empty() => {
+                println!("\n=== {}: skipped, no {what}", step.name);
+                skipped.push(step.name);
             }
-            println!("\n=== {}: skipped, no {what}", step.name);
-            skipped.push(step.name);
-            continue;
+            Some(what) => return Err(format!("gate: {} needs {what}, which is not here", step.name).into()),
         }
-        println!("\n=== {}: {}", step.name, step.does);
-        let start = Instant::now();
-        (step.run)().map_err(|failure| failed(step.name, start, &failure))?;
-        println!("=== {}: passed, {:.1} s", step.name, start.elapsed().as_secs_f64());
-        passed.push(step.name);
+    }
+    for beside in steps.chunk_by(|one, next| one.one_core && next.one_core) {
+        std::thread::scope(|scope| {
+            let others: Vec<_> = beside[1..].iter().map(|step| scope.spawn(|| passes(step))).collect();
+            passes(beside[0])?;
+            others.into_iter().try_for_each(|other| other.join().map_err(|_| "a panic".to_string())?)
+        })?;
+        passed.extend(beside.iter().map(|step| step.name));
     }
     println!("\n=== gate: passed in {:.0} s: {}", begin.elapsed().as_secs_f64(), passed.join(" "));
     if !skipped.is_empty() {
@@ -218,9 +230,18 @@ pub(crate) fn gate(names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn failed(name: &str, start: Instant, failure: &crate::Failure) -> String {
+/// Runs one step, and says so.
+fn passes(step: &Step) -> std::result::Result<(), String> {
+    let name = step.name;
+    println!("\n=== {name}: {}", step.does);
+    let start = Instant::now();
+    let result = (step.run)();
     let seconds = start.elapsed().as_secs_f64();
-    format!("{failure}\n\n=== gate: {name} FAILED after {seconds:.1} s; alone: cargo xtask gate {name}")
+    result.map_err(|failure| {
+        format!("{failure}\n\n=== gate: {name} FAILED after {seconds:.1} s; alone: cargo xtask gate {name}")
+    })?;
+    println!("=== {name}: passed, {seconds:.1} s");
+    Ok(())
 }
 
 fn chosen(names: &[&str]) -> Result<Vec<&'static Step>> {

@@ -130,6 +130,8 @@ fn streams_of_a_capture_serve_nobody_after_it() {
                 let error = of(stream).expect_err(what);
                 let is_ended = matches!(error.kind(), ErrorKind::Capture(CaptureError::Ended { .. }));
                 assert!(is_ended || *what == "joined" && error.is_capture_error(), "{end}: {what}: {error}");
+                let is_of_launch = error.to_string().starts_with("cuLaunchKernelEx: ");
+                assert_eq!(is_of_launch, *what == "launch", "{end}: {what}: {error}");
             }
         }
         drop(uses);

@@ -6,6 +6,11 @@
 #[path = "../src/ordering/accesses.rs"]
 #[allow(dead_code, unreachable_pub)] // This program uses a part of it.
 mod accesses;
+#[path = "../src/ordering/capture_turns.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod capture_turns;
+#[path = "ordering_core/captures.rs"]
+mod captures;
 #[path = "../src/ordering/submissions.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod submissions;

@@ -4,13 +4,22 @@
 #![allow(unsafe_code)] // The support's driver, work on bare addresses, and a driver in front of another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
 mod support;
 
-use cuda_launch::sys::{CUresult, CUstream, Driver, pfn};
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer};
+use cuda_launch::error::CaptureError;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::sys::{CUfunction, CUfunction_attribute, CUresult, CUstream, Driver, pfn};
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
+    cuda_launch,
+};
+use skip::skipped;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use support::{during_next_submission, marks, reset};
 
@@ -178,12 +187,20 @@ fn work_on_bare_addresses_comes_before_the_end_of_the_memory() {
 }
 
 static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
-/// What the next fill does first.
-static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+type First = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+/// What the next fill, or the next question for an attribute of a kernel, does first.
+static FIRST: [First; 2] = [const { Mutex::new(None) }; 2];
 static ENDED: AtomicBool = AtomicBool::new(false);
 
+unsafe extern "C" fn attribute(value: *mut i32, of: CUfunction_attribute, kernel: CUfunction) -> CUresult {
+    let first = FIRST[1].lock().unwrap().take();
+    first.into_iter().for_each(|first| first());
+    // SAFETY: `attribute` stands for this function: its caller meets the duties for just these arguments.
+    unsafe { BASE.get().unwrap().cuFuncGetAttribute(value, of, kernel) }
+}
+
 unsafe extern "C" fn fill(target: u64, value: u8, bytes: usize, stream: CUstream) -> CUresult {
-    let first = FIRST.lock().unwrap().take();
+    let first = FIRST[0].lock().unwrap().take();
     first.into_iter().for_each(|first| first());
     // SAFETY: `fill` stands for this function: its caller meets the duties for just these arguments.
     unsafe { BASE.get().unwrap().cuMemsetD8Async(target, value, bytes, stream) }
@@ -195,44 +212,164 @@ unsafe extern "C" fn end_capture(stream: CUstream, graph: *mut cuda_launch::sys:
     unsafe { BASE.get().unwrap().cuStreamEndCapture(stream, graph) }
 }
 
-/// The default driver, in which a fill can be held.
+/// The default driver, in which a fill or the check of a launch can be held.
 fn held() -> Arc<Driver> {
     let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
     let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuFuncGetAttribute" => attribute as pfn::cuFuncGetAttribute as *const c_void,
         "cuMemsetD8Async" => fill as pfn::cuMemsetD8Async as *const c_void,
         "cuStreamEndCapture" => end_capture as pfn::cuStreamEndCapture as *const c_void,
         name => base.address(name),
     };
-    // SAFETY: 1: the base's own functions, and two whose signatures `pfn` checks, which call them; 2: they are code of this
+    // SAFETY: 1: the base's own functions, and three whose signatures `pfn` checks, which call them; 2: they are code of this
     // program, or of a library that is never unloaded.
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
+/// The next call that is held sends that it has begun, and ends when `stream` knows that its capture is over. Whether the driver
+/// was told so meanwhile.
+fn hold(which: usize, stream: &CudaStream, begun: Sender<()>) -> mpsc::Receiver<bool> {
+    let (stream, (tell, told)) = (stream.clone(), mpsc::channel());
+    *FIRST[which].lock().unwrap() = Some(Box::new(move || {
+        begun.send(()).unwrap();
+        while stream.synchronize().unwrap_err().is_not_in_capture() {
+            thread::yield_now();
+        }
+        tell.send(ENDED.load(Ordering::SeqCst)).unwrap();
+    }));
+    told
+}
+
+/// One test at a time asks what the driver was told.
+fn not_ended() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    ENDED.store(false, Ordering::SeqCst);
+    one
+}
+
 #[test]
 fn a_capture_does_not_end_while_a_stream_of_it_is_given_work() {
-    let ctx = CudaContext::with_driver(&held(), 0).unwrap();
+    let (_one, ctx) = (not_ended(), CudaContext::with_driver(&held(), 0).unwrap());
     let mut x = buffer(&ctx.new_stream().unwrap());
     let mut thread = None;
     let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
-        let (stream, (entered, is_in)) = (stream.clone(), mpsc::channel());
+        let (stream, (begun, has_begun)) = (stream.clone(), mpsc::channel());
         thread = Some(thread::spawn(move || {
-            let (ending, (tell, told)) = (stream.clone(), mpsc::channel());
-            *FIRST.lock().unwrap() = Some(Box::new(move || {
-                entered.send(()).unwrap();
-                // Until the handle knows that the capture is over.
-                while ending.synchronize().unwrap_err().is_not_in_capture() {
-                    thread::yield_now();
-                }
-                tell.send(ENDED.load(Ordering::SeqCst)).unwrap();
-            }));
+            let told = hold(0, &stream, begun);
             x.view_mut().set_zero(&stream).unwrap();
             assert!(x.view_mut().set_zero(&stream).unwrap_err().is_capture_error(), "it is over");
             told.recv().unwrap()
         }));
-        is_in.recv().unwrap();
+        has_begun.recv().unwrap();
         Ok(())
     });
     let ended = thread.unwrap().join().unwrap();
     assert!(!ended, "the driver would have run the fill, unordered");
     assert_eq!(graph.unwrap().nodes().len(), 1, "it was recorded");
+}
+
+#[test]
+fn a_launch_that_has_begun_is_not_refused_because_the_capture_ends() {
+    let (_one, ctx) = (not_ended(), CudaContext::with_driver(&held(), 0).unwrap());
+    if !ctx.limits().cluster_launch {
+        return skipped("no clusters: no check of a launch asks the driver");
+    }
+    let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
+    let fill = module.load_function("fill").unwrap();
+    fill.set_non_portable_cluster_size_allowed(true).unwrap();
+    let mut x = buffer(&ctx.new_stream().unwrap());
+    let mut thread = None;
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
+        let (stream, (begun, has_begun)) = (stream.clone(), mpsc::channel());
+        thread = Some(thread::spawn(move || {
+            // Whether so large a cluster is allowed, the driver is asked each time.
+            let told = hold(1, &stream, begun);
+            // SAFETY: 1, 2: fill takes an address, a number and a value, and stays inside so many numbers; 3, 4: the graph keeps and
+            // orders them, and is not launched; 5, 6: it writes numbers, and ends.
+            unsafe {
+                cuda_launch! { function: fill, stream: stream, config: LaunchConfig::new((16, 1, 1), (8, 1, 1)),
+                    cluster_dim: (16, 1, 1), args: [ptr_mut(x), 8u32, 1u32] }
+            }
+            .unwrap();
+            told.recv().unwrap()
+        }));
+        has_begun.recv().unwrap();
+        Ok(())
+    });
+    assert!(!thread.unwrap().join().unwrap());
+    assert_eq!(graph.unwrap().nodes().len(), 1, "it was recorded");
+}
+
+/// Both threads begin at once.
+fn at_once<A: Send>(one: impl FnOnce() -> A + Send, other: impl FnOnce() + Send) -> A {
+    let both = Barrier::new(2);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            both.wait();
+            other();
+        });
+        both.wait();
+        let result = one();
+        other.join().unwrap();
+        result
+    })
+}
+
+#[test]
+fn forks_that_are_given_work_beside_the_end_are_joined() {
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    for round in 0..100 {
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap();
+        // SAFETY: 1: it is ended below, with what the work uses kept by the record; 2: nothing relies on it; 3: no other stream is given
+        // work until then.
+        let captured = unsafe { stream.begin_capture(CaptureMode::Relaxed) }.unwrap();
+        let forks: Vec<CudaStream> = (0..20).map(|_| captured.fork().unwrap()).collect();
+        let mut recorded = 0;
+        // SAFETY: 1, 2: `begin_capture` returned it.
+        let end = || unsafe { captured.end_capture() };
+        let graph = at_once(end, || {
+            // Until it is over, on the forks that the end has joined already as well.
+            for fork in std::iter::once(&captured).chain(&forks).cycle() {
+                let given = fork.fork().and_then(|fork| x.view_mut().set_zero(&fork));
+                match given {
+                    Ok(()) => recorded += 1,
+                    Err(error) => return assert!(is_ended(&error), "round {round}: {error}"),
+                }
+            }
+        });
+        // Whoever was told that it is in the capture is in the graph.
+        assert_eq!(graph.unwrap().nodes().len(), recorded, "round {round}");
+    }
+}
+
+fn is_ended(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Capture(CaptureError::Ended { .. }))
+}
+
+#[test]
+fn one_of_two_threads_ends_a_capture() {
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    for round in 0..500 {
+        let mut x = DeviceBuffer::<u32>::filled(&stream, 8, 1).unwrap();
+        // SAFETY: 1: it is ended below; 2: nothing relies on it; 3: no other stream is given work until then.
+        let captured = unsafe { stream.begin_capture(CaptureMode::Relaxed) }.unwrap();
+        x.view_mut().set_zero(&captured).unwrap();
+        // SAFETY: 1, 2: `begin_capture` returned it.
+        let end = || unsafe { captured.end_capture() };
+        let mut theirs = None;
+        let mine = at_once(end, || theirs = Some(end()));
+        let (graph, refused) = match (mine, theirs.unwrap()) {
+            (Ok(graph), Err(refused)) | (Err(refused), Ok(graph)) => (graph, refused),
+            (mine, theirs) => panic!("round {round}: {mine:?} {theirs:?}"),
+        };
+        assert!(is_ended(&refused), "round {round}: {refused}");
+        // Its graph keeps what was recorded.
+        drop(x);
+        let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+        exec.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with live streams; the scope ends what it began.
 
 use cuda_driver_sys::{CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use super::graph::CudaGraph;
@@ -10,6 +11,7 @@ use super::node::{Share, Use, lock};
 use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
+use crate::ordering::Refused;
 
 /// Which calls a capture forbids while it lasts (`CUstreamCaptureMode`): calls by other code, which would break it.
 /// Calls of this crate never do: anything that would break a capture is rejected, and everything else uses the relaxed
@@ -159,14 +161,14 @@ impl Scope {
         Ok(Self { stream, capture, begun: false, broken: false, owned: true })
     }
 
-    /// Streams that take part and have not been joined are.
-    pub(super) fn join_forks(&self) -> Result<(), Error> {
-        self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork))
+    /// Joins the streams that take part and have not been joined; from now on none of them is given work.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        self.capture.close(&self.stream)
     }
 
     /// Ends the capture. The graph, what its work uses, and the launches with named arguments.
     fn end(&mut self) -> Result<(CudaGraph, Share, Vec<RecordedLaunch>), Error> {
-        let joined = self.join_forks();
+        let joined = self.close();
         let graph = self.finish()?;
         joined?;
         let (share, launches, forks) = Share::captured(&self.capture);
@@ -174,20 +176,17 @@ impl Scope {
         Ok((graph, share, launches))
     }
 
-    /// Tells the driver to end, once. The graph, or its handle if it is somebody's.
+    /// Tells the driver to end, once. The graph, or its handle if it is somebody's. After `close`.
     pub(super) fn finish(&mut self) -> Result<CudaGraph, Error> {
         self.begun = false;
-        self.capture.close();
         let mut ended = Ended::new(self.stream.context(), self.owned);
-        // None only where this thread has it. Who has it on another one reads what the driver keeps as long as the capture lasts.
-        let _turn = self.capture.turn("cuStreamEndCapture");
         // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
         self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
             |driver| {
                 // SAFETY: the stream lives as long as its handle, which this value has; the place outlives the call. No other thread reads
-                // what the driver keeps for the capture, as `_turn` says.
+                // what the driver keeps for the capture: that takes a turn, and after `close` nobody has one or gets one.
                 let code = ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.stream.raw(), raw) });
                 // Noted at once: whoever listens to spans may unwind.
                 self.broken = BROKEN.contains(&code);
@@ -227,8 +226,8 @@ impl Ended {
 impl Drop for Scope {
     fn drop(&mut self) {
         if self.begun {
-            // An end without them breaks the capture; the error to tell is the one before.
-            let _ = self.join_forks();
+            // An end without the forks breaks the capture; the error to tell is the one before.
+            let _ = self.close();
             let _ = self.finish();
         }
         // The streams of the capture hold it, and it holds its forks.
@@ -311,8 +310,8 @@ impl CudaStream {
     /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
     /// # Errors
-    /// Any error returned by the driver: the stream is not being captured, the capture was broken or began on another
-    /// thread, or a participating stream was not joined.
+    /// The capture has ended, perhaps by another thread. Any error returned by the driver: the stream is not being captured, the
+    /// capture was broken or began on another thread, or a participating stream was not joined.
     ///
     /// # Safety
     /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
@@ -324,26 +323,25 @@ impl CudaStream {
         // Where this thread is just giving it work, the end would wait for that.
         drop(self.turn("cuStreamEndCapture")?);
         let capture = self.capture().cloned();
-        let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
-        // What a join meets, the end meets too, and tells.
-        let _ = forks.iter().try_for_each(|fork| self.join(fork));
-        drop(forks);
-        if let Some(capture) = &capture {
-            capture.close();
+        if capture.as_ref().is_some_and(|capture| !capture.begin_end()) {
+            // Another thread was first, and has the record.
+            return Err(self.refused(Refused::Ended, "cuStreamEndCapture"));
         }
         // It is over also where the driver says that it was broken, and where the call unwinds: it holds its forks, which hold it.
         let record = capture.map(Record);
+        // What a join meets, the end meets too, and tells. Where it unwinds, the driver is told to end all the same: nobody can do so later.
+        let joined = catch_unwind(AssertUnwindSafe(|| record.as_ref().map(|record| record.0.close(self))));
         let mut ended = Ended::new(self.context(), true);
-        // None only where this thread has it, which was refused above.
-        let turn = record.as_ref().map(|record| record.0.turn("cuStreamEndCapture"));
-        self.context().give_back(
+        let told = self.context().give_back(
             "cuStreamEndCapture",
             || self.label(),
             // SAFETY: the stream lives as long as this handle (`StreamInner`); the place outlives the call. What the graph uses is kept by
-            // `share`, or by the caller's duty 1; no other thread uses the capture, as `turn` says, or by the caller's duty 2.
+            // `share`, or by the caller's duty 1; no other thread uses the capture: that takes a turn, and after `close` nobody has one
+            // or gets one; or by the caller's duty 2.
             |driver| ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.raw(), raw) }),
-        )?;
-        drop(turn);
+        );
+        joined.map_or_else(|panic| resume_unwind(panic), drop);
+        told?;
         let graph = ended.graph;
         if let Some(record) = record {
             let (share, _, forks) = Share::captured(&record.0);

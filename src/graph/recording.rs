@@ -77,7 +77,7 @@ impl<'g> Recording<'g> {
 
     /// Ends the capture; the nodes belong to the graph, which keeps what they use.
     fn keep(mut self) -> Result<Vec<GraphNode>, Error> {
-        let joined = self.scope.join_forks();
+        let joined = self.scope.close();
         self.scope.finish()?;
         joined?;
         let forks = self.share();
@@ -125,8 +125,7 @@ impl Drop for Recording<'_> {
             return;
         }
         if self.scope.begun {
-            let _ = self.scope.join_forks();
-            self.scope.capture.close();
+            let _ = self.scope.close();
         }
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
         let forks = self.share();

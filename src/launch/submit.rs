@@ -304,8 +304,8 @@ pub(super) fn make_ready(
     check::arguments(request.kernel, types)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;
-    request.stream.capture_is_open("cuLaunchKernelEx")?;
-    launch.has_turn()?;
+    // Where it has the turn, the capture stays open until it is submitted. Else the error of the launch is the one to tell, where there is one.
+    launch.has_turn().or_else(|error| request.stream.capture_is_open("cuLaunchKernelEx").and(Err(error)))?;
     memory.note(launch)?;
     // After the waits for streams of other contexts, which make those current: the default streams are streams of what is current. Any
     // other stream says which context it is of.

@@ -6,10 +6,11 @@
 //! reads only one word for each piece of memory, without a lock.
 //!
 //! A [`Submission`] is announced on its stream, notes its accesses, and finishes when the driver has taken the work, so that no
-//! thread can come between a note and its work. `accesses`, `submissions`, `unborrowed` and `waits` do not
-//! depend on a driver: `tests/loom` runs them.
+//! thread can come between a note and its work. On a stream of a capture it has the *turn* of that capture until then ([`Turns`]).
+//! `accesses`, `capture_turns`, `submissions`, `unborrowed` and `waits` do not depend on a driver: `tests/loom` runs them.
 
 mod accesses;
+mod capture_turns;
 mod host;
 mod submission;
 mod submissions;
@@ -18,6 +19,7 @@ mod unborrowed;
 mod waits;
 
 pub(crate) use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
+pub(crate) use capture_turns::{Captured, Kept, Refused, TurnLock, Turns};
 pub(crate) use host::submit_and_wait;
 pub use submission::Submission;
 pub(crate) use submissions::Submissions;

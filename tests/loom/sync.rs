@@ -1,4 +1,4 @@
-//! What `completion`, `lanes` and the core of `ordering` synchronise with, by loom. Time does not pass by itself: a [`Clock`] ends
+//! What `completion`, `mark_queues`, `context_waits` and the core of `ordering` synchronise with, by loom. Time does not pass by itself: a [`Clock`] ends
 //! timed waits.
 
 pub(crate) use loom::sync::Arc;
@@ -41,6 +41,12 @@ macro_rules! atomics {
 }
 
 atomics! { AtomicBool: bool, AtomicU64: u64, AtomicUsize: usize }
+
+impl AtomicBool {
+    pub(crate) fn swap(&self, value: bool, ordering: Ordering) -> bool {
+        fenced(ordering, |ordering| self.0.swap(value, ordering))
+    }
+}
 
 impl AtomicUsize {
     pub(crate) fn fetch_add(&self, value: usize, ordering: Ordering) -> usize {
@@ -162,11 +168,34 @@ impl Condvar {
         self.0.changed.notify_all();
     }
 
+    pub(crate) fn notify_all(&self) {
+        self.notify_one();
+    }
+
     pub(crate) fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         _: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, ())> {
+        let (guard, _) = self.wait_or_tick(guard);
+        Ok((guard, ()))
+    }
+
+    pub(crate) fn wait_timeout_while<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        _: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, ())> {
+        let mut is_over = false;
+        while !is_over && condition(&mut guard) {
+            (guard, is_over) = self.wait_or_tick(guard);
+        }
+        Ok((guard, ()))
+    }
+
+    /// Waits until somebody notifies, or its time is over: then `true`.
+    fn wait_or_tick<'a, T>(&self, guard: MutexGuard<'a, T>) -> (MutexGuard<'a, T>, bool) {
         let mut rung = self.0.rung.lock().unwrap();
         let before = rung.notified;
         let of = guard.of;
@@ -174,10 +203,12 @@ impl Condvar {
         while rung.notified == before && rung.ticks == 0 {
             rung = self.0.changed.wait(rung).unwrap();
         }
-        if rung.notified == before {
+        let is_over = rung.notified == before;
+        if is_over {
             rung.ticks -= 1;
         }
         drop(rung);
-        Ok((of.lock().unwrap_or_else(PoisonError::into_inner), ()))
+        let guard = of.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (MutexGuard { of, guard }, is_over)
     }
 }

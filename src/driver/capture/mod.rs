@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
+mod context_waits;
 pub(in crate::driver) mod open;
 pub(in crate::driver) mod stream;
 
 use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUstreamCaptureMode};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
@@ -16,7 +17,9 @@ use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
 use super::stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
-use crate::error::{CaptureError, Error, ErrorKind};
+use super::sync;
+use crate::error::Error;
+use crate::ordering::{Captured, Kept, Refused, TurnLock, Turns};
 use open::OpenCapture;
 
 /// Memory that work on streams accesses.
@@ -30,15 +33,27 @@ pub(crate) struct Capture {
     id: u64,
     /// Prevents others from synchronising the whole context.
     open: Mutex<Option<OpenCapture>>,
-    ended: AtomicBool,
     /// Where it began.
     thread: ThreadId,
-    /// Held while one of its streams is given work.
-    turn: OwnLock<()>,
-    /// `None` once the capture has ended.
-    memory: Mutex<Option<Vec<Captured>>>,
-    /// As `memory`.
-    rest: Mutex<Option<Recorded>>,
+    turns: Turns<OwnLock<()>, Arc<dyn Resource>, ThreadStream, Recorded>,
+}
+
+/// Memory that captured work uses.
+pub(crate) type CapturedMemory = Captured<Arc<dyn Resource>, ThreadStream>;
+
+impl TurnLock for OwnLock<()> {
+    type Turn<'l> = OwnGuard<'l, ()>;
+    type Error = Error;
+
+    fn lock(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
+        self.lock(call)
+    }
+}
+
+impl Kept for Arc<dyn Resource> {
+    fn is(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(self), Arc::as_ptr(other))
+    }
 }
 
 /// What else was recorded.
@@ -97,26 +112,13 @@ pub(crate) enum MemoryWord {
     Pointer(bool),
 }
 
-/// Memory that captured work uses.
-pub(crate) struct Captured {
-    /// The memory; kept as long as the graph can run.
-    pub(crate) resource: Arc<dyn Resource>,
-    /// Whether captured work writes it.
-    pub(crate) written: bool,
-    /// Its accesses on the streams of the capture, which wait for each other as streams outside a capture do.
-    within: StreamAccesses,
-}
-
 impl Capture {
     /// The record of a capture that is about to begin on a stream of `context`.
     pub(crate) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let open = Mutex::new(Some(OpenCapture::new(context, mode)));
-        let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
-        let (thread, turn) = (thread::current().id(), OwnLock::new(()));
-        let rest = Mutex::new(Some(Recorded::default()));
-        Self { id, ended, open, thread, turn, memory, rest }
+        Self { id, open, thread: thread::current().id(), turns: Turns::new(OwnLock::new(())) }
     }
 
     /// A number that no other capture has; never 0.
@@ -131,13 +133,12 @@ impl Capture {
 
     /// Whether the capture is over: then its streams serve nobody.
     pub(crate) fn has_ended(&self) -> bool {
-        // Relaxed: who must not miss the end asks in a turn, and the end is in one.
-        self.ended.load(Ordering::Relaxed)
+        self.turns.has_ended()
     }
 
     /// A thread that submits work to its streams holds this until what was recorded is known: another thread may use the same stream.
-    pub(crate) fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
-        self.turn.lock(call)
+    fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Refused<Error>> {
+        self.turns.turn(call)
     }
 
     /// A stream that must be joined at the end. Call it in the turn in which it became part of the capture.
@@ -146,8 +147,8 @@ impl Capture {
     }
 
     /// The streams that must be joined at the end.
-    pub(crate) fn forks(&self) -> Vec<CudaStream> {
-        self.rest().as_ref().map(|rest| rest.forks.clone()).unwrap_or_default()
+    fn forks(&self) -> Vec<CudaStream> {
+        self.turns.rest().as_ref().map(|rest| rest.forks.clone()).unwrap_or_default()
     }
 
     /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
@@ -162,7 +163,7 @@ impl Capture {
 
     /// Notes what else captured work uses. Gives it back once the record was taken: nobody keeps it then.
     pub(crate) fn add_objects<I: IntoIterator<Item = Keep>>(&self, objects: I) -> Result<(), I> {
-        let mut rest = self.rest();
+        let mut rest = self.turns.rest();
         let Some(rest) = rest.as_mut() else { return Err(objects) };
         rest.objects.extend(objects);
         Ok(())
@@ -175,21 +176,12 @@ impl Capture {
 
     /// Notes something, unless the record was taken: what it keeps may own a stream of the capture, and so the record itself.
     fn note(&self, note: impl FnOnce(&mut Recorded)) {
-        if let Some(rest) = self.rest().as_mut() {
+        if let Some(rest) = self.turns.rest().as_mut() {
             note(rest);
         }
     }
 
-    // Nothing panics while the lock is held, and every state of the lists is whole.
-    fn rest(&self) -> MutexGuard<'_, Option<Recorded>> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Option<Vec<Captured>>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes an access and orders it after those on other streams of this capture.
+    /// Notes an access and orders it after those on other streams of this capture. Call it in a turn.
     pub(crate) fn touch(
         &self,
         resource: Arc<dyn Resource>,
@@ -197,37 +189,27 @@ impl Capture {
         waits: &mut StreamWaits,
         write: bool,
     ) -> Result<(), Error> {
-        let mut memory = self.memory();
-        let Some(memory) = memory.as_mut().filter(|_| !self.has_ended()) else {
-            // The work would run now, unordered.
-            let (call, stream) = ("a submission", stream.label());
-            return Err(ErrorKind::from(CaptureError::Ended { call, stream }).into());
-        };
-        let known =
-            memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
-        let index = known.unwrap_or_else(|| {
-            memory.push(Captured { resource, written: false, within: StreamAccesses::new(0) });
-            memory.len() - 1
-        });
-        let Some(captured) = memory.get_mut(index) else { return Ok(()) };
-        captured.written |= write;
-        let stream = ThreadStream::here(stream);
-        if write { captured.within.write(&stream, waits) } else { captured.within.read(&stream, waits) }
+        let touched = self.turns.touch(resource, &ThreadStream::here(stream), waits, write);
+        touched.map_err(|refused| stream.refused(refused, "a submission"))
+    }
+
+    /// From now on its streams are given nothing. Whether this is the first to say so, and so the one who ends the capture.
+    pub(crate) fn begin_end(&self) -> bool {
+        self.turns.end()
     }
 
     /// From now on its streams are given nothing. Waits for what is just being given to them: the driver would run it, and nobody
-    /// would know. Call it before the driver ends the capture, on a thread that does not have the turn.
-    pub(crate) fn close(&self) {
-        self.ended.store(true, Ordering::Relaxed);
-        // Whoever has the turn goes on until its work is recorded; whoever has it later finds the capture over.
-        let _turn = self.turn("cuStreamEndCapture");
+    /// would know. Then joins all forks to `stream`. Call it before the driver ends the capture, on a thread that does not have the turn.
+    ///
+    /// Driver calls: those of [`CudaStream::join`] for each fork.
+    pub(crate) fn close(&self, stream: &CudaStream) -> Result<(), Error> {
+        let join_forks = || self.forks().iter().try_for_each(|fork| stream.after_in_turn(fork));
+        self.turns.close("cuStreamEndCapture", join_forks)
     }
 
     /// Ends the record; returns all that was noted, for the graph. After `close`, unless nothing was begun.
-    pub(crate) fn take_record(&self) -> (Vec<Captured>, Recorded) {
-        self.ended.store(true, Ordering::Relaxed);
-        let (memory, rest) = (self.memory().take(), self.rest().take());
-        (memory.unwrap_or_default(), rest.unwrap_or_default())
+    pub(crate) fn take_record(&self) -> (Vec<CapturedMemory>, Recorded) {
+        self.turns.take_record()
     }
 
     /// The driver has ended the capture: what had to wait for that is done now. Not before, since it may break the capture.

@@ -8,29 +8,19 @@
 #![allow(unsafe_code)] // Exchanges the calling thread's own mode.
 
 use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use super::context_waits::{All, ContextWaits, OnContext};
+use super::sync::{AtomicUsize, Condvar, Mutex};
 use crate::driver::context::CudaContext;
 use crate::driver::{host_call, park};
 use crate::error::{Error, ErrorKind, NotInCapture};
 
-static ALL: Mutex<All> = Mutex::new(All { open: Vec::new(), waits: Vec::new() });
-/// How many captures are open: most calls find none and need no lock.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// A wait for a context is over.
-static WAITED: Condvar = Condvar::new();
+static ALL: ContextWaits<Open> = ContextWaits::of(Mutex::new(All::NONE), AtomicUsize::new(0), Condvar::new());
 /// So long a capture lets waits for its context go first. Not longer, since such a wait may be for something that the capturing
 /// thread does next. By then the wait is inside the driver, which looks for captures before it waits, not after.
 const GIVE_WAY: Duration = Duration::from_millis(100);
-
-struct All {
-    open: Vec<Open>,
-    /// The identities of the contexts that are being waited for, one for each wait.
-    waits: Vec<usize>,
-}
 
 /// An open capture.
 #[derive(Clone, Copy, PartialEq)]
@@ -42,24 +32,13 @@ struct Open {
     mode: CUstreamCaptureMode,
 }
 
+impl OnContext for Open {
+    fn context(&self) -> usize {
+        self.context
+    }
+}
+
 impl Open {
-    /// Refuses waits for the context from now on, and lets those that have begun go first, at most so long.
-    fn add(self, patience: Duration) {
-        let mut all = all();
-        all.open.push(self);
-        COUNT.store(all.open.len(), Ordering::Release);
-        // Whether they are over or have only got far enough makes no difference.
-        drop(WAITED.wait_timeout_while(all, patience, |all| all.waits.contains(&self.context)));
-    }
-
-    fn remove(self) {
-        let mut all = all();
-        if let Some(index) = all.open.iter().position(|other| *other == self) {
-            all.open.swap_remove(index);
-        }
-        COUNT.store(all.open.len(), Ordering::Release);
-    }
-
     fn is_here(&self) -> bool {
         self.thread == thread::current().id()
     }
@@ -85,14 +64,14 @@ impl OpenCapture {
     /// Call it before the driver begins to capture. No wait for all of the context begins from now on; those that have begun go first.
     pub(in crate::driver) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
         let open = Open { context: context.identity(), thread: thread::current().id(), mode };
-        open.add(GIVE_WAY);
+        ALL.open(open, GIVE_WAY);
         Self { open, _context: context.clone() }
     }
 }
 
 impl Drop for OpenCapture {
     fn drop(&mut self) {
-        self.open.remove();
+        ALL.close(&self.open);
         // What had to wait for this.
         park::sweep();
     }
@@ -138,9 +117,7 @@ impl ContextWait {
     }
 
     fn of(context: usize, call: &'static str) -> Result<Self, Error> {
-        let mut all = all();
-        if !all.open.iter().any(|open| open.context == context) {
-            all.waits.push(context);
+        if ALL.begin(context) {
             return Ok(Self { context });
         }
         let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it \
@@ -151,12 +128,7 @@ impl ContextWait {
 
 impl Drop for ContextWait {
     fn drop(&mut self) {
-        let mut all = all();
-        if let Some(index) = all.waits.iter().position(|context| *context == self.context) {
-            all.waits.swap_remove(index);
-        }
-        drop(all);
-        WAITED.notify_all();
+        ALL.end(self.context);
     }
 }
 
@@ -210,25 +182,13 @@ impl Drop for Relaxed<'_> {
 /// Whether there is such a capture.
 #[inline]
 fn any(such: impl Fn(&Open) -> bool) -> bool {
-    COUNT.load(Ordering::Acquire) != 0 && any_of_all(&such)
-}
-
-/// Not in every function that calls the driver.
-#[cold]
-#[inline(never)]
-fn any_of_all(such: &dyn Fn(&Open) -> bool) -> bool {
-    all().open.iter().any(such)
-}
-
-fn all() -> MutexGuard<'static, All> {
-    // Nothing panics while it is locked, and every state of the lists is whole.
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    ALL.any(such)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     // No context has such an identity: they are addresses.
     const CONTEXT: usize = 1;
@@ -245,9 +205,9 @@ mod tests {
         thread::scope(|scope| {
             let capture = scope.spawn(|| {
                 let open = open(CONTEXT);
-                open.add(Duration::from_secs(60));
+                ALL.open(open, Duration::from_secs(60));
                 let began_after = over.load(Ordering::SeqCst);
-                open.remove();
+                ALL.close(&open);
                 began_after
             });
             while !any(|open| open.context == CONTEXT) && !capture.is_finished() {
@@ -264,10 +224,26 @@ mod tests {
     }
 
     #[test]
+    fn open_captures_are_found_until_they_are_over() {
+        let (one, other) = (open(OTHER + 4), open(OTHER + 6));
+        let is_open = |capture: Open| any(|open| *open == capture);
+        ALL.open(one, Duration::ZERO);
+        ALL.open(other, Duration::ZERO);
+        ALL.open(other, Duration::ZERO);
+        assert!(is_open(one) && is_open(other));
+        ALL.close(&other);
+        assert!(is_open(one) && is_open(other), "there are two of it");
+        ALL.close(&other);
+        assert!(is_open(one) && !is_open(other));
+        ALL.close(&one);
+        assert!(!is_open(one));
+    }
+
+    #[test]
     fn a_capture_does_not_wait_for_ever() {
         let _wait = ContextWait::of(OTHER + 2, "cuCtxSynchronize");
         let open = open(OTHER + 2);
-        open.add(Duration::from_millis(1));
-        open.remove();
+        ALL.open(open, Duration::from_millis(1));
+        ALL.close(&open);
     }
 }

@@ -13,6 +13,7 @@ use crate::driver::event::{AnyEvent, EventRecordFlags, EventWaitFlags, Steady};
 use crate::driver::own_lock::OwnGuard;
 use crate::driver::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
+use crate::ordering::Refused;
 
 /// Whether work submitted to a stream runs or is recorded (`CUstreamCaptureStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +89,7 @@ impl CudaStream {
     #[inline(never)]
     fn turn_of<'c>(&self, capture: &'c Capture, call: &'static str) -> Result<OwnGuard<'c, ()>, Error> {
         self.is_open_here(capture, call)?;
-        let turn = capture.turn(call)?;
-        // Again: the capture ends in a turn of its own.
-        self.is_open_here(capture, call)?;
-        Ok(turn)
+        capture.turn(call).map_err(|refused| self.refused(refused, call))
     }
 
     /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.
@@ -105,8 +103,21 @@ impl CudaStream {
     #[inline(never)]
     fn is_open_here(&self, capture: &Capture, call: &'static str) -> Result<(), Error> {
         if capture.has_ended() {
-            return Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into());
+            return Err(self.refused(Refused::Ended, call));
         }
+        self.is_meant_here(capture, call)
+    }
+
+    /// An error where the stream is not what this thread means by the handle.
+    #[inline]
+    fn is_meant(&self, call: &'static str) -> Result<(), Error> {
+        self.capture().map_or(Ok(()), |capture| self.is_meant_here(capture, call))
+    }
+
+    /// Not in every function that records or waits for an event.
+    #[cold]
+    #[inline(never)]
+    fn is_meant_here(&self, capture: &Capture, call: &'static str) -> Result<(), Error> {
         if !self.is_per_thread() || capture.began_here() {
             return Ok(());
         }
@@ -114,8 +125,17 @@ impl CudaStream {
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
+    /// The error of a stream of a capture that does not give it the turn.
+    #[cold]
+    pub(crate) fn refused(&self, refused: Refused<Error>, call: &'static str) -> Error {
+        match refused {
+            Refused::Ended => ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into(),
+            Refused::Error(error) => error,
+        }
+    }
+
     /// An error unless this stream may wait for `event`: both are part of one capture, or of none. So it is as long as the result
-    /// lives.
+    /// lives. The caller has the turn.
     pub(in crate::driver) fn may_wait<'e>(
         &self,
         event: &'e AnyEvent,
@@ -123,7 +143,6 @@ impl CudaStream {
     ) -> Result<Steady<'e>, Error> {
         let call = "cuStreamWaitEvent";
         self.context().same_driver(event.context(), "the event", "the stream")?;
-        self.capture_is_open(call)?;
         if self.capture().is_some() && flags.contains(EventWaitFlags::EXTERNAL) {
             return Err(not_kept(call));
         }
@@ -132,23 +151,23 @@ impl CudaStream {
         Ok(steady)
     }
 
-    /// An error if this stream is not part of that capture, and so cannot wait for what is.
+    /// An error if this stream is not part of that capture, and so cannot wait for what is. The caller has the turn.
     pub(in crate::driver) fn is_of_capture(&self, capture: u64) -> Result<(), Error> {
         let call = "cuStreamWaitEvent";
-        self.capture_is_open(call)?;
+        self.is_meant(call)?;
         if self.capture_id() == capture {
             return Ok(());
         }
         Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())
     }
 
-    /// An error unless events may be recorded on this stream with these flags.
+    /// An error unless events may be recorded on this stream with these flags. The caller has the turn.
     pub(in crate::driver) fn may_record(
         &self,
         call: &'static str,
         flags: EventRecordFlags,
     ) -> Result<(), Error> {
-        self.capture_is_open(call)?;
+        self.is_meant(call)?;
         let external = self.capture().is_some() && flags.contains(EventRecordFlags::EXTERNAL);
         if external { Err(not_kept(call)) } else { Ok(()) }
     }

@@ -163,7 +163,17 @@ pub(crate) fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
 
 /// The same where the host waits for a stream: what is over when the work is given comes before it.
 pub(crate) fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&Lane>) -> Done {
+    lane.submissions().announce();
+    submit_announced(lane, memory, write, awaited)
+}
+
+/// The same of what can be held back.
+pub(crate) fn submit_in_turn(lane: &Lane, memory: &Memory, write: bool) -> Done {
     lane.submissions().announce_in_turn(|_| ());
+    submit_announced(lane, &[memory], write, None)
+}
+
+fn submit_announced(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&Lane>) -> Done {
     let (key, waits) = (lane.key(), &mut Waits::default());
     for memory in memory {
         if memory.word(write) & key != key {

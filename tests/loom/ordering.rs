@@ -6,7 +6,7 @@ use loom::thread;
 use crate::accesses::{Queue, owner};
 use crate::lanes::{
     Done, Gate, Lane, Memory, Told, launch, model, stream, stream_in, submit, submit_all, submit_beside,
-    until,
+    submit_in_turn, until,
 };
 
 #[test]
@@ -337,7 +337,7 @@ fn who_holds_others_back_sees_the_end_of_what_has_begun() {
         submit(&a, &x, true);
         let others = [0, 1].map(|_| {
             let (x, a, told) = (x.clone(), a.clone(), Told::new());
-            (told.clone(), thread::spawn(move || told.tell(submit(&a, &x, true))))
+            (told.clone(), thread::spawn(move || told.tell(submit_in_turn(&a, &x, true))))
         });
         let (announced, before) =
             (a.submissions().announced(), others.each_ref().map(|(told, _)| told.ask()));

@@ -135,8 +135,12 @@ const STEPS: &[Step] = &[
     Step::new("test", "all tests, as the README runs them", || {
         skipped::told(root()?, &mut cargo(&["test", "--workspace"])?)
     }),
-    Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
-        .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
+    Step::new(
+        "compilers",
+        "the run-time compilers and the CUDA runtime of the pinned wheels, for real",
+        compilers,
+    )
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", has_oldest),
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
@@ -249,7 +253,8 @@ fn doc() -> Result<()> {
     run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])?.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels.
+/// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels, the
+/// CUDA runtime among them.
 fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
@@ -266,7 +271,11 @@ fn compilers() -> Result<()> {
             command.env(&variable, &file).env("CUDA_LAUNCH_REQUIRE_COMPILERS", "1");
         }
     }
-    [&mut tests, &mut tool, &mut docs, &mut example].into_iter().try_for_each(run)
+    wheels.fetch("runtime")?;
+    let mut check =
+        cargo(&["test", "--package", "cuda-launch-cli", "--test", "check", "the_actual_runtime"])?;
+    check.env("CUDA_LAUNCH_CUDART", wheels.file("runtime", "library")?);
+    [&mut tests, &mut tool, &mut check, &mut docs, &mut example].into_iter().try_for_each(run)
 }
 
 fn oldest() -> Result<()> {

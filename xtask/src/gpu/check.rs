@@ -1,7 +1,6 @@
 //! `cargo xtask gpu --check`: the matrix of `cuda-launch check`, for a machine with a GPU and no toolchain.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,10 +18,8 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
     super::put(&bin, tool.iter().filter(|program| super::TOOL.contains(&program.name.as_str())))?;
     let rows = fs::read_to_string(sources.join("matrix/emulator.txt"))?;
-    // The programs are linked with a driver of any kind.
     let scratch = folder.join("link");
-    fs::create_dir_all(&scratch)?;
-    symlink(bin.join("cuda-launch-recorder"), scratch.join("libcuda.so.1"))?;
+    driver(root, &scratch)?;
     for name in rows.lines().filter_map(program) {
         for (twin, option) in [("wrong", Some("-DWRONG")), ("right", None)] {
             let made = bin.join("programs").join(format!("{name}-{twin}"));
@@ -42,6 +39,17 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     fs::write(folder.join("emulator.txt"), rows)?;
     fs::write(folder.join("check.sh"), SCRIPT)?;
     size(folder)
+}
+
+/// A library for the programs to be linked with, which has a driver's name and symbols.
+fn driver(root: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let exports = fs::read_to_string(root.join("emulator/libcuda/exports.txt"))?;
+    let names = exports.lines().filter_map(|line| line.split(' ').next());
+    let source = folder.join("libcuda.c");
+    fs::write(&source, names.map(|name| format!("void {name}(void) {{}}\n")).collect::<String>())?;
+    let shared = ["-shared", "-fPIC", "-fno-builtin", "-Wl,-soname,libcuda.so.1"];
+    run(compiler(&source, &folder.join("libcuda.so.1"))?.args(shared)).map(drop)
 }
 
 /// The program of a row of the driver API.

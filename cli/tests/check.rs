@@ -299,7 +299,9 @@ fn every_rule_has_its_program_and_its_row() {
 }
 
 /// A row of a matrix: API, rule, and what is reported of the fault and of the program without it.
-fn row(line: &str) -> (&str, &str, &str, &str) {
+type Row<'line> = (&'line str, &'line str, &'line str, &'line str);
+
+fn row(line: &str) -> Row<'_> {
     let mut cells = line.split('|').map(str::trim);
     let mut words = cells.next().unwrap().split_whitespace();
     let (api, rule) = (words.next().unwrap(), words.next().unwrap());
@@ -307,10 +309,7 @@ fn row(line: &str) -> (&str, &str, &str, &str) {
 }
 
 /// How often what is expected was reported, of how many times.
-fn share(
-    rows: &[(&str, &str, &str, &str)],
-    is_it: impl Fn(&(&str, &str, &str, &str)) -> Option<bool>,
-) -> String {
+fn share(rows: &[Row<'_>], is_it: impl Fn(&Row<'_>) -> Option<bool>) -> String {
     let answers: Vec<bool> = rows.iter().filter_map(is_it).collect();
     match answers.iter().filter(|answer| **answer).count() {
         _ if answers.is_empty() => "-".to_owned(),
@@ -326,7 +325,7 @@ fn the_page_has_the_matrix() {
         std::fs::read_to_string(root().join(format!("cli/tests/check/matrix/{driver}.txt"))).ok()
     };
     let texts = [matrix("emulator"), matrix("h200")];
-    let lines = |is_it: &dyn Fn(&(&str, &str, &str, &str)) -> Option<bool>| {
+    let lines = |is_it: &dyn Fn(&Row<'_>) -> Option<bool>| {
         let of = |text: &Option<String>, api: &str| {
             let Some(text) = text else { return "not run".to_owned() };
             let rows: Vec<_> = text.lines().map(row).filter(|(of, ..)| *of == api).collect();
@@ -337,7 +336,7 @@ fn the_page_has_the_matrix() {
     };
     let mut wanted = Vec::new();
     for rule in Rule::ALL {
-        let found = |row: &(&str, &str, &str, &str)| {
+        let found = |row: &Row<'_>| {
             (row.1 == rule.name()).then(|| row.2.split(" signal ").next() == Some(rule.name()))
         };
         wanted.push(format!("| {rule} | {} |", lines(&found)));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::cargo::{OLDEST_RUST, answers, cargo, on, root, run};
 use crate::wheels::Wheels;
 use crate::{
-    Result, api, bindgen, build, cost, docs, examples, features, flakes, gpu, imports, package, skipped,
+    Result, api, bindgen, build, cost, cust, docs, examples, features, flakes, gpu, imports, package, skipped,
 };
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
@@ -182,6 +182,8 @@ const STEPS: &[Step] = &[
         flakes::flakes(flakes::ROUNDS)
     })
     .on_request(),
+    Step::new("cust", "a program of cust, with each of its calls failing (fetches cust)", cust::check)
+        .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];

@@ -7,6 +7,7 @@ mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod cust;
 mod docs;
 mod examples;
 mod failure;
@@ -19,6 +20,7 @@ mod mutants;
 mod package;
 mod rustdoc;
 mod skipped;
+mod stub;
 mod tool;
 mod wheels;
 

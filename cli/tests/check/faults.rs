@@ -164,6 +164,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     // These are right, and try to look wrong.
     ("driver", "", "cost", &[], ""),
     ("driver", "", "quiet_alignment", &[], ""),
+    ("driver", "", "quiet_ranges", &[], ""),
     ("driver", "", "quiet_reuse", &[], ""),
     ("driver", "", "quiet_slices", &[], ""),
     ("driver", "", "quiet_threads", &[], ""),

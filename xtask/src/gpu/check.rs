@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::cargo::{build, root, run};
+use crate::stub;
 use crate::wheels::Wheels;
 
 /// Beside this file; the programs and the rows that it runs are those of `cli/tests/check.rs`.
@@ -19,7 +20,7 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     super::put(&bin, tool.iter().filter(|program| super::TOOL.contains(&program.name.as_str())))?;
     let rows = fs::read_to_string(sources.join("matrix/emulator.txt"))?;
     let scratch = folder.join("link");
-    driver(root, &scratch)?;
+    stub::driver(&scratch.join("libcuda.so.1"))?;
     for name in rows.lines().filter_map(program) {
         for (twin, option) in [("wrong", Some("-DWRONG")), ("right", None)] {
             let made = bin.join("programs").join(format!("{name}-{twin}"));
@@ -39,17 +40,6 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     fs::write(folder.join("emulator.txt"), rows)?;
     fs::write(folder.join("check.sh"), SCRIPT)?;
     size(folder)
-}
-
-/// A library for the programs to be linked with, which has a driver's name and symbols.
-fn driver(root: &Path, folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    let exports = fs::read_to_string(root.join("emulator/libcuda/exports.txt"))?;
-    let names = exports.lines().filter_map(|line| line.split(' ').next());
-    let source = folder.join("libcuda.c");
-    fs::write(&source, names.map(|name| format!("void {name}(void) {{}}\n")).collect::<String>())?;
-    let shared = ["-shared", "-fPIC", "-fno-builtin", "-Wl,-soname,libcuda.so.1"];
-    run(compiler(&source, &folder.join("libcuda.so.1"))?.args(shared)).map(drop)
 }
 
 /// The program of a row of the driver API.

@@ -255,6 +255,26 @@ fn a_capture_goes_on_when_another_ends() {
     assert_eq!(program.rules_at_end(), [Rule::OpenCapture]);
 }
 
+/// Memory may go, and other come in its place, by calls that are not seen: the driver knows its size, or nothing is reported.
+#[test]
+fn copies_are_too_long_only_where_the_driver_says_so() {
+    let instance = Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let program = Program::over(&spy.driver(), instance);
+    let fill = |bytes| {
+        let _ = unsafe { program.driver().cuMemsetD8(program.memory, 1, bytes) };
+        std::mem::take(&mut *program.found.lock().unwrap())
+    };
+    assert_eq!(fill(64), []);
+    let found = fill(65);
+    assert_eq!(
+        found,
+        [(Rule::OutOfRange, "writes 65 bytes at memory#1, but memory#1 has 64 bytes".to_owned())]
+    );
+    spy.inject(Fault::on("cuPointerGetAttribute").answer(CUresult::CUDA_ERROR_INVALID_VALUE)).unwrap();
+    assert_eq!(fill(65), []);
+}
+
 /// Another thread may capture work while one is in the call that ends the capture.
 #[test]
 fn what_is_given_while_a_capture_is_being_ended_is_captured() {

@@ -133,7 +133,9 @@ impl Inner {
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
-        findings.extend(self.out_of_range(&call));
+        if launch.is_none() {
+            findings.extend(self.out_of_range(&call));
+        }
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
         let is_refused = self.options.refuses

@@ -62,7 +62,8 @@ done <emulator.txt
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 echo "driver: $driver; runtime: $CUDA_LAUNCH_CUDART"
 echo "rows: $(wc -l <"$out/matrix.txt"), of which $failed are not as they should be; unlike the emulator's:"
-diff emulator.txt "$out/matrix.txt" | grep '^>' || echo "none"
+differences=$(diff emulator.txt "$out/matrix.txt" | grep '^>')
+echo "${differences:-none}"
 # The words of what was not expected.
 while IFS= read -r row; do
     grep -qxF "$row" emulator.txt && continue

@@ -154,7 +154,10 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
 pub use compile::{load_kernel_file, load_kernel_module};
-pub use driver::{CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, default_driver};
+pub use driver::{
+    CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, default_driver,
+    set_default_driver,
+};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "graph")]
 pub use graph::{CaptureMode, CudaGraph, GraphExec, LaunchPlan};

@@ -6,11 +6,14 @@
 
 use cuda_emulator::Instance;
 use cuda_harness::{Fault, Spy};
+use cuda_launch::diagnostics::LogListener;
 use cuda_launch::memory::RegisterFlags;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 const N: usize = 1024;
@@ -91,4 +94,55 @@ fn a_capture_does_not_stand_in_the_way() {
         assert!(begun.load(Ordering::SeqCst), "the copy had not begun");
         assert_eq!(borrowed, [7; N]);
     }
+}
+
+/// Two threads are told of a fault: the one that hears of it second does not wait again, as the first has waited and nothing can begin any more.
+#[test]
+fn a_fault_that_is_known_is_not_waited_for_again() {
+    let site = Site::new();
+    let (asks, asked) = channel();
+    let (tells, told) = channel::<()>();
+    let told = Mutex::new(told);
+    // The second thread is in the driver when the first one is told.
+    let second = Fault::on("cuEventCreate").answer(CODE).when(move |_| {
+        asks.send(()).unwrap();
+        told.lock().unwrap().recv().unwrap();
+        true
+    });
+    site.spy.inject(second).unwrap();
+    site.spy.clear();
+    thread::scope(|threads| {
+        let other = threads.spawn(|| site.stream.context().new_event().map(drop));
+        asked.recv().unwrap();
+        assert!(site.fail(Fault::on("cuMemAlloc").answer(CODE)).is_sticky());
+        assert_eq!(site.spy.count("cuCtxSynchronize"), 1);
+        tells.send(()).unwrap();
+        assert!(other.join().unwrap().is_err_and(|error| error.is_sticky()));
+    });
+    assert_eq!((site.spy.count("cuCtxSynchronize"), site.spy.panics()), (1, vec![]));
+}
+
+/// In code that the driver calls nothing can be waited for. It is told of the fault, and the context waits when a call outside is told.
+#[test]
+fn a_listener_that_is_told_of_a_fault_does_not_wait() {
+    let site = Site::new();
+    let (stream, (sends, answer)) = (site.stream.clone(), channel());
+    let listener = LogListener::new(site.stream.context().driver(), move |_, _| {
+        let _ = sends.send(stream.query());
+    });
+    let _listener = listener.unwrap();
+    site.spy.inject(Fault::on("cuStreamQuery").answer(CODE)).unwrap();
+    site.spy.clear();
+    assert!(site.stream.context().load_module(".version 9.9 nothing").is_err());
+    let error = answer.recv().unwrap().unwrap_err();
+    assert!(error.is_sticky(), "{error}");
+    // Nobody waited for all work.
+    assert_eq!(site.spy.count("cuCtxSynchronize"), 0);
+    site.spy.heal();
+    // Nothing is remembered: the call outside is made.
+    assert_eq!(site.buffer.to_host_vec(&site.stream).unwrap(), [7; N]);
+    assert!(site.fail(Fault::on("cuMemAlloc").answer(CODE)).is_sticky());
+    assert_eq!(site.spy.count("cuCtxSynchronize"), 1);
+    let error = site.buffer.to_host_vec(&site.stream).unwrap_err();
+    assert!(error.is_sticky(), "{error}");
 }

@@ -2,9 +2,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "check/faults.rs"]
+mod faults;
 mod support;
 
 use cuda_harness::check::Rule;
+use faults::{FAULTS, Fault};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,14 +42,37 @@ impl Programs {
         program
     }
 
-    fn run(&self, options: &[&str], program: &[&str]) -> Run {
-        let mut command = tool();
-        command.args(options).args(["--driver", "emulator", "--recorder"]).arg(&self.recorder).arg("--");
-        finished(&command.args(program).output().unwrap())
+    /// Compiles a file of `cli/tests/check/runtime`, which is linked with no driver.
+    fn compile_runtime(&self, name: &str, options: &[&str]) -> PathBuf {
+        let source = root().join("cli/tests/check/runtime").join(format!("{name}.c"));
+        let made = self.folder.join(name);
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(options).arg(source).arg("-o").arg(&made);
+        assert!(cc.arg("-ldl").status().unwrap().success(), "{name}");
+        made
     }
 
-    fn check(&self, options: &[&str], program: &Path) -> (Run, Value) {
-        let run = self.run(&[&["check", "--json"], options].concat(), &[program.to_str().unwrap()]);
+    /// The program over the CUDA runtime. It loads what stands in for that on the emulator.
+    fn runtime(&self) -> PathBuf {
+        self.compile_runtime("stand_in", &["-shared", "-fPIC"]);
+        self.compile_runtime("faults", &[])
+    }
+
+    /// The tool, before the name of the program.
+    fn command(&self, options: &[&str]) -> Command {
+        let mut command = tool();
+        command.env("CUDA_LAUNCH_CUDART", self.folder.join("stand_in"));
+        command.args(options).args(["--driver", "emulator", "--recorder"]).arg(&self.recorder).arg("--");
+        command
+    }
+
+    fn run(&self, options: &[&str], program: &[&str]) -> Run {
+        finished(&self.command(options).args(program).output().unwrap())
+    }
+
+    fn check(&self, options: &[&str], program: &[&Path]) -> (Run, Value) {
+        let run = self.command(&[&["check", "--json"], options].concat()).args(program).output().unwrap();
+        let run = finished(&run);
         let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
         (run, answer)
     }
@@ -63,170 +89,72 @@ fn rules(answer: &Value) -> Vec<&str> {
     answer["rules"].as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect()
 }
 
-/// Each rule with its program, the options that this needs, and words of the message.
-const FAULTS: &[(&str, &str, &[&str], &str)] = &[
-    (
-        "missing-arguments",
-        "missing_arguments",
-        &["--refuse"],
-        "of fill: kernelParams is null, but the kernel has 3 parameters",
-    ),
-    ("null-argument", "null_argument", &["--refuse"], "of fill: element 2 of kernelParams is 0x0"),
-    (
-        "argument-packet",
-        "argument_packet",
-        &["--refuse"],
-        "has 12 bytes, but the kernel's parameters take 16",
-    ),
-    ("freed-pointer", "freed_pointer", &[], "argument 0 is memory#1, which call 7 freed"),
-    ("launch-dimensions", "launch_dimensions", &[], "the grid has size 0 in x"),
-    ("block-size", "block_size", &[], "has 64 threads, but this kernel allows 32 threads per block"),
-    (
-        "shared-memory",
-        "shared_memory",
-        &[],
-        "61440 bytes of dynamic shared memory, but this kernel allows 49152",
-    ),
-    ("null-handle", "null_handle", &[], "f is null, but has to be a function"),
-    ("wrong-handle", "wrong_handle", &[], "hEvent is stream#1, but has to be an event"),
-    ("wrong-context", "wrong_context", &[], "uses event#1, which belongs to another context"),
-    ("dead-handle", "dead_handle", &[], "cuStreamQuery: uses stream#1, which call 10 destroyed"),
-    (
-        "dead-handle",
-        "reset",
-        &["--allow", "failed-call"],
-        "cuStreamSynchronize: uses stream#1, which call 10 destroyed",
-    ),
-    ("use-after-free", "use_after_free", &[], "cuMemcpyDtoH_v2: uses memory#1, which call 8 freed"),
-    ("double-free", "double_free", &[], "releases memory#1 again; call 7 already released it"),
-    ("bad-pointer", "bad_pointer", &["--refuse"], "of fill: argument 0: the first thread writes 4 bytes at"),
-    (
-        "bad-pointer",
-        "past_the_end",
-        &["--refuse"],
-        "the last thread writes 4 bytes at 0x[..], where the driver has no memory, 0 bytes past the end of memory#1 (508 bytes)",
-    ),
-    (
-        "misaligned-pointer",
-        "misaligned_pointer",
-        &["--refuse"],
-        "of fill: argument 0: the first thread writes 4 bytes at memory#1+2",
-    ),
-    (
-        "stream-race",
-        "stream_race",
-        &[],
-        "cuMemcpyDtoHAsync_v2 reads 256 bytes at memory#1 on stream#2, and fill of call 11 writes there on stream#1",
-    ),
-    (
-        "stream-race",
-        "unrecorded_event",
-        &[],
-        "fill writes 4 bytes at memory#1 on stream#2, and fill of call 10 writes there on stream#1",
-    ),
-    (
-        "stream-race",
-        "race_of_kernels",
-        &[],
-        "fill writes 4 bytes at memory#1 on stream#2, and fill of call 11 writes there on stream#1",
-    ),
-    (
-        "stream-race",
-        "race_with_the_default_stream",
-        &[],
-        "fill writes 4 bytes at memory#1 on stream#1, and cuMemsetD32_v2 of call 8 writes there on the default stream",
-    ),
-    (
-        "stream-race",
-        "race_with_free",
-        &[],
-        "cuMemFreeAsync frees memory#1 on stream#1, and cuMemsetD32Async of call 10 uses it on stream#2",
-    ),
-    (
-        "stream-race",
-        "per_thread",
-        &[],
-        "of fill: fill writes 4 bytes at memory#1 on stream#1, and cuMemsetD32Async of call 17 writes there on the per-thread stream",
-    ),
-    (
-        "wrong-handle",
-        "odd_handle",
-        &["--refuse"],
-        "of fill: hStream is 0x7, which is not a handle, but has to be a stream",
-    ),
-    (
-        "leak",
-        "per_thread_leak",
-        &[],
-        "memory#1 (256 bytes) was not released; it was created by call 7, cuMemAlloc_v2",
-    ),
-    (
-        "sticky-fault",
-        "sticky_fault",
-        &[],
-        "launches that had not completed: call 12: through on the default stream fix:",
-    ),
-    (
-        "leak",
-        "leak",
-        &[],
-        "2 objects of kind event were not released; cuEventCreate created them, event#1 first, in call 6",
-    ),
-    (
-        "open-capture",
-        "open_capture",
-        &["--allow", "leak"],
-        "the capture that call 8, cuStreamBeginCapture_v2, began was not ended",
-    ),
-    (
-        "failed-call",
-        "failed_call",
-        &[],
-        "cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY once, first in call 6",
-    ),
-];
+/// The rules that a program broke, as the matrix has them; and why it is not as it should be, if it is not.
+fn cell(run: &Run, answer: &Value, fault: &Fault, is_wrong: bool) -> (String, Option<String>) {
+    let (rule, words) = if is_wrong { (fault.1, fault.4) } else { ("", "") };
+    let found = rules(answer).join(" ");
+    let is_error = Rule::named(rule).is_some_and(|rule| rule.level().name() == "error");
+    let says = words.split("[..]").all(|part| run.says(part));
+    let is_right = found == rule && says && run.code == i32::from(is_error);
+    let what = || format!("{} {} {is_wrong}: {} {}{answer:#}", fault.0, fault.2, run.code, run.err);
+    (if found.is_empty() { "-".to_owned() } else { found }, (!is_right).then(what))
+}
 
+/// Each fault with the rule that finds it, and what is reported of the same program without it: the rows are those that
+/// `cli/tests/check/matrix/emulator.txt` has, and that `matrix.sh` prints on other drivers.
 #[test]
 fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
     let Some(programs) = Programs::new("check-faults") else { return };
-    let mut wrong = Vec::new();
-    for (rule, program, options, words) in FAULTS {
-        let (run, answer) = programs.check(options, &programs.compile(program, true));
-        let is_error = Rule::named(rule).unwrap().level().name() == "error";
-        let says = words.split("[..]").all(|part| run.says(part));
-        let found = rules(&answer) == [*rule] && says && run.code == i32::from(is_error);
-        if !found {
-            wrong.push(format!("{program}: {} {}{:#}", run.code, run.err, answer));
+    let runtime = programs.runtime();
+    let (mut wrong, mut rows) = (Vec::new(), String::new());
+    for fault @ (api, rule, program, options, _) in FAULTS {
+        let mut cells = Vec::new();
+        for is_wrong in [true, false] {
+            let (run, answer) = match *api {
+                "driver" => programs.check(options, &[&programs.compile(program, is_wrong)]),
+                _ => {
+                    let (faults, program) = (runtime.as_path(), Path::new(program));
+                    let twin = [faults, program, Path::new("right")];
+                    programs.check(options, if is_wrong { &twin[..2] } else { &twin })
+                }
+            };
+            let (found, why) = cell(&run, &answer, fault, is_wrong);
+            cells.push(found);
+            wrong.extend(why);
         }
-        let (run, answer) = programs.check(options, &programs.compile(program, false));
-        if run.code != 0 || !rules(&answer).is_empty() {
-            wrong.push(format!("the twin of {program}: {} {}", run.code, run.err));
-        }
+        let rule = if rule.is_empty() { "-" } else { rule };
+        let row = format!("{api:7} {rule:18} {program:28} {:18} | {}", options.join(" "), cells.join(" | "));
+        rows += &format!("{row}\n");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    let file = root().join("cli/tests/check/matrix/emulator.txt");
+    if std::env::var_os("UPDATE_MATRIX").is_some() {
+        std::fs::write(&file, &rows).unwrap();
+    }
+    assert_eq!(rows, std::fs::read_to_string(file).unwrap(), "UPDATE_MATRIX=1 rewrites it");
 }
 
-/// Programs that are right, and try to look wrong.
-const QUIET: &[&str] = &[
-    "cost",
-    "quiet_alignment",
-    "quiet_reuse",
-    "quiet_slices",
-    "quiet_threads",
-    "quiet_memory",
-    "quiet_orders",
-    "quiet_captures",
-    "quiet_contexts",
-];
+/// It asks the driver for tables that the emulator does not have, and says that there is no device.
+#[test]
+fn the_actual_runtime_does_not_take_the_emulator_and_nothing_is_reported() {
+    let library = std::env::var_os("CUDA_LAUNCH_CUDART").map(PathBuf::from);
+    let library = or_skip(library.filter(|file| file.exists()), "CUDA_LAUNCH_CUDART names no CUDA runtime");
+    let Some((library, programs)) = library.zip(Programs::new("check-runtime")) else { return };
+    let faults = programs.compile_runtime("faults", &[]);
+    let mut command = programs.command(&["check", "--json"]);
+    command.env("CUDA_LAUNCH_CUDART", library).arg(faults).arg("none");
+    let run = finished(&command.output().unwrap());
+    let answer: Value = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}", run.err));
+    assert_eq!((run.code, rules(&answer)), (77, vec![]), "{}", run.err);
+    assert!(run.says("the runtime has no device here: cudaErrorNotSupported"), "{}", run.err);
+}
 
 #[test]
-fn programs_that_are_right_are_not_reported() {
-    let Some(programs) = Programs::new("check-quiet") else { return };
-    for program in QUIET {
-        let (run, answer) = programs.check(&[], &programs.compile(program, false));
-        assert_eq!((run.code, rules(&answer)), (0, vec![]), "{program}: {}", run.err);
-        assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()), "{program}");
-    }
+fn a_process_that_is_checked_is_counted_and_its_end() {
+    let Some(programs) = Programs::new("check-processes") else { return };
+    let (run, answer) = programs.check(&[], &[&programs.compile("cost", false)]);
+    assert_eq!((run.code, rules(&answer)), (0, vec![]), "{}", run.err);
+    assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()));
 }
 
 /// By the first ABI, on a thread's own stream, into a graph, and by functions that the driver hands out.
@@ -261,7 +189,7 @@ fn what_is_not_wanted_is_not_reported() {
         (&race, &["--allow", "stream-race:f*k"], &["stream-race"]),
         (&race, &["--allow-file", file], &[]),
     ] {
-        let (run, answer) = programs.check(options, program);
+        let (run, answer) = programs.check(options, &[program]);
         assert_eq!(rules(&answer), found, "{options:?} {}", run.err);
         assert_eq!(run.code, i32::from(found == ["stream-race"]), "{options:?}");
     }
@@ -316,12 +244,12 @@ fn a_program_is_answered_the_same() {
 fn launches_that_break_a_rule_are_refused_where_that_is_asked() {
     let Some(programs) = Programs::new("check-refuse") else { return };
     let program = programs.compile("past_the_end", true);
-    let (_, answer) = programs.check(&["--refuse"], &program);
+    let (_, answer) = programs.check(&["--refuse"], &[&program]);
     assert_eq!(rules(&answer), ["bad-pointer"]);
-    let (_, answer) = programs.check(&[], &program);
+    let (_, answer) = programs.check(&[], &[&program]);
     assert_eq!(rules(&answer), ["bad-pointer", "sticky-fault"]);
     // What is allowed is not refused.
-    let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &program);
+    let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &[&program]);
     assert_eq!(rules(&answer), ["sticky-fault"]);
 }
 
@@ -365,9 +293,57 @@ fn every_rule_has_its_program_and_its_row() {
     for rule in Rule::ALL {
         let row = format!("\n| `{rule}` | {} | ", rule.level().name());
         assert!(page.contains(&row), "docs/check.md has no row {row}");
-        assert!(FAULTS.iter().any(|(name, ..)| *name == rule.name()), "{rule} has no program");
+        assert!(FAULTS.iter().any(|(_, name, ..)| *name == rule.name()), "{rule} has no program");
     }
     assert_eq!(page.matches("\n| `").count() - page.matches("\n| `-").count(), Rule::ALL.len());
+}
+
+/// A row of a matrix: API, rule, and what is reported of the fault and of the program without it.
+type Row<'line> = (&'line str, &'line str, &'line str, &'line str);
+
+fn row(line: &str) -> Row<'_> {
+    let mut cells = line.split('|').map(str::trim);
+    let mut words = cells.next().unwrap().split_whitespace();
+    let (api, rule) = (words.next().unwrap(), words.next().unwrap());
+    (api, rule, cells.next().unwrap(), cells.next().unwrap())
+}
+
+/// How often what is expected was reported, of how many times.
+fn share(rows: &[Row<'_>], is_it: impl Fn(&Row<'_>) -> Option<bool>) -> String {
+    let answers: Vec<bool> = rows.iter().filter_map(is_it).collect();
+    match answers.iter().filter(|answer| **answer).count() {
+        _ if answers.is_empty() => "-".to_owned(),
+        right => format!("{right} of {}", answers.len()),
+    }
+}
+
+/// The table of docs/check.md is what the files of `cli/tests/check/matrix` say. A driver without a file was not tried.
+#[test]
+fn the_page_has_the_matrix() {
+    let page = std::fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let matrix = |driver: &str| {
+        std::fs::read_to_string(root().join(format!("cli/tests/check/matrix/{driver}.txt"))).ok()
+    };
+    let texts = [matrix("emulator"), matrix("h200")];
+    let lines = |is_it: &dyn Fn(&Row<'_>) -> Option<bool>| {
+        let of = |text: &Option<String>, api: &str| {
+            let Some(text) = text else { return "not run".to_owned() };
+            let rows: Vec<_> = text.lines().map(row).filter(|(of, ..)| *of == api).collect();
+            share(&rows, is_it)
+        };
+        let cells = texts.iter().flat_map(|text| ["driver", "runtime"].map(|api| of(text, api)));
+        cells.collect::<Vec<_>>().join(" | ")
+    };
+    let mut wanted = Vec::new();
+    for rule in Rule::ALL {
+        let found = |row: &Row<'_>| {
+            (row.1 == rule.name()).then(|| row.2.split(" signal ").next() == Some(rule.name()))
+        };
+        wanted.push(format!("| {rule} | {} |", lines(&found)));
+    }
+    wanted.push(format!("| nothing, of correct programs | {} |", lines(&|row| Some(row.3 == "-"))));
+    let missing: Vec<_> = wanted.iter().filter(|line| !page.contains(*line)).map(String::as_str).collect();
+    assert!(missing.is_empty(), "docs/check.md lacks\n{}", wanted.join("\n"));
 }
 
 /// Libraries look for functions that today's headers do not declare: cuBLAS fails where one is missing.

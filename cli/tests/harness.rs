@@ -213,6 +213,55 @@ fn calls_are_written_down_and_checks_are_asked_for() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// In an argument, and in the configuration of a launch.
+#[test]
+fn the_null_stream_of_a_per_thread_function_has_its_own_name_in_the_log() {
+    let folder = scratch("harness-per-thread");
+    let Some(library) = emulator_library() else { return };
+    std::os::unix::fs::symlink(library, folder.join("libcuda.so.1")).unwrap();
+    let sources = support::root().join("cli/tests/check");
+    let source = r#"
+#include "driver.h"
+typedef struct { u32 grid[3], block[3], shared; handle stream; void *attributes; u32 count; } config;
+int cuLaunchKernelEx(const config *, handle, void **, void **);
+int cuLaunchKernelEx_ptsz(const config *, handle, void **, void **);
+int cuMemsetD32Async_ptsz(ptr, u32, size_t, handle);
+int cuStreamSynchronize_ptsz(handle);
+int main(void) {
+    begin();
+    ptr x;
+    handle stream;
+    OK(cuMemAlloc_v2(&x, 256));
+    OK(cuStreamCreate(&stream, 0));
+    u32 count = 64, value = 1;
+    void *arguments[] = {&x, &count, &value};
+    config asked = {{1, 1, 1}, {64, 1, 1}, 0, NULL, NULL, 0};
+    OK(cuLaunchKernelEx(&asked, fill, arguments, NULL));
+    OK(cuLaunchKernelEx_ptsz(&asked, fill, arguments, NULL));
+    asked.stream = stream;
+    OK(cuLaunchKernelEx_ptsz(&asked, fill, arguments, NULL));
+    OK(cuMemsetD32Async_ptsz(x, 1, 64, NULL));
+    OK(cuStreamSynchronize_ptsz(NULL));
+    return asked.stream != stream;
+}
+"#;
+    let linked = ["-I", sources.to_str().unwrap(), "-L", folder.to_str().unwrap(), "-l:libcuda.so.1"];
+    let Some(program) = compiled(&folder, "program", source, &linked) else { return };
+    let log = folder.join("calls");
+    let run = harness(&["--log", log.to_str().unwrap()], &[program.to_str().unwrap()]);
+    let calls = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(run.code, 0, "{}{calls}", run.err);
+    let streams = |function: &str| -> Vec<&str> {
+        let lines = calls.lines().filter(|line| line.contains(&format!(" {function}")));
+        let names = ["per-thread", "stream#1", "default"];
+        lines.map(|line| *names.iter().find(|name| line.contains(*name)).unwrap_or(&line)).collect()
+    };
+    assert_eq!(streams("cuLaunchKernelEx"), ["default", "per-thread", "stream#1"], "{calls}");
+    assert_eq!(streams("cuMemsetD32Async("), ["per-thread"], "{calls}");
+    assert_eq!(streams("cuStreamSynchronize("), ["per-thread"], "{calls}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn exit_codes_and_signals_are_passed_on() {
     if emulator_library().is_none() {

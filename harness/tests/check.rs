@@ -8,6 +8,7 @@ mod support;
 use cuda_driver_sys::*;
 use cuda_emulator::Instance;
 use cuda_harness::check::{Check, Rule};
+use cuda_harness::{Call, Fault, Spy};
 use std::ptr::{null, null_mut, without_provenance_mut};
 use std::sync::{Arc, Mutex};
 use support::{Cuda, FILL, ok};
@@ -28,12 +29,17 @@ struct Program {
 impl Program {
     fn new() -> Program {
         let instance = Instance::new().unwrap();
+        Program::over(&instance.driver(), instance)
+    }
+
+    /// In front of a driver that uses the emulator.
+    fn over(base: &Arc<Driver>, instance: Instance) -> Program {
         let found = Arc::new(Mutex::new(Vec::new()));
         let told = found.clone();
         let listener = move |finding: &cuda_harness::check::Finding| {
             told.lock().unwrap().push((finding.rule(), finding.message().to_owned()));
         };
-        let check = Check::over(&instance.driver(), listener).unwrap();
+        let check = Check::over(base, listener).unwrap();
         let cuda = Cuda::new(check.driver());
         let (a, b, memory) = (cuda.stream(), cuda.stream(), cuda.alloc(64).unwrap());
         Program { found, check, cuda, a, b, memory, _instance: instance }
@@ -247,6 +253,50 @@ fn a_capture_goes_on_when_another_ends() {
     program.fill(program.b);
     assert_eq!(program.rules(), []);
     assert_eq!(program.rules_at_end(), [Rule::OpenCapture]);
+}
+
+/// Memory may go, and other come in its place, by calls that are not seen: the driver knows its size, or nothing is reported.
+#[test]
+fn copies_are_too_long_only_where_the_driver_says_so() {
+    let instance = Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let program = Program::over(&spy.driver(), instance);
+    let fill = |bytes| {
+        let _ = unsafe { program.driver().cuMemsetD8(program.memory, 1, bytes) };
+        std::mem::take(&mut *program.found.lock().unwrap())
+    };
+    assert_eq!(fill(64), []);
+    let found = fill(65);
+    assert_eq!(
+        found,
+        [(Rule::OutOfRange, "writes 65 bytes at memory#1, but memory#1 has 64 bytes".to_owned())]
+    );
+    spy.inject(Fault::on("cuPointerGetAttribute").answer(CUresult::CUDA_ERROR_INVALID_VALUE)).unwrap();
+    assert_eq!(fill(65), []);
+}
+
+/// Another thread may capture work while one is in the call that ends the capture.
+#[test]
+fn what_is_given_while_a_capture_is_being_ended_is_captured() {
+    let instance = Instance::new().unwrap();
+    let spy = Spy::over(&instance.driver()).unwrap();
+    let program = Program::over(&spy.driver(), instance);
+    program.fill(program.a);
+    program.begin(program.b);
+    let (cuda, stream, memory) = (program.cuda.driver.clone(), program.b.addr(), program.memory);
+    // Behind the check, which has heard of the end, and before the driver has.
+    let fills = move |_: &Call| {
+        ok(unsafe { cuda.cuMemsetD8Async(memory, 2, 64, without_provenance_mut(stream)) }).unwrap();
+        false
+    };
+    let fault = spy.inject(Fault::on("cuStreamEndCapture").when(fills)).unwrap();
+    program.end_capture(program.b);
+    fault.lift();
+    spy.heal();
+    assert_eq!((spy.panics(), program.rules()), (vec![], vec![]));
+    // Otherwise the two fills are not ordered.
+    program.fill(program.b);
+    assert_eq!(program.rules(), [Rule::StreamRace]);
 }
 
 /// `CU_STREAM_PER_THREAD` is another stream in each thread, which captures for itself.

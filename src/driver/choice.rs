@@ -43,6 +43,33 @@ pub fn default_driver() -> Result<Arc<Driver>, Error> {
     Ok(driver)
 }
 
+/// Makes `driver` the [default driver](default_driver) of the process, whatever `CUDA_LAUNCH_DRIVER` says. In a test, this is how the calls
+/// of code that opens its own contexts go through a spy of `cuda-harness`, or to an emulator of the test's. No driver call.
+///
+/// # Errors
+/// The driver that is given, if there is a default driver already: contexts may use it.
+///
+/// ```
+/// use cuda_launch::{CudaContext, set_default_driver};
+///
+/// let spy = cuda_harness::Spy::over(&cuda_emulator::driver())?;
+/// assert!(set_default_driver(spy.driver()).is_ok());
+///
+/// CudaContext::new(0)?;
+/// assert_eq!(spy.count("cuDevicePrimaryCtxRetain"), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn set_default_driver(driver: Arc<Driver>) -> Result<(), Arc<Driver>> {
+    let mut chosen = CHOSEN.lock().unwrap_or_else(|e| e.into_inner());
+    match &*chosen {
+        Some(_) => Err(driver),
+        None => {
+            *chosen = Some(driver);
+            Ok(())
+        }
+    }
+}
+
 pub(crate) fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
     match wish {
         None | Some("") => automatic(),

@@ -52,7 +52,7 @@ pub use cache_config::CacheConfig;
 pub(crate) use capture::open::{ContextWait, despite_captures, forbid_here};
 pub use capture::stream::CaptureStatus;
 pub(crate) use capture::{Capture, MemoryWord, NamedArgument, RecordedLaunch, Resource};
-pub use choice::default_driver;
+pub use choice::{default_driver, set_default_driver};
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
 pub use context::create::ContextOptions;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::cargo::{OLDEST_RUST, answers, cargo, on, root, run};
 use crate::wheels::Wheels;
 use crate::{
-    Result, api, bindgen, build, cost, docs, examples, features, flakes, gpu, imports, package, skipped,
+    Result, api, bindgen, build, cost, cust, docs, examples, features, flakes, gpu, imports, package, skipped,
 };
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
@@ -142,8 +142,12 @@ const STEPS: &[Step] = &[
         skipped::told(root()?, &mut cargo(&["test", "--workspace"])?)
     }),
     Step::new("unchecked", "arithmetic with the caller's numbers, without overflow checks", unchecked),
-    Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
-        .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
+    Step::new(
+        "compilers",
+        "the run-time compilers and the CUDA runtime of the pinned wheels, for real",
+        compilers,
+    )
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", has_oldest),
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
@@ -185,6 +189,8 @@ const STEPS: &[Step] = &[
         flakes::flakes(flakes::ROUNDS)
     })
     .on_request(),
+    Step::new("cust", "a program of cust, with each of its calls failing (fetches cust)", cust::check)
+        .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];
@@ -269,7 +275,8 @@ fn doc() -> Result<()> {
     run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])?.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels.
+/// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels, the
+/// CUDA runtime among them.
 fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
@@ -286,7 +293,11 @@ fn compilers() -> Result<()> {
             command.env(&variable, &file).env("CUDA_LAUNCH_REQUIRE_COMPILERS", "1");
         }
     }
-    [&mut tests, &mut tool, &mut docs, &mut example].into_iter().try_for_each(run)
+    wheels.fetch("runtime")?;
+    let mut check =
+        cargo(&["test", "--package", "cuda-launch-cli", "--test", "check", "the_actual_runtime"])?;
+    check.env("CUDA_LAUNCH_CUDART", wheels.file("runtime", "library")?);
+    [&mut tests, &mut tool, &mut check, &mut docs, &mut example].into_iter().try_for_each(run)
 }
 
 fn oldest() -> Result<()> {

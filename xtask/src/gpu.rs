@@ -2,8 +2,10 @@
 //! a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
+//! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them), and
 //! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need.
 
+mod check;
 mod compilers;
 
 use std::fs;
@@ -58,7 +60,7 @@ pub(crate) fn bundle() -> Result<()> {
     put_library("cuda-launch-interop", "libcuda_launch_dlpack.so", &interop)?;
     fs::copy(root()?.join("examples/interop/dlpack.py"), interop.join("dlpack.py"))?;
     let size = finish(&folder)?;
-    fits(size)
+    fits(size, "run.sh")
 }
 
 /// Builds and bundles these tests and the benches; fails over the limit.
@@ -72,7 +74,7 @@ pub(crate) fn bundle_tests(names: &[&str]) -> Result<()> {
     put(&bin.join("tests"), tests.iter().filter(|test| names.contains(&test.name.as_str())))?;
     put(&bin.join("bench"), benches()?.iter())?;
     let size = finish(&folder)?;
-    fits(size)
+    fits(size, "run.sh")
 }
 
 fn tests() -> Result<Vec<Program>> {
@@ -104,7 +106,14 @@ pub(crate) fn bundle_compilers(names: &[&str]) -> Result<()> {
     put(&bin.join("tests"), tests.iter())?;
     put(&bin.join("examples"), example.iter())?;
     let size = finish(&folder)? + compilers::pack(root()?, &folder, &names)?;
-    fits(size)
+    fits(size, "run.sh")
+}
+
+/// Bundles what shows which faults `cuda-launch check` finds; fails over the limit.
+pub(crate) fn bundle_check() -> Result<()> {
+    let folder = emptied()?;
+    let size = check::pack(&folder)?;
+    fits(size, "check.sh")
 }
 
 /// The folder, with nothing in it.
@@ -131,8 +140,8 @@ fn finish(folder: &Path) -> Result<u64> {
     Ok(fs::metadata(&archive)?.len())
 }
 
-fn fits(size: u64) -> Result<()> {
-    println!("{FOLDER}/: {:.1} MiB; on the machine: bash {FOLDER}/run.sh OUT", mebibytes(size));
+fn fits(size: u64, script: &str) -> Result<()> {
+    println!("{FOLDER}/: {:.1} MiB; on the machine: bash {FOLDER}/{script} OUT", mebibytes(size));
     if size > LIMIT {
         Err(format!("{FOLDER}/ is over its limit of {} MiB", LIMIT >> 20).into())
     } else {

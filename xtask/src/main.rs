@@ -7,6 +7,7 @@ mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod cust;
 mod docs;
 mod examples;
 mod failure;
@@ -19,6 +20,7 @@ mod mutants;
 mod package;
 mod rustdoc;
 mod skipped;
+mod stub;
 mod tool;
 mod wheels;
 
@@ -37,6 +39,7 @@ usage: cargo xtask <chore>
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
+  gpu --check         bundle `cuda-launch check`, programs with a fault each, and the CUDA runtime
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(),
         ["examples"] => examples::check(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
+        ["gpu", "--check"] => gpu::bundle_check(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
         ["gpu"] => gpu::bundle(),
         ["mutants", options @ ..] => mutants::run(options),

@@ -28,7 +28,7 @@
 mod found;
 mod watch;
 
-use cuda_driver_sys::{CU_STREAM_PER_THREAD, CUresult, CUstream, Driver};
+use cuda_driver_sys::{CU_STREAM_PER_THREAD, CUlaunchConfig, CUresult, CUstream, Driver};
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock};
@@ -75,19 +75,36 @@ macro_rules! export {
 macro_rules! default {
     (legacy ($($argument:ident),*) $($body:tt)*) => { $($body)* };
     (per_thread ($($argument:ident),*) $($body:tt)*) => {{
-        // By name, for who watches; in structures NULL stays, which the emulator takes for it meanwhile.
-        $(let $argument = own_stream($argument);)*
+        // By name, for who watches; in other structures NULL stays, which the emulator takes for it meanwhile.
+        $(
+            let mut room = None;
+            // SAFETY: 1: the caller keeps the contract of the function, as said at the export.
+            let $argument = unsafe { own_stream($argument, &mut room) };
+        )*
         cuda_emulator::on_own_stream(|| $($body)*)
     }};
 }
 
-/// The thread's own stream for a NULL stream; all other arguments as they are.
-fn own_stream<T: Copy + 'static>(argument: T) -> T {
-    let is_null = |stream: &CUstream| stream.is_null();
-    if !(&argument as &dyn Any).downcast_ref().is_some_and(is_null) {
+/// The thread's own stream for a NULL stream, also for that of a launch's configuration, of which there is a copy then in `room`; all
+/// other arguments as they are. What it answers is good as long as `room`.
+///
+/// # Safety
+///
+/// 1. It is an argument of a function of the driver, whose contract is kept.
+unsafe fn own_stream<T: Copy + 'static>(argument: T, room: &mut Option<CUlaunchConfig>) -> T {
+    let asked: &dyn Any = &argument;
+    let own: &dyn Any = if asked.downcast_ref().is_some_and(|stream: &CUstream| stream.is_null()) {
+        &CU_STREAM_PER_THREAD
+    } else if let Some(config) = asked.downcast_ref::<*const CUlaunchConfig>()
+        // SAFETY: null, or the address of an aligned configuration with all members set, which nobody writes during the call:
+        // duty 1. The reference is used for the copy alone.
+        && let Some(config) = unsafe { config.as_ref() }.filter(|config| config.hStream.is_null())
+    {
+        &std::ptr::from_ref(room.insert(CUlaunchConfig { hStream: CU_STREAM_PER_THREAD, ..*config }))
+    } else {
         return argument;
-    }
-    (&CU_STREAM_PER_THREAD as &dyn Any).downcast_ref().copied().unwrap_or(argument)
+    };
+    own.downcast_ref().copied().unwrap_or(argument)
 }
 
 /// What an export does.

@@ -9,7 +9,7 @@ mod support;
 mod example;
 
 #[path = "../every_failure.rs"]
-mod failures;
+mod program;
 
 use cuda_launch::{CudaDevice, Driver};
 use std::sync::Arc;
@@ -59,9 +59,9 @@ fn a_stream_and_buffers_of_cudarc_are_borrowed() {
 fn the_failures_of_a_program_over_cudarc_are_as_documented() {
     const NAME: &str = "the_failures_of_a_program_over_cudarc_are_as_documented";
     if is_child() {
-        if let Err(error) = failures::saxpy() {
+        if let Err(error) = program::saxpy() {
             eprintln!("{error}");
-            std::process::exit(failures::TOLD.into());
+            std::process::exit(program::TOLD.into());
         }
         return;
     }
@@ -71,8 +71,8 @@ fn the_failures_of_a_program_over_cudarc_are_as_documented() {
         let variables = variables.iter().map(|(name, value)| (*name, std::ffi::OsStr::new(*value)));
         Ok(child(NAME, &std::iter::once(path).chain(variables).collect::<Vec<_>>()))
     };
-    let rows = failures::every_failure(&folder.join("log"), start).unwrap();
-    let all = |of: fn(&failures::Row) -> usize| rows.values().map(of).sum::<usize>();
+    let rows = program::every_failure(&folder.join("log"), start).unwrap();
+    let all = |of: fn(&program::Row) -> usize| rows.values().map(of).sum::<usize>();
     assert_eq!((all(|row| row.calls), all(|row| row.told), all(|row| row.broken)), (85, 61, 0), "{rows:#?}");
     assert_eq!(rows["cuDeviceGetAttribute"].left["primary context"], 1);
     assert_eq!(rows["cuEventCreate"].left["memory"], 4);

@@ -119,6 +119,8 @@ impl Inner {
         if state.fault.is_some() {
             return None;
         }
+        // Whatever the answer is: the emulator has no such tables.
+        state.is_runtime |= function.name == "cuGetExportTable";
         let call = Call { number: state.count, function, words, context };
         let mut findings = handles(&call, &state);
         // SAFETY: 1: duty 1.
@@ -131,6 +133,9 @@ impl Inner {
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
+        if launch.is_none() {
+            findings.extend(self.out_of_range(&call));
+        }
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
         let is_refused = self.options.refuses
@@ -287,7 +292,6 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Optio
                 }
             }
         }
-        "cuGetExportTable" => state.is_runtime = true,
         "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
         name if call.function.effects.iter().any(loads) => {
             // SAFETY: 1: duty 1: it is this call.

@@ -67,6 +67,21 @@ impl Inner {
         let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut kind).cast(), which, address) };
         answer == CUresult::SUCCESS
     }
+
+    /// Whether the driver says that the memory at an address has fewer than so many bytes from there on.
+    pub(super) fn ends_before(&self, address: u64, bytes: u64) -> bool {
+        let number = |which| {
+            let mut number = 0_u64;
+            // SAFETY: both attributes are numbers of 8 bytes, for which the place is aligned, and it outlives the call;
+            // any address may be asked about, as it is only looked up.
+            let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut number).cast(), which, address) };
+            (answer == CUresult::SUCCESS).then_some(number)
+        };
+        let start = number(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
+        let size = number(CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+        let end = start.zip(size).and_then(|(start, size)| start.checked_add(size));
+        end.is_some_and(|end| address.saturating_add(bytes) > end)
+    }
 }
 
 /// Arguments that are addresses in memory that was freed.

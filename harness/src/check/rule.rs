@@ -68,6 +68,8 @@ rules! {
     DeadHandle "dead-handle" Error "destroy an object after its last use";
     /// Memory that was freed.
     UseAfterFree "use-after-free" Error "free memory after its last use";
+    /// A copy or fill goes past the end of its memory.
+    OutOfRange "out-of-range" Error "copy or fill no more bytes than the memory has";
     /// An object is released twice.
     DoubleFree "double-free" Error "release each object once";
     /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.

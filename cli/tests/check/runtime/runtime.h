@@ -1,0 +1,40 @@
+/* What `faults.c` uses of the CUDA runtime, and `stand_in.c` provides. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef unsigned int u32;
+typedef void *handle;
+typedef struct {
+    u32 x, y, z;
+} dim3;
+
+#define NON_BLOCKING 1
+#define HOST_TO_DEVICE 1
+#define DEVICE_TO_HOST 2
+
+#define FUNCTIONS(F)                                                                               \
+    F(cudaGetDeviceCount, (int *))                                                                 \
+    F(cudaMalloc, (void **, size_t))                                                               \
+    F(cudaFree, (void *))                                                                          \
+    F(cudaMallocHost, (void **, size_t))                                                           \
+    F(cudaFreeHost, (void *))                                                                      \
+    F(cudaMemcpyAsync, (void *, const void *, size_t, int, handle))                                \
+    F(cudaMemsetAsync, (void *, int, size_t, handle))                                              \
+    F(cudaStreamCreate, (handle *))                                                                \
+    F(cudaStreamCreateWithFlags, (handle *, u32))                                                  \
+    F(cudaStreamDestroy, (handle))                                                                 \
+    F(cudaStreamSynchronize, (handle))                                                             \
+    F(cudaStreamWaitEvent, (handle, handle, u32))                                                  \
+    F(cudaStreamBeginCapture, (handle, int))                                                       \
+    F(cudaStreamEndCapture, (handle, handle *))                                                    \
+    F(cudaGraphDestroy, (handle))                                                                  \
+    F(cudaEventCreate, (handle *))                                                                 \
+    F(cudaEventRecord, (handle, handle))                                                           \
+    F(cudaEventDestroy, (handle))                                                                  \
+    F(cudaDeviceSynchronize, (void))                                                               \
+    F(cudaLibraryLoadData, (handle *, const void *, void *, void **, u32, void *, void **, u32))   \
+    F(cudaLibraryGetKernel, (handle *, handle, const char *))                                      \
+    F(cudaLibraryUnload, (handle))                                                                 \
+    F(cudaLaunchKernel, (const void *, dim3, dim3, void **, size_t, handle))

@@ -1,0 +1,84 @@
+//! `cargo xtask gpu --check`: the matrix of `cuda-launch check`, for a machine with a GPU and no toolchain.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+use crate::cargo::{build, root, run};
+use crate::stub;
+use crate::wheels::Wheels;
+
+/// Beside this file; the programs and the rows that it runs are those of `cli/tests/check.rs`.
+const SCRIPT: &str = include_str!("check.sh");
+
+/// Builds the tool and the programs into `folder`; returns their bytes.
+pub(super) fn pack(folder: &Path) -> Result<u64> {
+    let root = root()?;
+    let (bin, sources) = (folder.join("bin"), root.join("cli/tests/check"));
+    let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
+    super::put(&bin, tool.iter().filter(|program| super::TOOL.contains(&program.name.as_str())))?;
+    let rows = fs::read_to_string(sources.join("matrix/emulator.txt"))?;
+    let scratch = folder.join("link");
+    stub::driver(&scratch.join("libcuda.so.1"))?;
+    for name in rows.lines().filter_map(program) {
+        for (twin, option) in [("wrong", Some("-DWRONG")), ("right", None)] {
+            let made = bin.join("programs").join(format!("{name}-{twin}"));
+            let mut cc = compiler(&sources.join(format!("{name}.c")), &made)?;
+            run(cc.args(option).arg("-pthread").arg("-L").arg(&scratch).arg("-l:libcuda.so.1"))?;
+        }
+    }
+    fs::remove_dir_all(scratch)?;
+    run(compiler(&sources.join("runtime/faults.c"), &bin.join("faults"))?.arg("-ldl"))?;
+    let stand_in = ["-shared", "-fPIC", "-ldl"];
+    run(compiler(&sources.join("runtime/stand_in.c"), &bin.join("stand_in"))?.args(stand_in))?;
+    let wheels = Wheels::read(root)?;
+    wheels.fetch("runtime")?;
+    copy(&wheels.file("runtime", "library")?, &folder.join("lib/libcudart.so.13"))?;
+    let kernel = "examples/kernels/fill.ptx";
+    copy(&root.join(kernel), &folder.join(kernel))?;
+    fs::write(folder.join("emulator.txt"), rows)?;
+    fs::write(folder.join("check.sh"), SCRIPT)?;
+    size(folder)
+}
+
+/// The program of a row of the driver API.
+fn program(row: &str) -> Option<&str> {
+    let mut words = row.split_whitespace();
+    (words.next() == Some("driver")).then(|| words.nth(1)).flatten()
+}
+
+fn compiler(source: &Path, made: &PathBuf) -> Result<Command> {
+    made.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O1", "-s", "-o"]).arg(made).arg(source);
+    Ok(cc)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::copy(from, to)?;
+    Ok(())
+}
+
+/// The bytes of all files in it.
+fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += if entry.file_type()?.is_dir() { size(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn programs_are_those_of_the_driver_api() {
+        assert_eq!(
+            super::program("driver  leak   leak_of_events   --allow x | leak | -"),
+            Some("leak_of_events")
+        );
+        assert_eq!(super::program("runtime leak   leak    | leak | -"), None);
+    }
+}

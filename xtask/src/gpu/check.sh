@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# The matrix of `cuda-launch check` on this machine's driver: what it reports for each planted fault, and for the same program without
+# it. Made by `cargo xtask gpu --check`.
+#
+#     check.sh OUT
+#
+# Prints a row for each fault, as in `emulator.txt`, and then how the rows differ from that. OUT/matrix.txt has the rows, OUT/logs
+# what the programs and the check wrote. The exit status is 1 if a fault is not found or if something right is reported.
+# CUDA_LAUNCH_DRIVER=emulator tries it without a GPU; CUDA_LAUNCH_CUDART names another CUDA runtime than the one in the bundle.
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${1:?usage: check.sh OUT}
+mkdir -p "$out/logs" && out=$(cd "$out" && pwd)
+# Programs load the kernels by their paths in the repository.
+cd "$here" || exit 2
+driver=${CUDA_LAUNCH_DRIVER:-system}
+unset CUDA_LAUNCH_DRIVER
+if [ "$driver" = emulator ]; then
+    export CUDA_LAUNCH_CUDART=$here/bin/stand_in
+else
+    export CUDA_LAUNCH_CUDART=${CUDA_LAUNCH_CUDART:-$here/lib/libcudart.so.13}
+fi
+
+# checked LOG COMMAND...: the rules that are reported, and how the program ended if not by itself.
+checked() {
+    local log=$1 found code signal
+    shift
+    timeout -k 10 120 bin/cuda-launch check --json --driver "$driver" --recorder bin/cuda-launch-recorder "$@" \
+        >"$log.json" 2>"$log.err" </dev/null
+    found=$(grep -o '"rule": *"[a-z-]*"' "$log.json" | cut -d '"' -f 4 | sort -u | tr '\n' ' ')
+    signal=$(grep -o '"program_signal": *[0-9]*' "$log.json" | grep -o '[0-9]*$')
+    code=$(grep -o '"program_code": *[0-9]*' "$log.json" | grep -o '[0-9]*$')
+    [ -n "$signal" ] && found+="signal $signal "
+    [ "${code:-0}" -ne 0 ] && found+="exit $code "
+    [ -s "$log.json" ] || found+="no answer "
+    found=${found:--}
+    printf '%s' "${found% }"
+}
+
+failed=0
+: >"$out/matrix.txt"
+while IFS= read -r row; do
+    left=${row%% |*}
+    read -r api rule program options <<<"$left"
+    cells=()
+    for twin in wrong right; do
+        if [ "$api" = driver ]; then
+            command=("bin/programs/$program-$twin")
+        elif [ "$twin" = wrong ]; then
+            command=(bin/faults "$program")
+        else
+            command=(bin/faults "$program" right)
+        fi
+        # shellcheck disable=SC2086 # The options are words.
+        cells+=("$(checked "$out/logs/$api-$program-$twin" $options -- "${command[@]}")")
+    done
+    printf '%s | %s | %s\n' "$left" "${cells[0]}" "${cells[1]}" | tee -a "$out/matrix.txt"
+    [[ "${cells[0]%% signal*}" == "$rule" && "${cells[1]}" == - ]] || failed=$((failed + 1))
+done <emulator.txt
+
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
+echo "driver: $driver; runtime: $CUDA_LAUNCH_CUDART"
+echo "rows: $(wc -l <"$out/matrix.txt"), of which $failed are not as they should be; unlike the emulator's:"
+differences=$(diff emulator.txt "$out/matrix.txt" | grep '^>')
+echo "${differences:-none}"
+# The words of what was not expected.
+while IFS= read -r row; do
+    grep -qxF "$row" emulator.txt && continue
+    read -r api _ program _ <<<"$row"
+    for twin in wrong right; do
+        log=$out/logs/$api-$program-$twin.err
+        [ -s "$log" ] && printf '\n== %s %s %s\n' "$api" "$program" "$twin" && head -n 12 "$log"
+    done
+done <"$out/matrix.txt"
+[ "$failed" -eq 0 ]

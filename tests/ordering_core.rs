@@ -749,6 +749,19 @@ fn who_holds_others_back_is_not_one_of_them() {
     assert!(all.have_finished(2) && all.finished() == 2);
 }
 
+/// What is announced besides another one is no overlap, and none of it counts before the other one.
+#[test]
+fn what_is_announced_besides_another_one_finishes_with_it() {
+    let all = Submissions::default();
+    assert_eq!((all.announce(), all.announce_besides(3)), (0, 1));
+    assert!(!all.have_finished(1) && all.finished() == 0);
+    all.finish();
+    assert!(all.have_finished(1) && !all.have_finished(2));
+    all.finish_all(3);
+    assert_eq!((all.finished(), all.announce()), (4, 4));
+    assert!(all.have_finished(4) && !all.have_finished(5), "the counts are conclusive");
+}
+
 /// A moment at which all had finished is remembered.
 #[test]
 fn what_has_finished_once_has_for_ever() {

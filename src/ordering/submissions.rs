@@ -89,13 +89,13 @@ impl Submissions {
         self.finished.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Holds new ones back until [`release`](Self::release), by one that never begins; its number.
-    pub(crate) fn hold(&self) -> usize {
+    /// Holds new ones back until [`release`](Self::release), by one that never begins; `note` is told its number before it counts as
+    /// finished for anybody.
+    pub(crate) fn hold(&self, note: impl FnOnce(usize)) {
         // Relaxed: whoever sees that it has finished sees this too.
         self.overlapped.store(true, Ordering::Relaxed);
-        let number = self.announced.fetch_add(1, Ordering::SeqCst);
+        note(self.announced.fetch_add(1, Ordering::SeqCst));
         self.holds.fetch_add(1, Ordering::SeqCst);
-        number
     }
 
     pub(crate) fn release(&self) {

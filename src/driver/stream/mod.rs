@@ -508,7 +508,7 @@ impl StreamQueue {
 
     /// Holds submissions back, also those that were warm.
     fn hold(&self) {
-        self.launches.note(self.submissions.hold(), NO_KERNEL);
+        self.submissions.hold(|number| self.launches.note(number, NO_KERNEL));
         // No context has such an identity: they are addresses of what is larger than the number of threads.
         self.warm.fetch_add(1, Ordering::Relaxed);
     }

@@ -369,7 +369,7 @@ impl Queue for ThreadStream {
             return Err(host_call::inside_of(call));
         }
         let others =
-            Others(|q| _ = q.graphs.hold(), |q| q.graphs.release(), &|| vec![earlier.stream.clone()]);
+            Others(|q| q.graphs.hold(|_| ()), |q| q.graphs.release(), &|| vec![earlier.stream.clone()]);
         Patience::of(call).until(&is_so, &others)
     }
 

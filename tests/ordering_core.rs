@@ -716,7 +716,7 @@ fn a_submission_that_is_held_back_is_announced_again() {
     let (all, withdrawn) = (Submissions::default(), Cell::new(None));
     let announce = || all.announce_in_turn(|number| withdrawn.set(Some(number)));
     let while_held = |announce: &dyn Fn() -> usize| {
-        all.hold();
+        all.hold(|_| ());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(std::time::Duration::from_millis(5));
@@ -737,7 +737,11 @@ fn a_submission_that_is_held_back_is_announced_again() {
     assert_eq!((while_held(&|| all.in_turn(4, |_| withdrawn.set(Some(4)))), withdrawn.take()), (6, Some(4)));
     all.finish();
     // Nothing is on its way, and somebody holds: all before have finished, and so has what holds, for whoever asks.
-    assert_eq!(all.hold(), 7);
+    all.hold(|number| {
+        assert_eq!(number, 7);
+        // Who has waited marks the last one of those as done, which is not to be written over.
+        assert!(!all.have_finished(8) && all.finished() < 8, "it is noted first");
+    });
     assert!(all.have_finished(8) && all.finished() == 8);
     all.release();
     assert_eq!((announce(), withdrawn.take()), (8, None));
@@ -748,12 +752,26 @@ fn a_submission_that_is_held_back_is_announced_again() {
 #[test]
 fn who_holds_others_back_is_not_one_of_them() {
     let all = Submissions::default();
-    assert_eq!((all.announce(), all.hold()), (0, 1));
+    assert_eq!(all.announce(), 0);
+    all.hold(|number| assert_eq!(number, 1));
     assert!(!all.have_finished(1));
     all.release();
     assert!(!all.have_finished(1) && all.finished() == 0);
     all.finish();
     assert!(all.have_finished(2) && all.finished() == 2);
+}
+
+/// What is announced besides another one is no overlap, and none of it counts before the other one.
+#[test]
+fn what_is_announced_besides_another_one_finishes_with_it() {
+    let all = Submissions::default();
+    assert_eq!((all.announce(), all.announce_besides(3)), (0, 1));
+    assert!(!all.have_finished(1) && all.finished() == 0);
+    all.finish();
+    assert!(all.have_finished(1) && !all.have_finished(2));
+    all.finish_all(3);
+    assert_eq!((all.finished(), all.announce()), (4, 4));
+    assert!(all.have_finished(4) && !all.have_finished(5), "the counts are conclusive");
 }
 
 /// A moment at which all had finished is remembered.

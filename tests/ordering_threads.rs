@@ -467,6 +467,40 @@ fn threads_that_never_pause_keep_nobody_waiting() {
     }
 }
 
+/// Two streams never pause, and one of them begins only while the launch waits for the other. Both are held back at once: neither makes use
+/// of the time that the other is given.
+#[test]
+fn streams_that_never_pause_in_turn_keep_nobody_waiting() {
+    let ctx = held();
+    let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let buffer = || DeviceBuffer::<u32>::zeroed(&c, 8).unwrap();
+    let mut memory = buffer();
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| memory.view_mut().fill(s, 3)).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    ctx.synchronize().unwrap();
+    let (stop, launches) = (AtomicBool::new(false), AtomicBool::new(false));
+    let copies = [&a, &b].into_iter().flat_map(|shared| (0..6).map(move |_| shared)).map(|shared| {
+        let (mut own, memory, launches, is_late) = (buffer(), &memory, &launches, shared.raw() == b.raw());
+        Box::new(move || {
+            while is_late && !launches.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            own.view_mut().copy_from_device(shared, memory).unwrap();
+        }) as Box<dyn FnMut() + Send>
+    });
+    never_pausing(copies.collect(), &stop, || {
+        thread::scope(|scope| {
+            // While the launch waits for the first stream.
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(1));
+                launches.store(true, Ordering::Relaxed);
+            });
+            exec.launch(&c).unwrap();
+        });
+    });
+    assert_eq!(memory.to_host_vec(&c).unwrap(), [3; 8]);
+}
+
 /// Runs `beside` some times while each of these runs again and again on a thread of its own.
 fn never_pausing(all: Vec<Box<dyn FnMut() + Send + '_>>, stop: &AtomicBool, mut beside: impl FnMut()) {
     stop.store(false, Ordering::Relaxed);

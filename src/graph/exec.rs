@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{
-    CudaContext, CudaStream, Keep, Launching, NO_KERNEL, Patience, ThreadStream, despite_captures, host_call,
+    Besides, CudaContext, CudaStream, Keep, Launching, Patience, ThreadStream, despite_captures, host_call,
     sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
@@ -69,8 +69,6 @@ pub struct GraphExec {
     changed: HashMap<GraphNode, Share>,
     /// The stream of the last launch; those of more where it is unknown which was the last.
     last: Vec<ThreadStream>,
-    /// The numbers by which the stream knows the kernels of the last launch.
-    numbers: Vec<usize>,
 }
 
 // SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
@@ -136,15 +134,7 @@ impl CudaGraph {
         let (family, share) = (self.family.clone(), table.share());
         drop(table);
         let table = self.table.clone();
-        Ok(GraphExec {
-            raw,
-            family,
-            table,
-            share,
-            changed: HashMap::new(),
-            last: Vec::new(),
-            numbers: Vec::new(),
-        })
+        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new() })
     }
 }
 
@@ -199,13 +189,7 @@ impl GraphExec {
             let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
         }
-        // Before the submission itself: one after the other.
-        self.note_kernels(stream);
-        let launched = self.submit(stream);
-        if launched.is_err() {
-            self.numbers.iter().for_each(|number| stream.queue().launches.note(*number, NO_KERNEL));
-        }
-        launched
+        self.submit(stream)
     }
 
     /// Nobody has borrowed the memory of the graph for this launch, so other threads may be about to submit work that uses it as well.
@@ -221,6 +205,7 @@ impl GraphExec {
         let (_unborrowed, work) = announce(&stream.queue().graphs, note, wait)?;
         // The call may take long.
         drop(patience);
+        let kernels = self.note_kernels(stream);
         let _launching = Launching::begin(stream);
         // Before the call, which may unwind when it is done.
         match self.last.iter().find(|last| last.means(stream)) {
@@ -235,20 +220,25 @@ impl GraphExec {
             // the launch is done (`share`, `changed`, `last`), and ordered, as noted. What its kernels do is the duty
             // of whoever added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
-        )?;
+        )
+        .inspect_err(|_| kernels.refused())?;
         // It comes after the others.
         self.last.retain(|last| last.means(stream));
         Ok(())
     }
 
-    /// Notes what may be blamed for a fault: each kernel of the graph.
-    fn note_kernels(&mut self, stream: &CudaStream) {
-        self.numbers.clear();
-        let changed = self.changed.values();
-        for kernel in self.share.kernels.iter().chain(changed.flat_map(|share| &share.kernels)) {
-            self.numbers.push(stream.queue().announce(*kernel));
-            stream.queue().submissions.finish();
-        }
+    /// Notes what may be blamed for a fault: each kernel of the graph. Call it when nothing is waited for any more, and the launch is
+    /// announced: who waits for the stream before the driver has the launch has not seen the end of its kernels.
+    fn note_kernels<'s>(&self, stream: &'s CudaStream) -> Besides<'s> {
+        let kernels = || {
+            let changed = self.changed.values();
+            self.share.kernels.iter().chain(changed.flat_map(|share| &share.kernels))
+        };
+        let all = stream.queue().announce_besides(kernels().count());
+        all.numbers()
+            .zip(kernels())
+            .for_each(|(number, kernel)| stream.queue().launches.note(number, *kernel));
+        all
     }
 
     /// Uploads the graph to the device, so that its first launch does not have to.
@@ -453,7 +443,6 @@ impl Drop for GraphExec {
                 share: std::mem::take(&mut self.share),
                 changed: std::mem::take(&mut self.changed),
                 last: std::mem::take(&mut self.last),
-                numbers: Vec::new(),
             };
             return host_call::outside(move || drop(rest));
         }

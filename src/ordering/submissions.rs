@@ -77,13 +77,25 @@ impl Submissions {
         self.announce()
     }
 
-    /// Holds new ones back until [`release`](Self::release), by one that never begins; its number.
-    pub(crate) fn hold(&self) -> usize {
+    /// Announces so many that finish together with one that was announced, and is not finished: the number of the first.
+    ///
+    /// None of them overlaps with another: they finish only when all have.
+    pub(crate) fn announce_besides(&self, count: usize) -> usize {
+        self.announced.fetch_add(count, Ordering::SeqCst)
+    }
+
+    /// So many at once.
+    pub(crate) fn finish_all(&self, count: usize) {
+        self.finished.fetch_add(count, Ordering::AcqRel);
+    }
+
+    /// Holds new ones back until [`release`](Self::release), by one that never begins; `note` is told its number before it counts as
+    /// finished for anybody.
+    pub(crate) fn hold(&self, note: impl FnOnce(usize)) {
         // Relaxed: whoever sees that it has finished sees this too.
         self.overlapped.store(true, Ordering::Relaxed);
-        let number = self.announced.fetch_add(1, Ordering::SeqCst);
+        note(self.announced.fetch_add(1, Ordering::SeqCst));
         self.holds.fetch_add(1, Ordering::SeqCst);
-        number
     }
 
     pub(crate) fn release(&self) {

@@ -341,7 +341,7 @@ fn who_holds_others_back_sees_the_end_of_what_has_begun() {
         });
         let (announced, before) =
             (a.submissions().announced(), others.each_ref().map(|(told, _)| told.ask()));
-        a.submissions().hold();
+        a.submissions().hold(|_| ());
         until(|| a.submissions().have_finished(announced));
         a.submissions().release();
         // Whoever comes after it now comes after all of those.

@@ -461,6 +461,13 @@ impl CudaStream {
     }
 }
 
+/// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_besides`].
+pub(crate) struct Besides<'q> {
+    queue: &'q StreamQueue,
+    first: usize,
+    count: usize,
+}
+
 impl StreamQueue {
     /// Whether a kernel of the context with this identity may be launched on it whatever context is current.
     ///
@@ -479,6 +486,12 @@ impl StreamQueue {
         number
     }
 
+    /// Announces so many that are part of one that this thread has announced, and has not given to the driver yet. They finish when
+    /// this is dropped: after that.
+    pub(crate) fn announce_besides(&self, count: usize) -> Besides<'_> {
+        Besides { queue: self, first: self.submissions.announce_besides(count), count }
+    }
+
     /// The same of one that launches nothing so far, and can be held back.
     #[inline(always)]
     pub(crate) fn announce_in_turn(&self) -> usize {
@@ -495,7 +508,7 @@ impl StreamQueue {
 
     /// Holds submissions back, also those that were warm.
     fn hold(&self) {
-        self.launches.note(self.submissions.hold(), NO_KERNEL);
+        self.submissions.hold(|number| self.launches.note(number, NO_KERNEL));
         // No context has such an identity: they are addresses of what is larger than the number of threads.
         self.warm.fetch_add(1, Ordering::Relaxed);
     }
@@ -510,6 +523,24 @@ impl StreamQueue {
     pub(crate) fn key(&self) -> u64 {
         // Acquire: what had this bit before is gone.
         self.key.load(Ordering::Acquire)
+    }
+}
+
+impl Besides<'_> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        let first = self.first;
+        (0..self.count).map(move |at| first.wrapping_add(at))
+    }
+
+    /// They launch nothing after all.
+    pub(crate) fn refused(&self) {
+        self.numbers().for_each(|number| self.queue.launches.note(number, NO_KERNEL));
+    }
+}
+
+impl Drop for Besides<'_> {
+    fn drop(&mut self) {
+        self.queue.submissions.finish_all(self.count);
     }
 }
 

@@ -206,9 +206,18 @@ struct Hold {
 }
 
 impl Hold {
-    fn begin(streams: Vec<CudaStream>, begin: fn(&StreamQueue), end: fn(&StreamQueue)) -> Self {
-        streams.iter().for_each(|stream| begin(stream.queue()));
-        Self { streams, end }
+    fn of(end: fn(&StreamQueue)) -> Self {
+        Self { streams: Vec::new(), end }
+    }
+
+    /// These as well.
+    fn add(&mut self, streams: Vec<CudaStream>, begin: fn(&StreamQueue)) {
+        for stream in streams {
+            if self.streams.iter().all(|held| held.identity() != stream.identity()) {
+                begin(stream.queue());
+                self.streams.push(stream);
+            }
+        }
     }
 }
 
@@ -217,6 +226,9 @@ impl Drop for Hold {
         self.streams.iter().for_each(|stream| (self.end)(stream.queue()));
     }
 }
+
+/// What holds submissions back, what ends that, and the streams that they are given to.
+struct Others<'a>(fn(&StreamQueue), fn(&StreamQueue), &'a dyn Fn() -> Vec<CudaStream>);
 
 /// A call that waits for what other threads are about to give to the driver.
 pub(crate) struct Patience {
@@ -237,9 +249,13 @@ impl Patience {
         self.begin.get().is_some()
     }
 
-    /// Waits until `is_so`, which new submissions may keep from being seen that `hold` holds back.
+    /// Waits until `is_so`, which new submissions of `others` may keep from being seen.
+    ///
+    /// Those that were held back before stay so: each of two streams that never pause would make use of the time of the other.
     #[cold]
-    fn until(&self, is_so: &dyn Fn() -> bool, hold: &dyn Fn() -> Hold) -> Result<(), Error> {
+    fn until(&self, is_so: &dyn Fn() -> bool, others: &Others<'_>) -> Result<(), Error> {
+        let Others(begin, end, streams) = *others;
+        let mut are_held = false;
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
             let waited = self.begin.get_or_init(Instant::now).elapsed();
@@ -247,7 +263,13 @@ impl Patience {
                 thread::yield_now();
             } else if waited < limit {
                 let held = self.hold.take().filter(|_| is_time_to_hold(waited));
-                self.hold.replace(held.or_else(|| is_time_to_hold(waited).then(hold)));
+                are_held &= held.is_some();
+                let mut held = held.or_else(|| is_time_to_hold(waited).then(|| Hold::of(end)));
+                if let Some(held) = held.as_mut().filter(|_| !are_held) {
+                    held.add(streams(), begin);
+                    are_held = true;
+                }
+                self.hold.replace(held);
                 thread::sleep(SOON / 10);
             } else if trace::is_listening() {
                 return Err(host_call::inside_of(self.call));
@@ -266,11 +288,8 @@ impl Patience {
         if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
             return Err(host_call::inside_of(self.call));
         }
-        let hold = || {
-            let streams = others.unsubmitted().map(|(earlier, _)| earlier.stream.clone());
-            Hold::begin(streams.collect(), StreamQueue::hold, StreamQueue::release)
-        };
-        self.until(&|| others.are_submitted(), &hold)
+        let streams = || others.unsubmitted().map(|(earlier, _)| earlier.stream.clone()).collect();
+        self.until(&|| others.are_submitted(), &Others(StreamQueue::hold, StreamQueue::release, &streams))
     }
 }
 
@@ -349,13 +368,9 @@ impl Queue for ThreadStream {
         if LAUNCH.get() == Some(earlier.stream.identity()) {
             return Err(host_call::inside_of(call));
         }
-        Patience::of(call).until(&is_so, &|| {
-            Hold::begin(
-                vec![earlier.stream.clone()],
-                |queue| _ = queue.graphs.hold(),
-                |queue| queue.graphs.release(),
-            )
-        })
+        let others =
+            Others(|q| q.graphs.hold(|_| ()), |q| q.graphs.release(), &|| vec![earlier.stream.clone()]);
+        Patience::of(call).until(&is_so, &others)
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {

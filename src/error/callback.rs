@@ -1,21 +1,29 @@
 //! Errors of host functions in streams.
 
 use std::fmt;
-use thiserror::Error;
 
 /// A call made inside a host function of a stream or graph, or inside a listener of the driver's log, where CUDA cannot
 /// be used; or one that submits work to a stream, made by a `tracing` subscriber in the middle of another such call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: this thread is inside a callback (a host function of a stream or graph, a listener of the driver's log, a `tracing` \
-     subscriber that is called in the middle of another call, or what `submit_with` calls), where waiting could deadlock\n  help: let the callback only \
-     signal (a channel, an atomic), and make the call on another thread"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InHostCallback {
     /// The driver function that would have been called.
     pub call: &'static str,
 }
+
+impl fmt::Display for InHostCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call } = self;
+        write!(
+            f,
+            "{call}: this thread is inside a callback (a host function of a stream or graph, a listener of the driver's log, a `tracing` \
+             subscriber that is called in the middle of another call, or what `submit_with` calls), where waiting \
+             could deadlock\n  help: let the callback only signal (a channel, an atomic), and make the call on another thread"
+        )
+    }
+}
+
+impl std::error::Error for InHostCallback {}
 
 /// Host functions of a stream that panicked since the stream was last waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What can go wrong with the run-time compilers: they are missing, too old, or reject their input.
 
 use std::fmt;
-use thiserror::Error;
 
 use super::images::SearchAttempt;
 
@@ -14,11 +13,10 @@ use super::images::SearchAttempt;
 /// assert_eq!((first.severity, first.file.as_deref(), first.line), (Severity::Error, Some("k.cu"), Some(2)));
 /// assert_eq!(first.excerpt.as_deref(), Some(" a[0]=x;\n      ^"));
 /// ```
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CompileError {
     /// The library is not installed on this machine, or cannot be loaded.
-    #[error("{library} could not be loaded; tried:{}\n  help: {help}", lines(tried))]
     NotFound {
         /// `NVRTC`, `nvJitLink` or `libNVVM`.
         library: &'static str,
@@ -28,9 +26,6 @@ pub enum CompileError {
         help: String,
     },
     /// The library that was found is too old for the request.
-    #[error(
-        "{library}{} has no {what}\n  help: {since}; install a newer one, or name it with {variable}", version(*found)
-    )]
     TooOld {
         /// The library.
         library: &'static str,
@@ -44,7 +39,6 @@ pub enum CompileError {
         variable: &'static str,
     },
     /// This program was built without the compiler that the file needs.
-    #[error("{what} needs {library}: build the program with feature `{feature}` of cuda-launch")]
     NotBuilt {
         /// The file or the kind of code.
         what: String,
@@ -54,7 +48,6 @@ pub enum CompileError {
         feature: &'static str,
     },
     /// The device runs a different kind of code.
-    #[error("{what}; {device} runs PTX only\n  help: {help}")]
     PtxOnly {
         /// What was being loaded.
         what: String,
@@ -64,7 +57,6 @@ pub enum CompileError {
         help: &'static str,
     },
     /// An argument that the library would misread, or that would crash it.
-    #[error("{what}\n  help: {help}")]
     Argument {
         /// What is wrong, with the value.
         what: String,
@@ -72,8 +64,38 @@ pub enum CompileError {
         help: String,
     },
     /// The compiler rejected its input, with this report.
-    #[error(transparent)]
-    Refused(#[from] CompileFailure),
+    Refused(CompileFailure),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { library, tried, help } => {
+                write!(f, "{library} could not be loaded; tried:{}\n  help: {help}", lines(tried))
+            }
+            Self::TooOld { library, found, what, since, variable } => write!(
+                f,
+                "{library}{} has no {what}\n  help: {since}; install a newer one, or name it with {variable}",
+                version(*found)
+            ),
+            Self::NotBuilt { what, library, feature } => {
+                write!(f, "{what} needs {library}: build the program with feature `{feature}` of cuda-launch")
+            }
+            Self::PtxOnly { what, device, help } => {
+                write!(f, "{what}; {device} runs PTX only\n  help: {help}")
+            }
+            Self::Argument { what, help } => write!(f, "{what}\n  help: {help}"),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+impl From<CompileFailure> for CompileError {
+    fn from(failure: CompileFailure) -> Self {
+        Self::Refused(failure)
+    }
 }
 
 /// What a compiler reported when it rejected its input: the log, unchanged and parsed.

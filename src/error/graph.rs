@@ -2,26 +2,22 @@
 
 use cuda_driver_sys::CUresult;
 use std::fmt;
-use thiserror::Error;
 
 /// What is wrong with a graph, one of its nodes, or a change of either.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
     /// A node of one graph was given to another.
-    #[error("node {index} does not belong to the graph it was passed to")]
     ForeignNode {
         /// The node's number in its own graph.
         index: usize,
     },
     /// The node was removed from its graph.
-    #[error("{node} was removed from its graph")]
     RemovedNode {
         /// The node.
         node: String,
     },
     /// The node is of a different kind than the change requires.
-    #[error("{node}: expected a node of kind {wanted}; a node cannot change its kind")]
     WrongKind {
         /// The node.
         node: String,
@@ -29,7 +25,6 @@ pub enum GraphError {
         wanted: &'static str,
     },
     /// A value that is invalid for a node of this kind.
-    #[error("{node}: {why}")]
     Unfit {
         /// The kind of node being made.
         node: &'static str,
@@ -38,18 +33,11 @@ pub enum GraphError {
     },
     /// A capture is recording into the graph, or into another one of its family: a graph together with the graphs
     /// nested in it.
-    #[error(
-        "a capture is recording into the graph, or into one nested in it or around it\n  help: wait until `CudaGraph::capture_into` has returned"
-    )]
     Recording,
     /// A capture into the graph was broken. Drivers destroy the graph then, so that its handle may be another graph's by now; so may
     /// those of the graphs nested in it or around it.
-    #[error(
-        "a capture into the graph, or into one nested in it or around it, was invalidated, and the driver destroyed it\n  help: build a new graph"
-    )]
     Lost,
     /// The driver cannot make the graph executable.
-    #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {
         /// The driver's result.
         code: CUresult,
@@ -59,10 +47,6 @@ pub enum GraphError {
         node: Option<String>,
     },
     /// A node of an executable graph cannot use this memory instead of what it has; the graph is left unchanged.
-    #[error(
-        "{call}, {node}: {code:?}: a copy or memset of an executable graph keeps the kind of memory on each side (of the host, of a context, \
-         of a pool or mapped, of an array) and one row of at least one byte\n  help: build a graph with this node and instantiate it"
-    )]
     Change {
         /// The driver call that refused it.
         call: &'static str,
@@ -72,7 +56,6 @@ pub enum GraphError {
         node: String,
     },
     /// The executable graph cannot adopt the changes; it is left unchanged.
-    #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
     Update {
         /// Why.
         refusal: UpdateRefusal,
@@ -80,6 +63,45 @@ pub enum GraphError {
         node: Option<String>,
     },
 }
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignNode { index } => {
+                write!(f, "node {index} does not belong to the graph it was passed to")
+            }
+            Self::RemovedNode { node } => write!(f, "{node} was removed from its graph"),
+            Self::WrongKind { node, wanted } => {
+                write!(f, "{node}: expected a node of kind {wanted}; a node cannot change its kind")
+            }
+            Self::Unfit { node, why } => write!(f, "{node}: {why}"),
+            Self::Recording => f.write_str(
+                "a capture is recording into the graph, or into one nested in it or around it\n  \
+                 help: wait until `CudaGraph::capture_into` has returned",
+            ),
+            Self::Lost => f.write_str(
+                "a capture into the graph, or into one nested in it or around it, was invalidated, and the driver destroyed it\n  \
+                 help: build a new graph",
+            ),
+            Self::Instantiate { code, reason, node } => {
+                write!(f, "cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))
+            }
+            Self::Change { call, code, node } => write!(
+                f,
+                "{call}, {node}: {code:?}: a copy or memset of an executable graph keeps the kind of memory on each side (of the \
+                 host, of a context, of a pool or mapped, of an array) and one row of at least one byte\n  help: build a graph with \
+                 this node and instantiate it"
+            ),
+            Self::Update { refusal, node } => write!(
+                f,
+                "cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph",
+                at(node.as_deref())
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
 
 fn at(node: Option<&str>) -> String {
     node.map_or_else(String::new, |node| format!(", at {node}"))
@@ -127,11 +149,10 @@ impl fmt::Display for UpdateRefusal {
 }
 
 /// An argument of a launch plan or a prepared launch that cannot be set.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// No launch has an argument of this name.
-    #[error("no argument is named {name:?}; {}", listed(names))]
     NoSuchArgument {
         /// The requested name.
         name: String,
@@ -139,7 +160,6 @@ pub enum PlanError {
         names: Vec<String>,
     },
     /// The argument was given as a value of another type.
-    #[error("argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")]
     ArgumentType {
         /// The argument's name.
         name: String,
@@ -151,6 +171,21 @@ pub enum PlanError {
         given: String,
     },
 }
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchArgument { name, names } => {
+                write!(f, "no argument is named {name:?}; {}", listed(names))
+            }
+            Self::ArgumentType { name, kernel, recorded, given } => {
+                write!(f, "argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {

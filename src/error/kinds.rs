@@ -2,8 +2,8 @@
 
 use cuda_driver_sys::LoadError;
 use cuda_ptx::image::ImageError;
+use std::fmt;
 use std::path::PathBuf;
-use thiserror::Error;
 
 use super::arguments::ArgumentMismatch;
 use super::device::ContextMismatch;
@@ -15,44 +15,32 @@ use super::region::LengthMismatch;
 use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
 
 /// The contents of an [`Error`](crate::Error).
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A driver call failed.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
+    Driver(DriverError),
     /// A driver library could not be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(LoadError),
     /// No usable driver: none was found, or none has a device.
-    #[error(transparent)]
-    NoDriver(#[from] NoDriver),
+    NoDriver(NoDriver),
     /// The argument list does not fit the kernel.
-    #[error(transparent)]
-    Arguments(#[from] ArgumentMismatch),
+    Arguments(ArgumentMismatch),
     /// The grid, block, cluster or shared memory size is not allowed.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    Launch(LaunchError),
     /// A launch attribute cannot be used here.
-    #[error(transparent)]
-    Attribute(#[from] AttributeError),
+    Attribute(AttributeError),
     /// Objects of two different contexts in one call.
-    #[error(transparent)]
-    Context(#[from] ContextMismatch),
+    Context(ContextMismatch),
     /// A call inside a host function of a stream.
-    #[error(transparent)]
-    InHostCallback(#[from] super::InHostCallback),
+    InHostCallback(super::InHostCallback),
     /// Host functions of a stream panicked.
-    #[error(transparent)]
-    HostPanic(#[from] super::HostPanic),
+    HostPanic(super::HostPanic),
     /// Two events between which no time can be measured.
-    #[error(transparent)]
-    Event(#[from] super::EventError),
+    Event(super::EventError),
     /// A context that cannot be reset because it is in use.
-    #[error(transparent)]
-    ContextInUse(#[from] super::ContextInUse),
+    ContextInUse(super::ContextInUse),
     /// The bytes are not a kernel image, or are a damaged one.
-    #[error("{origin}: {error}{}", source_help(error))]
     Image {
         /// The file, or "image in memory".
         origin: String,
@@ -60,25 +48,18 @@ pub enum ErrorKind {
         error: ImageError,
     },
     /// The driver's compiler rejected the image.
-    #[error(transparent)]
-    Compiler(#[from] CompilerLog),
+    Compiler(CompilerLog),
     /// A run-time compiler is missing, or rejected its input.
-    #[error(transparent)]
-    Compile(#[from] super::CompileError),
+    Compile(super::CompileError),
     /// No kernel of this name.
-    #[error(transparent)]
-    Kernel(#[from] KernelNotFound),
+    Kernel(KernelNotFound),
     /// No module file of this name.
-    #[error(transparent)]
-    Module(#[from] ModuleNotFound),
+    Module(ModuleNotFound),
     /// A variable of a module cannot be accessed as requested.
-    #[error(transparent)]
-    Global(#[from] super::module::GlobalError),
+    Global(super::module::GlobalError),
     /// The driver is too old for the request.
-    #[error(transparent)]
-    Unsupported(#[from] super::module::Unsupported),
+    Unsupported(super::module::Unsupported),
     /// A file could not be read.
-    #[error("cannot read {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -86,42 +67,27 @@ pub enum ErrorKind {
         error: std::io::Error,
     },
     /// A stream capture does not allow this.
-    #[error(transparent)]
-    Capture(#[from] super::CaptureError),
+    Capture(super::CaptureError),
     /// A graph, a node of one, or a change of either.
-    #[error(transparent)]
-    Graph(#[from] super::GraphError),
+    Graph(super::GraphError),
     /// An argument of a launch plan.
-    #[error(transparent)]
-    Plan(#[from] super::PlanError),
+    Plan(super::PlanError),
     /// An asynchronous operation.
     #[cfg(feature = "async")]
-    #[error(transparent)]
-    Operation(#[from] super::OperationError),
+    Operation(super::OperationError),
     /// Two lengths that must be equal differ.
-    #[error(transparent)]
-    Length(#[from] LengthMismatch),
+    Length(LengthMismatch),
     /// A region of rows and planes that is not inside its memory.
-    #[error(transparent)]
-    Region(#[from] super::region::RegionError),
+    Region(super::region::RegionError),
     /// A texture or surface that cannot be made.
-    #[error(transparent)]
-    Texture(#[from] super::texture::TextureError),
+    Texture(super::texture::TextureError),
     /// A tensor map that the hardware does not support.
-    #[error(transparent)]
-    TensorMap(#[from] super::texture::TensorMapError),
+    TensorMap(super::texture::TensorMapError),
     /// A range that is not inside its buffer.
-    #[error(transparent)]
-    Range(#[from] super::region::IndexRange),
+    Range(super::region::IndexRange),
     /// Device memory cannot be viewed as elements of this type.
-    #[error(transparent)]
-    Cast(#[from] super::region::CastError),
+    Cast(super::region::CastError),
     /// A buffer of this many elements would exceed the address space.
-    #[error(
-        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length: it may be a negative \
-         number cast to an unsigned type",
-        usize::MAX
-    )]
     Capacity {
         /// Number of elements requested.
         len: usize,
@@ -129,50 +95,120 @@ pub enum ErrorKind {
         size: usize,
     },
     /// A kernel faulted, in this call or an earlier one.
-    #[error(transparent)]
-    Faulted(#[from] FaultError),
+    Faulted(FaultError),
     /// This process is a fork of the one that initialised CUDA.
-    #[error(transparent)]
-    Forked(#[from] ForkError),
+    Forked(ForkError),
     /// A stream that captures cannot do this.
-    #[error(transparent)]
-    NotInCapture(#[from] NotInCapture),
+    NotInCapture(NotInCapture),
     /// Another thread does not finish submitting work that comes first: of a graph's launch, or of what uses memory of a graph that is being
     /// launched.
-    #[error(transparent)]
-    Stalled(#[from] StalledSubmission),
+    Stalled(StalledSubmission),
     /// The host may not access memory that it shares with the device.
-    #[error(transparent)]
-    HostAccess(#[from] HostAccess),
+    HostAccess(HostAccess),
     /// A tensor from another library does not match the request.
-    #[error(transparent)]
-    DlPack(#[from] DlPackError),
+    DlPack(DlPackError),
     /// Memory cannot be mapped there.
-    #[error(transparent)]
-    Mapping(#[from] MappingError),
+    Mapping(MappingError),
     /// Memory that is misaligned for its elements.
-    #[error(transparent)]
-    Alignment(#[from] AlignmentError),
+    Alignment(AlignmentError),
     /// Memory that another buffer owns or may own.
-    #[error(transparent)]
-    Aliased(#[from] AliasedMemory),
+    Aliased(AliasedMemory),
     /// None of the images of a typed module fits the device.
-    #[error(transparent)]
-    Artifacts(#[from] super::NoArtifact),
+    Artifacts(super::NoArtifact),
     /// A launch that the contract of its kernel does not allow.
-    #[error(transparent)]
-    Contract(#[from] super::ContractError),
+    Contract(super::ContractError),
     /// A texture, surface or tensor map that conflicts with the other arguments.
-    #[error(transparent)]
-    Object(#[from] super::ObjectError),
+    Object(super::ObjectError),
     /// A name that cannot be passed to the driver.
-    #[error("{name:?} is not a valid name: {reason}")]
     Name {
         /// The name as given.
         name: String,
         /// It is empty, or contains a NUL byte.
         reason: &'static str,
     },
+}
+
+/// For each kind that is a type of its own: `From` it, and that its words and its source are the kind's.
+macro_rules! of_types {
+    ($($(#[$condition:meta])? $kind:ident($type:ty),)*) => {
+        $(
+            $(#[$condition])?
+            impl From<$type> for ErrorKind {
+                fn from(error: $type) -> Self {
+                    Self::$kind(error)
+                }
+            }
+        )*
+
+        impl fmt::Display for ErrorKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $($(#[$condition])? Self::$kind(error) => fmt::Display::fmt(error, f),)*
+                    Self::Image { origin, error } => write!(f, "{origin}: {error}{}", source_help(error)),
+                    Self::File { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+                    Self::Capacity { len, size } => write!(
+                        f,
+                        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length: it \
+                         may be a negative number cast to an unsigned type",
+                        usize::MAX
+                    ),
+                    Self::Name { name, reason } => write!(f, "{name:?} is not a valid name: {reason}"),
+                }
+            }
+        }
+
+        impl std::error::Error for ErrorKind {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                match self {
+                    $($(#[$condition])? Self::$kind(error) => error.source(),)*
+                    Self::Image { .. } | Self::File { .. } | Self::Capacity { .. } | Self::Name { .. } => None,
+                }
+            }
+        }
+    };
+}
+
+of_types! {
+    Driver(DriverError),
+    Load(LoadError),
+    NoDriver(NoDriver),
+    Arguments(ArgumentMismatch),
+    Launch(LaunchError),
+    Attribute(AttributeError),
+    Context(ContextMismatch),
+    InHostCallback(super::InHostCallback),
+    HostPanic(super::HostPanic),
+    Event(super::EventError),
+    ContextInUse(super::ContextInUse),
+    Compiler(CompilerLog),
+    Compile(super::CompileError),
+    Kernel(KernelNotFound),
+    Module(ModuleNotFound),
+    Global(super::module::GlobalError),
+    Unsupported(super::module::Unsupported),
+    Capture(super::CaptureError),
+    Graph(super::GraphError),
+    Plan(super::PlanError),
+    #[cfg(feature = "async")]
+    Operation(super::OperationError),
+    Length(LengthMismatch),
+    Region(super::region::RegionError),
+    Texture(super::texture::TextureError),
+    TensorMap(super::texture::TensorMapError),
+    Range(super::region::IndexRange),
+    Cast(super::region::CastError),
+    Faulted(FaultError),
+    Forked(ForkError),
+    NotInCapture(NotInCapture),
+    Stalled(StalledSubmission),
+    HostAccess(HostAccess),
+    DlPack(DlPackError),
+    Mapping(MappingError),
+    Alignment(AlignmentError),
+    Aliased(AliasedMemory),
+    Artifacts(super::NoArtifact),
+    Contract(super::ContractError),
+    Object(super::ObjectError),
 }
 
 /// What to do with source code that was passed as an image.

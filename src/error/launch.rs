@@ -1,7 +1,6 @@
 //! Errors about a launch: its dimensions, its shared memory, its attributes.
 
 use std::fmt;
-use thiserror::Error;
 
 /// A dimension of a grid, block or cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +22,10 @@ impl fmt::Display for Axis {
 }
 
 /// A launch that the kernel or the device does not allow; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// A grid dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}", zero_help(*value))]
     Grid {
         /// The kernel.
         kernel: String,
@@ -39,7 +37,6 @@ pub enum LaunchError {
         limit: u32,
     },
     /// A block dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}", zero_help(*value))]
     Block {
         /// The kernel.
         kernel: String,
@@ -51,10 +48,6 @@ pub enum LaunchError {
         limit: u32,
     },
     /// The block has more threads than the kernel and the device allow.
-    #[error(
-        "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
-        x = block.0, y = block.1, z = block.2
-    )]
     Threads {
         /// The kernel.
         kernel: String,
@@ -68,7 +61,6 @@ pub enum LaunchError {
         why: String,
     },
     /// The kernel was compiled for one block size (`.reqntid`) and got another.
-    #[error("{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)")]
     RequiredBlock {
         /// The kernel.
         kernel: String,
@@ -78,9 +70,6 @@ pub enum LaunchError {
         required: (u32, u32, u32),
     },
     /// More dynamic shared memory than the kernel may currently use.
-    #[error(
-        "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
-    )]
     SharedMemory {
         /// The kernel.
         kernel: String,
@@ -94,7 +83,6 @@ pub enum LaunchError {
         help: String,
     },
     /// A cluster shape that the launch or the device does not support.
-    #[error("{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")]
     Cluster {
         /// The kernel.
         kernel: String,
@@ -107,19 +95,52 @@ pub enum LaunchError {
     },
 }
 
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grid { kernel, axis, value, limit } => write!(
+                f,
+                "{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}",
+                zero_help(*value)
+            ),
+            Self::Block { kernel, axis, value, limit } => write!(
+                f,
+                "{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}",
+                zero_help(*value)
+            ),
+            Self::Threads { kernel, block, threads, limit, why } => write!(
+                f,
+                "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
+                x = block.0,
+                y = block.1,
+                z = block.2
+            ),
+            Self::RequiredBlock { kernel, given, required } => write!(
+                f,
+                "{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)"
+            ),
+            Self::SharedMemory { kernel, value, fixed, limit, help } => write!(
+                f,
+                "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
+            ),
+            Self::Cluster { kernel, cluster, grid, why } => {
+                write!(f, "{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
 fn zero_help(value: u32) -> &'static str {
     if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
 }
 
 /// A launch attribute that this driver or this launch does not support.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttributeError {
     /// The driver is older than the attribute.
-    #[error(
-        "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}: update it, or omit the attribute",
-        version(*since), version(*driver)
-    )]
     TooNew {
         /// The kernel.
         kernel: String,
@@ -131,7 +152,6 @@ pub enum AttributeError {
         driver: u32,
     },
     /// The attribute belongs to streams, not to launches.
-    #[error("{kernel}: {attribute} is a stream attribute; a launch cannot have it")]
     StreamOnly {
         /// The kernel.
         kernel: String,
@@ -139,15 +159,11 @@ pub enum AttributeError {
         attribute: &'static str,
     },
     /// The attribute belongs to launches, not to streams.
-    #[error(
-        "{attribute} is a launch attribute; a stream cannot have it\n  help: list it in `attributes:` of each launch"
-    )]
     LaunchOnly {
         /// The attribute's name.
         attribute: &'static str,
     },
     /// More attributes than exist.
-    #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
     TooMany {
         /// The kernel.
         kernel: String,
@@ -157,6 +173,31 @@ pub enum AttributeError {
         limit: usize,
     },
 }
+
+impl fmt::Display for AttributeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooNew { kernel, attribute, since, driver } => write!(
+                f,
+                "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}: update it, or omit the attribute",
+                version(*since),
+                version(*driver)
+            ),
+            Self::StreamOnly { kernel, attribute } => {
+                write!(f, "{kernel}: {attribute} is a stream attribute; a launch cannot have it")
+            }
+            Self::LaunchOnly { attribute } => write!(
+                f,
+                "{attribute} is a launch attribute; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+            ),
+            Self::TooMany { kernel, count, limit } => {
+                write!(f, "{kernel}: {count} launch attributes; at most {limit} fit, give each once")
+            }
+        }
+    }
+}
+
+impl std::error::Error for AttributeError {}
 
 fn version(v: u32) -> String {
     format!("{}.{}", v / 1000, v % 1000 / 10)

@@ -1,30 +1,36 @@
 //! Errors about memory that the host cannot use as requested, and about addresses that do not fit.
 
-use thiserror::Error;
+use std::fmt;
 
 /// Why the host may not access memory that it shares with the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostAccess {
     /// A capture or a graph uses the memory.
-    #[error(
-        "a graph or a texture may use this memory at any time\n  help: drop it first; or use `as_host_ptr` and make sure \
-         that the graph does not run meanwhile"
-    )]
     Graph,
     /// The device does not let the host access managed memory while kernels run.
-    #[error(
-        "this device cannot share managed memory with the host while kernels run (no concurrent managed access)\n  help: copy \
-         with `to_host_vec` or `copy_from_host`; or synchronise the context and use `as_host_ptr`"
-    )]
     Managed,
 }
 
+impl fmt::Display for HostAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Graph => f.write_str(
+                "a graph or a texture may use this memory at any time\n  help: drop it first; or use `as_host_ptr` and make sure \
+                 that the graph does not run meanwhile",
+            ),
+            Self::Managed => f.write_str(
+                "this device cannot share managed memory with the host while kernels run (no concurrent managed access)\n  help: \
+                 copy with `to_host_vec` or `copy_from_host`; or synchronise the context and use `as_host_ptr`",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HostAccess {}
+
 /// Memory that is misaligned for its elements.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: the memory at {address:#x} is misaligned for {element}, which needs an alignment of {align} bytes\n  help: {help}"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlignmentError {
     /// The driver function that gave the address.
@@ -39,15 +45,23 @@ pub struct AlignmentError {
     pub help: &'static str,
 }
 
+impl fmt::Display for AlignmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, address, element, align, help } = self;
+        write!(
+            f,
+            "{call}: the memory at {address:#x} is misaligned for {element}, which needs an alignment of {align} bytes\n  help: {help}"
+        )
+    }
+}
+
+impl std::error::Error for AlignmentError {}
+
 /// Memory that another buffer already owns, or may own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AliasedMemory {
     /// A buffer was already made from another mapping of the same memory.
-    #[error(
-        "a buffer uses this memory at another address: {bytes} bytes, also mapped at {address:#x}\n  help: drop that buffer first, or \
-         make this one with `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
-    )]
     Mapped {
         /// The address of the memory that was to become a buffer.
         address: u64,
@@ -55,21 +69,33 @@ pub enum AliasedMemory {
         bytes: usize,
     },
     /// It is a multicast object: its bytes are those of the memory bound to it.
-    #[error(
-        "a multicast object, mapped at {address:#x}, shares the bytes of the memory bound to it\n  help: make the buffer with \
-         `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
-    )]
     Multicast {
         /// The address at which it was to become a buffer.
         address: u64,
     },
 }
 
+impl fmt::Display for AliasedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mapped { address, bytes } => write!(
+                f,
+                "a buffer uses this memory at another address: {bytes} bytes, also mapped at {address:#x}\n  help: drop that buffer first, or \
+                 make this one with `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
+            ),
+            Self::Multicast { address } => write!(
+                f,
+                "a multicast object, mapped at {address:#x}, shares the bytes of the memory bound to it\n  help: make the buffer with \
+                 `from_shared_mapping`, and make sure that nothing else uses the bytes meanwhile"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for AliasedMemory {}
+
 /// A tensor from another library that does not match the request.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the {what} of a DLPack tensor: expected {wanted}, found {found}\n  help: let its library copy it into such a tensor first"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DlPackError {
     /// What does not fit.
@@ -80,11 +106,20 @@ pub struct DlPackError {
     pub found: String,
 }
 
+impl fmt::Display for DlPackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, wanted, found } = self;
+        write!(
+            f,
+            "the {what} of a DLPack tensor: expected {wanted}, found {found}\n  help: let its library copy it into such a tensor first"
+        )
+    }
+}
+
+impl std::error::Error for DlPackError {}
+
 /// An invalid range of addresses or memory.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappingError {
     /// The operation.
@@ -100,3 +135,15 @@ pub struct MappingError {
     /// What to do instead.
     pub help: &'static str,
 }
+
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, offset, bytes, limit, granularity, help } = self;
+        write!(
+            f,
+            "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
+        )
+    }
+}
+
+impl std::error::Error for MappingError {}

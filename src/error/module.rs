@@ -1,6 +1,6 @@
 //! Errors about variables of a module, and about functions that a driver is too old for.
 
-use thiserror::Error;
+use std::fmt;
 
 /// A variable of a module that cannot be accessed as requested; nothing was read or written.
 ///
@@ -13,11 +13,10 @@ use thiserror::Error;
 /// assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::NotFound { nearest, .. }) if nearest == &["table"]));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobalError {
     /// The module has no variable of this name.
-    #[error("no variable {name:?} in {module}{}", did_you_mean(nearest))]
     NotFound {
         /// The requested name.
         name: String,
@@ -27,9 +26,6 @@ pub enum GlobalError {
         nearest: Vec<String>,
     },
     /// The size of the variable is not a multiple of the element size.
-    #[error(
-        "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)"
-    )]
     Size {
         /// The variable.
         name: String,
@@ -43,10 +39,6 @@ pub enum GlobalError {
         type_name: &'static str,
     },
     /// The variable is misaligned for such elements.
-    #[error(
-        "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
-         variable an alignment of {align} in the kernel's source, or read it as smaller elements"
-    )]
     Alignment {
         /// The variable.
         name: String,
@@ -60,10 +52,6 @@ pub enum GlobalError {
         type_name: &'static str,
     },
     /// A handle to the variable already exists. There is only one at a time, so that mutable views are exclusive.
-    #[error(
-        "variable {name:?} of {module} already has a handle, or is `.managed` and used by a graph of another context\n  help: drop \
-         that first, or share the handle; `raw_global` returns the address any number of times"
-    )]
     InUse {
         /// The variable.
         name: String,
@@ -71,9 +59,6 @@ pub enum GlobalError {
         module: String,
     },
     /// It was requested as a variable that kernels can write, but it is a constant.
-    #[error(
-        "variable {name:?} of {module} is a constant, which kernels can only read\n  help: use `constant`"
-    )]
     Constant {
         /// The variable.
         name: String,
@@ -81,7 +66,6 @@ pub enum GlobalError {
         module: String,
     },
     /// It was requested as a constant, but the image says that it is not one.
-    #[error("variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`")]
     NotConstant {
         /// The variable.
         name: String,
@@ -90,12 +74,42 @@ pub enum GlobalError {
     },
 }
 
+impl fmt::Display for GlobalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { name, module, nearest } => {
+                write!(f, "no variable {name:?} in {module}{}", did_you_mean(nearest))
+            }
+            Self::Size { name, module, bytes, size, type_name } => write!(
+                f,
+                "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)"
+            ),
+            Self::Alignment { name, module, address, align, type_name } => write!(
+                f,
+                "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
+                 variable an alignment of {align} in the kernel's source, or read it as smaller elements"
+            ),
+            Self::InUse { name, module } => write!(
+                f,
+                "variable {name:?} of {module} already has a handle, or is `.managed` and used by a graph of another context\n  help: drop \
+                 that first, or share the handle; `raw_global` returns the address any number of times"
+            ),
+            Self::Constant { name, module } => write!(
+                f,
+                "variable {name:?} of {module} is a constant, which kernels can only read\n  help: use `constant`"
+            ),
+            Self::NotConstant { name, module } => write!(
+                f,
+                "variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GlobalError {}
+
 /// Something that requires a newer driver than this one.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "{what} requires CUDA {}; this driver supports CUDA {}: update it, or do without",
-    version(*since), version(*driver)
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsupported {
     /// What was requested.
@@ -105,6 +119,20 @@ pub struct Unsupported {
     /// This driver's version.
     pub driver: u32,
 }
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, since, driver } = self;
+        write!(
+            f,
+            "{what} requires CUDA {}; this driver supports CUDA {}: update it, or do without",
+            version(*since),
+            version(*driver)
+        )
+    }
+}
+
+impl std::error::Error for Unsupported {}
 
 fn version(v: u32) -> String {
     format!("{}.{}", v / 1000, v % 1000 / 10)

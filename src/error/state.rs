@@ -3,7 +3,6 @@
 use cuda_driver_sys::CUresult;
 use std::fmt;
 use std::time::Duration;
-use thiserror::Error;
 
 /// A kernel faulted: this process can no longer use CUDA.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +68,7 @@ impl fmt::Display for FaultError {
 impl std::error::Error for FaultError {}
 
 /// The process was forked from one that had already initialised CUDA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: process {child} was forked from process {parent} after CUDA was initialised, so it cannot use CUDA\n  help: \
-     fork before the first CUDA call, or start a new program instead (`spawn` in Python's multiprocessing)"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForkError {
     /// The driver function that failed.
@@ -84,12 +79,21 @@ pub struct ForkError {
     pub child: u32,
 }
 
+impl fmt::Display for ForkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, parent, child } = self;
+        write!(
+            f,
+            "{call}: process {child} was forked from process {parent} after CUDA was initialised, so it cannot use CUDA\n  help: \
+             fork before the first CUDA call, or start a new program instead (`spawn` in Python's multiprocessing)"
+        )
+    }
+}
+
+impl std::error::Error for ForkError {}
+
 /// Something that cannot be done while a stream is being captured; the capture continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
-     free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotInCapture {
     /// The driver function that was not called.
@@ -98,13 +102,21 @@ pub struct NotInCapture {
     pub help: &'static str,
 }
 
+impl fmt::Display for NotInCapture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, help } = self;
+        write!(
+            f,
+            "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
+             free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
+        )
+    }
+}
+
+impl std::error::Error for NotInCapture {}
+
 /// Another thread was about to submit work that uses the same memory and comes first, and did not for a long time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {} s\n  help: its \
-     stream may be full; a host function in that stream must not wait for this thread",
-    waited.as_secs()
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StalledSubmission {
     /// The driver function that was not called.
@@ -112,3 +124,17 @@ pub struct StalledSubmission {
     /// How long this thread has waited.
     pub waited: Duration,
 }
+
+impl fmt::Display for StalledSubmission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, waited } = self;
+        write!(
+            f,
+            "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {} s\n  help: its \
+             stream may be full; a host function in that stream must not wait for this thread",
+            waited.as_secs()
+        )
+    }
+}
+
+impl std::error::Error for StalledSubmission {}

@@ -1,7 +1,6 @@
 //! Errors of typed modules and their launches.
 
 use std::fmt;
-use thiserror::Error;
 
 /// None of the images of a typed module fits the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +46,7 @@ impl fmt::Display for NoArtifact {
 impl std::error::Error for NoArtifact {}
 
 /// A launch that the contract of its kernel does not allow; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{kernel}: its launch contract requires `{required}`; given: {given}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContractError {
     /// The kernel.
@@ -59,16 +57,21 @@ pub struct ContractError {
     pub given: String,
 }
 
+impl fmt::Display for ContractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, required, given } = self;
+        write!(f, "{kernel}: its launch contract requires `{required}`; given: {given}")
+    }
+}
+
+impl std::error::Error for ContractError {}
+
 /// A texture, surface or tensor map that cannot be passed to a typed kernel together with its other arguments; nothing
 /// was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// The kernel may write memory that another argument also reaches.
-    #[error(
-        "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
-         help: pass two different arrays or buffers, or declare both as `&` if the kernel only reads them"
-    )]
     Aliased {
         /// The kernel.
         kernel: String,
@@ -78,10 +81,6 @@ pub enum ObjectError {
         second: &'static str,
     },
     /// The host may have a reference to the memory, and may write it while the kernel runs.
-    #[error(
-        "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
-         help: make the texture from a `DeviceBuffer`, or declare the parameter as `TextureHandle`, which makes the method `unsafe`"
-    )]
     SeenByHost {
         /// The kernel.
         kernel: String,
@@ -89,6 +88,25 @@ pub enum ObjectError {
         object: &'static str,
     },
 }
+
+impl fmt::Display for ObjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aliased { kernel, first, second } => write!(
+                f,
+                "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
+                 help: pass two different arrays or buffers, or declare both as `&` if the kernel only reads them"
+            ),
+            Self::SeenByHost { kernel, object } => write!(
+                f,
+                "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
+                 help: make the texture from a `DeviceBuffer`, or declare the parameter as `TextureHandle`, which makes the method `unsafe`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ObjectError {}
 
 impl From<ObjectError> for super::Error {
     fn from(error: ObjectError) -> Self {

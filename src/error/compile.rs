@@ -64,6 +64,7 @@ pub enum CompileError {
         help: String,
     },
     /// The compiler rejected its input, with this report.
+    #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
     Refused(CompileFailure),
 }
 
@@ -85,6 +86,7 @@ impl fmt::Display for CompileError {
                 write!(f, "{what}; {device} runs PTX only\n  help: {help}")
             }
             Self::Argument { what, help } => write!(f, "{what}\n  help: {help}"),
+            #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
             Self::Refused(error) => error.fmt(f),
         }
     }
@@ -92,6 +94,7 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 impl From<CompileFailure> for CompileError {
     fn from(failure: CompileFailure) -> Self {
         Self::Refused(failure)

@@ -105,10 +105,20 @@ impl<'s> Submission<'s> {
 
     /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
     pub(crate) fn call(
+        self,
+        name: &'static str,
+        asked: impl Fn() -> String,
+        mut call: impl FnMut(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.made(name, &asked, &mut call)
+    }
+
+    /// Once in the program, and not for each call.
+    fn made(
         mut self,
         name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
+        asked: &dyn Fn() -> String,
+        call: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.has_turn()?;
         self.stream().context().call(name, asked, call)

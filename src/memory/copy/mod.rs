@@ -264,7 +264,7 @@ unsafe fn zero(
 }
 
 /// What a copy of so many bytes is asked as.
-pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl FnOnce() -> String {
+pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl Fn() -> String {
     move || format!("{bytes} bytes, {}", stream.label())
 }
 

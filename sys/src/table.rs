@@ -220,23 +220,34 @@ static UNVERSIONED: [Unversioned; crate::ALIASES.len()] = {
     let mut row = 0;
     while row < all.len() {
         let (name, symbol) = crate::ALIASES[row];
-        let mut function = 0;
-        while !same(FUNCTIONS[function].name().as_bytes(), symbol.as_bytes()) {
-            function += 1;
+        assert!(order(symbol.as_bytes().split_at(name.len()).0, name.as_bytes()) == 0);
+        // The compiler runs this in each build of the crate: half of what is left, not one after the other.
+        let (mut start, mut end) = (0, COUNT);
+        while start + 1 < end {
+            let middle = usize::midpoint(start, end);
+            if order(FUNCTIONS[middle].name().as_bytes(), symbol.as_bytes()) <= 0 {
+                start = middle;
+            } else {
+                end = middle;
+            }
         }
-        assert!(same(symbol.as_bytes().split_at(name.len()).0, name.as_bytes()));
-        all[row] = Unversioned { function: function as u16, len: name.len() as u8 };
+        assert!(order(FUNCTIONS[start].name().as_bytes(), symbol.as_bytes()) == 0);
+        all[row] = Unversioned { function: start as u16, len: name.len() as u8 };
         row += 1;
     }
     all
 };
 
-const fn same(one: &[u8], other: &[u8]) -> bool {
+/// Below 0, 0 or above 0, as `one` comes before `other`, is the same, or comes after it.
+const fn order(one: &[u8], other: &[u8]) -> isize {
     let mut index = 0;
-    while index < one.len() && index < other.len() && one[index] == other[index] {
+    while index < one.len() && index < other.len() {
+        if one[index] != other[index] {
+            return one[index] as isize - other[index] as isize;
+        }
         index += 1;
     }
-    index == one.len() && index == other.len()
+    one.len() as isize - other.len() as isize
 }
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 use crate::tree::Literal;
 
+/// Reads a float as written in decimal.
+pub(crate) type Float = fn(&str) -> Result<Literal, String>;
+
 /// Reads a number as written, or says what is wrong with it.
 ///
 /// Integers keep their 64 bits: a value of 2^63 or more becomes the negative number of the same bits.
-pub(crate) fn literal(text: &str) -> Result<(Literal, bool), String> {
+pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), String> {
     let bytes = text.as_bytes();
     if let [b'0', b'f' | b'F', digits @ ..] = bytes {
         return bits(text, digits, 8).map(|b| (Literal::F32(b as u32), false));
@@ -20,7 +23,7 @@ pub(crate) fn literal(text: &str) -> Result<(Literal, bool), String> {
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
         [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
-        _ if !suffix && is_decimal_float(digits) => return decimal_float(text),
+        _ if !suffix && is_decimal_float(digits) => return float(text).map(|value| (value, false)),
         [b'0', _, ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
@@ -41,12 +44,18 @@ fn is_decimal_float(text: &str) -> bool {
     text.contains(['.', 'e', 'E'])
 }
 
-fn decimal_float(text: &str) -> Result<(Literal, bool), String> {
+/// A decimal float, rounded to the nearest of 64 bits.
+pub(crate) fn decimal_float(text: &str) -> Result<Literal, String> {
     let shaped = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     match text.parse::<f64>() {
-        Ok(value) if shaped => Ok((Literal::F64(value.to_bits()), false)),
+        Ok(value) if shaped => Ok(Literal::F64(value.to_bits())),
         _ => Err(format!("`{}` is not a number", shorten(text))),
     }
+}
+
+/// For readers to whom no float matters.
+pub(crate) fn any_float(_text: &str) -> Result<Literal, String> {
+    Ok(Literal::F64(0))
 }
 
 /// A token for a message: never more than a few words of it.

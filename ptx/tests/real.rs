@@ -4,7 +4,7 @@
 mod common;
 
 use cuda_ptx::image::Image;
-use cuda_ptx::{Function, FunctionKind, Init, Module, Statement, parse};
+use cuda_ptx::{Function, FunctionKind, Init, Module, Statement, parse, parse_signatures};
 
 /// Every PTX fixture parses, bodies too.
 #[test]
@@ -16,6 +16,25 @@ fn everything_parses() {
             function.statements().unwrap_or_else(|e| panic!("{name}: {e:#}"));
         }
     }
+}
+
+/// All but the values of variables.
+#[test]
+fn signatures_are_those_of_the_whole_module() {
+    let values = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u64 here[3] = {generic(k)+8, (1 + 2) * 4, 0xff00(k)}, next = -1;\n\
+                  .const .f64 numbers[2][2] = {{1.5, -2e3}, {0d3ff0000000000000, 0f3f800000}};\n.global .samplerref s = { addr_mode_0 = wrap };\n\
+                  .visible .entry k(.param .u64 p, .param .align 8 .b8 q[4 * 6]) { ret; }";
+    let fixtures = common::fixtures(".ptx").into_iter().map(|name| common::text(&name));
+    let mut valued = 0;
+    for text in fixtures.chain([values.to_string()]) {
+        let (mut whole, signatures) = (parse(&text).unwrap(), parse_signatures(&text).unwrap());
+        valued += whole.variables.iter().filter_map(|variable| variable.init.as_ref()).count();
+        whole.variables.iter_mut().for_each(|variable| variable.init = None);
+        assert_eq!(signatures, whole);
+    }
+    assert!(valued > 10, "{valued}");
+    let open = ".version 8.0\n.target sm_90\n.global .u32 x = 1";
+    assert!(parse_signatures(open).unwrap_err().message.contains("after the initialiser"));
 }
 
 /// (labels, instructions, `.loc`) of a body, by splitting its text.

@@ -29,7 +29,12 @@ thread_local! {
 
 /// Does what ends the life of a value soon, on the thread. If there is no thread to be had, the next call tries again.
 pub(crate) fn later(end: impl FnOnce() + Send + 'static) {
-    let Some(vacancy) = ENDS.push([Box::new(end) as End]) else { return };
+    boxed(Box::new(end));
+}
+
+/// Once in the program, and not for each kind of end.
+fn boxed(end: End) {
+    let Some(vacancy) = ENDS.push([end]) else { return };
     let named = std::thread::Builder::new().name("cuda-launch drops".into());
     if named.spawn(run).is_err() {
         ENDS.leave_vacant(vacancy);

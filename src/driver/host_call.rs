@@ -340,21 +340,32 @@ pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
 
 /// Returns the panics in host functions of a stream that have not been reported yet.
 pub(super) fn raise_of_stream(stream: &CudaStream) -> Result<(), Error> {
-    raise(|| Place::of(stream), |place, wanted| place == wanted)
+    if PANIC_COUNT.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let wanted = Place::of(stream);
+    raise(&|place| *place == wanted)
 }
 
 /// The same for all streams of a context.
 pub(super) fn raise_of_context(context: usize) -> Result<(), Error> {
-    raise(|| context, |place, wanted| place.context == *wanted)
-}
-
-fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Result<(), Error> {
     if PANIC_COUNT.load(Ordering::Acquire) == 0 {
         return Ok(());
     }
-    let (wanted, mut panics) = (wanted(), locked(&PANICS));
-    let messages: Vec<String> =
-        panics.extract_if(.., |(place, _)| is(place, &wanted)).map(|(_, text)| text).collect();
+    raise(&|place| place.context == context)
+}
+
+#[cold]
+fn raise(is: &dyn Fn(&Place) -> bool) -> Result<(), Error> {
+    let mut panics = locked(&PANICS);
+    let (mut messages, mut at) = (Vec::new(), 0);
+    while let Some((place, _)) = panics.get(at) {
+        if is(place) {
+            messages.push(panics.remove(at).1);
+        } else {
+            at += 1;
+        }
+    }
     PANIC_COUNT.fetch_sub(messages.len(), Ordering::Release);
     match messages.is_empty() {
         true => Ok(()),

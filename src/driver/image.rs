@@ -34,8 +34,9 @@ pub(super) struct Signatures {
 
 #[derive(Debug, Default)]
 struct Listed {
-    /// In the order of their names.
     kernels: Vec<(String, Signature)>,
+    /// Their places, in the order of their names.
+    order: Vec<usize>,
     /// Variables of global and constant memory, and whether they are constants.
     variables: Vec<(String, bool)>,
     /// Whether the image lists all its kernels.
@@ -52,9 +53,10 @@ impl Signatures {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Signature> {
-        let kernels = &self.listed().kernels;
-        let place = kernels.binary_search_by(|(kernel, _)| kernel.as_str().cmp(name)).ok()?;
-        kernels.get(place).map(|(_, signature)| signature)
+        let Listed { kernels, order, .. } = self.listed();
+        let named = |place: &usize| kernels.get(*place).map(|(kernel, _)| kernel.as_str());
+        let found = order.binary_search_by(|place| named(place).cmp(&Some(name))).ok()?;
+        order.get(found).and_then(|place| kernels.get(*place)).map(|(_, signature)| signature)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -72,7 +74,7 @@ impl Signatures {
 
 impl Listed {
     fn of_ptx(text: &str) -> Self {
-        match cuda_ptx::parse(text) {
+        match cuda_ptx::parse_signatures(text) {
             Ok(module) => Self::new(Some(ptx_signatures(&module)), ptx_variables(&module)),
             Err(_) => Self::default(),
         }
@@ -80,9 +82,10 @@ impl Listed {
 
     fn new(kernels: Option<Vec<(String, Signature)>>, variables: Vec<(String, bool)>) -> Self {
         let complete = kernels.is_some();
-        let mut kernels = kernels.unwrap_or_default();
-        kernels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Self { kernels, variables, complete }
+        let kernels = kernels.unwrap_or_default();
+        let names: Vec<&str> = kernels.iter().map(|(name, _)| name.as_str()).collect();
+        let order = cuda_ptx::in_order_of_names(&names);
+        Self { kernels, order, variables, complete }
     }
 }
 
@@ -183,7 +186,7 @@ impl<'a> Image<'a> {
         let (major, minor) = context.limits().compute_capability;
         match (code, &self.checked) {
             (CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Checked::Ptx(text)) => {
-                let (isa_major, isa_minor) = cuda_ptx::parse(text).ok()?.version;
+                let (isa_major, isa_minor) = cuda_ptx::parse_signatures(text).ok()?.version;
                 let version = context.driver_version();
                 let (cuda_major, cuda_minor) = (version / 1000, version % 1000 / 10);
                 Some(format!(
@@ -192,7 +195,7 @@ impl<'a> Image<'a> {
                 ))
             }
             (CUresult::CUDA_ERROR_INVALID_PTX, Checked::Ptx(text)) => {
-                let module = cuda_ptx::parse(text).ok()?;
+                let module = cuda_ptx::parse_signatures(text).ok()?;
                 let target = module.targets.first()?;
                 (Arch::from_name(target)?.sm > major * 10 + minor).then(|| {
                     format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")

@@ -170,7 +170,7 @@ pub(crate) fn sweep() -> bool {
     }
     let mut asked = Asked(std::mem::take(&mut list()));
     // Outside the lock: a question may find a fault, which drops what users own, and that may park.
-    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.may_have_come()).collect();
+    let due = asked.take_if(&|parked| parked.until.may_have_come());
     drop(asked);
     if due.is_empty() {
         return false;
@@ -201,8 +201,7 @@ pub(crate) fn sweep_and_wait() -> bool {
 /// Drops these, on the thread for that: a wait does no harm here. What turns out to have to wait is parked again.
 fn end(due: Vec<Parked>) {
     let mut asked = Asked(due);
-    let is_over = |parked: &mut Parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come();
-    let over: Vec<Parked> = asked.0.extract_if(.., is_over).collect();
+    let over = asked.take_if(&|parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come());
     drop(asked);
     for Parked { until, what } in over {
         drops::drop_quietly(what);
@@ -212,6 +211,19 @@ fn end(due: Vec<Parked>) {
 
 /// Entries taken from the list while they are examined; the remaining ones are put back, even after a panic.
 struct Asked(Vec<Parked>);
+
+impl Asked {
+    /// Takes out all that are meant; none if one of the questions panics. Written out: `extract_if` has a copy of itself for each question.
+    fn take_if(&mut self, meant: &dyn Fn(&Parked) -> bool) -> Vec<Parked> {
+        let answers: Vec<bool> = self.0.iter().map(meant).collect();
+        let (mut taken, mut left) = (Vec::new(), Vec::new());
+        for (parked, is_meant) in std::mem::take(&mut self.0).into_iter().zip(answers) {
+            if is_meant { taken.push(parked) } else { left.push(parked) }
+        }
+        self.0 = left;
+        taken
+    }
+}
 
 impl Drop for Asked {
     fn drop(&mut self) {

@@ -72,6 +72,7 @@ pub enum CompileError {
         help: String,
     },
     /// The compiler rejected its input, with this report.
+    #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
     #[error(transparent)]
     Refused(#[from] CompileFailure),
 }

@@ -317,7 +317,11 @@ impl Error {
 
     /// A run-time compiler rejected its source, its options or its inputs; [`CompileFailure`] has its log.
     pub fn is_compile_error(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Compile(CompileError::Refused(_) | CompileError::Argument { .. }))
+        match self.kind() {
+            #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+            ErrorKind::Compile(CompileError::Refused(_)) => true,
+            kind => matches!(kind, ErrorKind::Compile(CompileError::Argument { .. })),
+        }
     }
 
     /// A run-time compiler is missing, too old, or not compiled into this program.

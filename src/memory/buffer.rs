@@ -76,26 +76,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
     /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
-        let bytes = byte_len::<T>(len)?;
-        let context = stream.context();
-        if bytes == 0 {
-            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
-        }
-        let pooled = context.limits().memory_pools;
-        let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
-        stream.refuse_in_capture(call)?;
-        let allocate = || match pooled {
-            true => Allocation::pooled(stream, bytes, len),
-            false => Allocation::plain(context, bytes, len),
-        };
-        let allocation = match allocate() {
-            Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
-            answer => answer?,
-        };
+        let (allocation, call) = allocate(stream, byte_len::<T>(len)?, len)?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);
-        // Other streams may use it once the allocation's turn has come.
-        Submission::on(stream).writes(&buffer.allocation)?;
         aligned::<T>(address, call, OF_DEVICE)?;
         Ok(buffer)
     }
@@ -532,6 +515,29 @@ impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
             self.allocation.address_taken();
         }
     }
+}
+
+/// Memory for so many bytes, of `len` elements, and the call that it comes from. Not a function of the elements' type: a program has a copy
+/// of such a one for each.
+fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<(Arc<Allocation>, &'static str), Error> {
+    let context = stream.context();
+    let pooled = context.limits().memory_pools;
+    let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
+    if bytes == 0 {
+        return Ok((Allocation::new(0, context, Origin::Empty), call));
+    }
+    stream.refuse_in_capture(call)?;
+    let allocate = || match pooled {
+        true => Allocation::pooled(stream, bytes, len),
+        false => Allocation::plain(context, bytes, len),
+    };
+    let allocation = match allocate() {
+        Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
+        answer => answer?,
+    };
+    // Other streams may use it once the allocation's turn has come.
+    Submission::on(stream).writes(&allocation)?;
+    Ok((allocation, call))
 }
 
 /// The bytes of `len` elements.

@@ -107,19 +107,39 @@ impl<'s> Submission<'s> {
         if accesses.word(written) & key == key {
             return Ok(());
         }
-        ThreadStream::may_order("cuStreamWaitEvent")?;
-        let stream = ThreadStream::here(stream);
-        if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
+        order(stream, accesses, waits, written)
     }
 
     /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
     pub(crate) fn call(
+        self,
+        name: &'static str,
+        asked: impl Fn() -> String,
+        mut call: impl FnMut(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.made(name, &asked, &mut call)
+    }
+
+    /// Once in the program, and not for each call.
+    fn made(
         mut self,
         name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
+        asked: &dyn Fn() -> String,
+        call: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.has_turn()?;
         self.stream().context().call(name, asked, call)
     }
+}
+
+/// Work of `stream` comes after what else uses the memory. Not a part of `accesses`, which programs instantiate.
+fn order(
+    stream: &CudaStream,
+    accesses: &StreamAccesses,
+    waits: &mut StreamWaits,
+    written: bool,
+) -> Result<(), Error> {
+    ThreadStream::may_order("cuStreamWaitEvent")?;
+    let stream = ThreadStream::here(stream);
+    if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
 }

@@ -11,8 +11,10 @@ impl CUresult {
     /// The name in the header (`CUDA_ERROR_INVALID_VALUE`), or `None` for a code that it does not know, from a newer
     /// driver.
     pub fn name(self) -> Option<&'static str> {
-        let index = RESULTS.binary_search_by_key(&self.0, |(code, _)| *code).ok()?;
-        RESULTS.get(index).map(|(_, name)| *name)
+        let index = PLACES.binary_search_by_key(&self.0, |place| place.code).ok()?;
+        let &Place { start, len, .. } = PLACES.get(index)?;
+        let name = TEXT.get(start.into()..)?.get(..len.into())?;
+        std::str::from_utf8(name).ok()
     }
 
     /// Whether the error leaves the process unable to use CUDA: every later call returns it until the process exits.
@@ -37,6 +39,49 @@ impl CUresult {
         )
     }
 }
+
+/// Where in [`TEXT`] the name of a code is.
+#[derive(Clone, Copy)]
+struct Place {
+    code: u32,
+    start: u16,
+    len: u8,
+}
+
+const LENGTH: usize = {
+    let (mut index, mut length) = (0, 0);
+    while index < RESULTS.len() {
+        length += RESULTS[index].1.len();
+        index += 1;
+    }
+    length
+};
+
+/// The names, one behind the other: pointers to a hundred texts would be relocated at each start.
+static TEXT: [u8; LENGTH] = {
+    let mut text = [0; LENGTH];
+    let mut index = 0;
+    while index < RESULTS.len() {
+        let (name, start) = (RESULTS[index].1.as_bytes(), PLACES[index].start as usize);
+        text.split_at_mut(start).1.split_at_mut(name.len()).0.copy_from_slice(name);
+        index += 1;
+    }
+    text
+};
+
+/// In the order of the codes, as [`RESULTS`].
+static PLACES: [Place; RESULTS.len()] = {
+    let mut places = [Place { code: 0, start: 0, len: 0 }; RESULTS.len()];
+    let (mut index, mut start) = (0, 0);
+    while index < RESULTS.len() {
+        let (code, name) = RESULTS[index];
+        assert!(start <= u16::MAX as usize && name.len() <= u8::MAX as usize);
+        places[index] = Place { code, start: start as u16, len: name.len() as u8 };
+        start += name.len();
+        index += 1;
+    }
+    places
+};
 
 /// `CUDA_ERROR_INVALID_VALUE (1)`; a code without a name is `CUresult (12345)`.
 impl fmt::Debug for CUresult {

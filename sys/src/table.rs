@@ -188,11 +188,66 @@ pub(crate) fn is_present(present: &Present, index: usize) -> bool {
 
 /// Where in [`FUNCTIONS`] the function is that the header calls so, by its symbol or its unversioned name.
 pub(crate) fn position(name: &str) -> Option<usize> {
-    let symbol = match crate::ALIASES.binary_search_by_key(&name, |(alias, _)| alias) {
-        Ok(index) => crate::ALIASES.get(index).map_or(name, |(_, symbol)| symbol),
-        Err(_) => name,
-    };
-    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name()).ok()
+    let alias = UNVERSIONED.binary_search_by_key(&name, |alias| alias.name()).ok();
+    if let Some(alias) = alias.and_then(|index| UNVERSIONED.get(index)) {
+        return Some(alias.function.into());
+    }
+    FUNCTIONS.binary_search_by_key(&name, |function| function.name()).ok()
+}
+
+/// A name without the number of its ABI, which is how the symbol that it stands for begins. Not a row of [`ALIASES`](crate::ALIASES),
+/// whose pointers are relocated when a program starts: what asks for no text of them should not have them.
+#[derive(Clone, Copy)]
+struct Unversioned {
+    /// Where in [`FUNCTIONS`] the symbol is.
+    function: u16,
+    /// How much of the symbol is the name.
+    len: u8,
+}
+
+impl Unversioned {
+    fn name(self) -> &'static str {
+        FUNCTIONS
+            .get(usize::from(self.function))
+            .and_then(|f| f.name().get(..self.len.into()))
+            .unwrap_or_default()
+    }
+}
+
+/// In the order of [`ALIASES`](crate::ALIASES).
+static UNVERSIONED: [Unversioned; crate::ALIASES.len()] = {
+    let mut all = [Unversioned { function: 0, len: 0 }; crate::ALIASES.len()];
+    let mut row = 0;
+    while row < all.len() {
+        let (name, symbol) = crate::ALIASES[row];
+        assert!(order(symbol.as_bytes().split_at(name.len()).0, name.as_bytes()) == 0);
+        // The compiler runs this in each build of the crate: half of what is left, not one after the other.
+        let (mut start, mut end) = (0, COUNT);
+        while start + 1 < end {
+            let middle = usize::midpoint(start, end);
+            if order(FUNCTIONS[middle].name().as_bytes(), symbol.as_bytes()) <= 0 {
+                start = middle;
+            } else {
+                end = middle;
+            }
+        }
+        assert!(order(FUNCTIONS[start].name().as_bytes(), symbol.as_bytes()) == 0);
+        all[row] = Unversioned { function: start as u16, len: name.len() as u8 };
+        row += 1;
+    }
+    all
+};
+
+/// Below 0, 0 or above 0, as `one` comes before `other`, is the same, or comes after it.
+const fn order(one: &[u8], other: &[u8]) -> isize {
+    let mut index = 0;
+    while index < one.len() && index < other.len() {
+        if one[index] != other[index] {
+            return one[index] as isize - other[index] as isize;
+        }
+        index += 1;
+    }
+    one.len() as isize - other.len() as isize
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-use std::collections::HashMap;
 use std::fmt;
 
 use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
 use super::info::{Record, attribute, records};
 use super::kernel::{Kernel, KernelParameter};
-use super::order::in_order;
 use super::{Arch, ImageError};
+use crate::order::{Named, in_order};
 
 /// Type of the section `.nv.compat`.
 const SECTION_COMPAT: u32 = 0x7000_0086;
@@ -202,24 +201,26 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
 }
 
 /// The first bytes of a block's shared memory that are not its own, from sm_80 on: its section counts them.
-const RESERVED_SHARED: u64 = 1024;
+const RESERVED_SHARED: usize = 1024;
 
 /// The sections of shared memory by the names of their kernels: a cubin may have as many of both as it has room for.
 struct SharedMemory<'a> {
-    sections: HashMap<&'a str, u64>,
-    reserved: u64,
+    sections: Named<'a>,
+    reserved: usize,
 }
 
 impl<'a> SharedMemory<'a> {
     fn of(elf: &Elf<'a>) -> Self {
-        let named = elf.sections.iter().filter_map(|s| Some((s.name.strip_prefix(".nv.shared.")?, s.size)));
-        let sections: HashMap<_, _> = named.collect();
-        let reserved = if sections.contains_key("reserved.0") { RESERVED_SHARED } else { 0 };
+        let size = |size| usize::try_from(size).unwrap_or(usize::MAX);
+        let named =
+            elf.sections.iter().filter_map(|s| Some((s.name.strip_prefix(".nv.shared.")?, size(s.size))));
+        let sections = Named::new(named.collect());
+        let reserved = if sections.get("reserved.0").is_some() { RESERVED_SHARED } else { 0 };
         Self { sections, reserved }
     }
 
     fn of_kernel(&self, name: &str) -> u32 {
-        let size = self.sections.get(name).copied().unwrap_or(0).saturating_sub(self.reserved);
+        let size = self.sections.get(name).unwrap_or(0).saturating_sub(self.reserved);
         u32::try_from(size).unwrap_or(u32::MAX)
     }
 }
@@ -251,8 +252,8 @@ fn describe(kernel: &mut Kernel<'_>, info: &[Record<'_>]) -> Result<(), ImageErr
             _ => {}
         }
     }
-    let ordinals = parameters.iter().map(|(ordinal, ..)| (u64::from(*ordinal), 0));
-    let parameters: Vec<_> = in_order(ordinals).into_iter().map(|at| parameters[at]).collect();
+    let ordinals: Vec<_> = parameters.iter().map(|(ordinal, ..)| (u64::from(*ordinal), 0)).collect();
+    let parameters: Vec<_> = in_order(&ordinals).into_iter().map(|at| parameters[at]).collect();
     for (expected, (ordinal, parameter, record)) in parameters.iter().enumerate() {
         let end = u64::from(parameter.offset) + u64::from(parameter.size);
         if *ordinal as usize != expected || parameter.size == 0 || end > u64::from(kernel.parameter_bytes) {

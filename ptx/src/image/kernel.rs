@@ -1,5 +1,5 @@
 use super::ImageError;
-use crate::{Function, FunctionKind, Module, parse};
+use crate::{Function, FunctionKind, Module, parse_signatures};
 
 /// A kernel of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl<'a> Kernel<'a> {
 
 /// The kernels that a PTX text defines.
 pub(super) fn of_ptx(text: &str) -> Result<Vec<Kernel<'_>>, ImageError> {
-    let module = parse(text)?;
+    let module = parse_signatures(text)?;
     Ok(of_module(&module))
 }
 

@@ -24,7 +24,6 @@ mod fatbin;
 mod info;
 mod kernel;
 mod lz4;
-mod order;
 #[cfg(feature = "zstd")]
 mod zstd;
 

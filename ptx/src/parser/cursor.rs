@@ -4,9 +4,17 @@ use super::MAX_NESTING;
 use crate::error::{Fault, ParseErrorKind};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::number;
-use crate::tree::Literal;
+use crate::tree::{Init, Literal, Type};
+
+/// What not every reader of a module needs: programs that read only signatures are linked without it.
+pub(super) struct Parts {
+    /// Reads what stands behind `=`; `None` where it is not kept.
+    pub(super) initializer: for<'a> fn(&mut Cursor<'a>, Type) -> Result<Option<Init<'a>>, Fault>,
+    pub(super) float: number::Float,
+}
 
 pub(super) struct Cursor<'a> {
+    pub(super) parts: &'static Parts,
     pub(super) lexer: Lexer<'a>,
     /// The token to be read next.
     pub(super) token: Token,
@@ -16,10 +24,10 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str, line: u32) -> Result<Self, Fault> {
+    pub(super) fn new(text: &'a str, line: u32, parts: &'static Parts) -> Result<Self, Fault> {
         let mut lexer = Lexer::new(text, line);
         let token = lexer.next()?;
-        Ok(Self { lexer, token, end: token.start, nesting: 0 })
+        Ok(Self { parts, lexer, token, end: token.start, nesting: 0 })
     }
 
     /// Text of the current token.
@@ -94,7 +102,8 @@ impl<'a> Cursor<'a> {
         if self.token.kind != Kind::Number {
             return Err(self.expected("a number"));
         }
-        let value = number::literal(self.text()).map_err(|m| Fault::new(self.token.start, m))?;
+        let value =
+            number::literal(self.text(), self.parts.float).map_err(|m| Fault::new(self.token.start, m))?;
         self.advance()?;
         Ok(value)
     }

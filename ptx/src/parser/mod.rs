@@ -11,13 +11,20 @@ mod variable;
 
 use crate::error::{Fault, ParseError, ParseErrorKind};
 use crate::lexer::check_length;
+use crate::number;
 use crate::tree::{Function, Module, Statement};
-use cursor::Cursor;
+use cursor::{Cursor, Parts};
 
 /// Deepest nesting of blocks in a body.
 const MAX_BLOCKS: u32 = 256;
 /// Deepest nesting of braces, brackets and parentheses in an operand, an initialiser or a constant.
 const MAX_NESTING: u32 = 48;
+
+/// Everything.
+static ALL: Parts = Parts { initializer: |cursor, ty| cursor.initializer(ty), float: number::decimal_float };
+/// What signatures do not need is skipped.
+static SIGNATURES: Parts =
+    Parts { initializer: |cursor, _| cursor.skip_initializer(), float: number::any_float };
 
 /// Reads the structure of a module: directives, variables, and functions with their signatures.
 ///
@@ -29,8 +36,31 @@ const MAX_NESTING: u32 = 48;
 /// [`ParseError`] with line and column if the text does not follow the grammar. Its kind is
 /// [`NotPtx`](crate::ParseErrorKind::NotPtx) if the first token of the text is not `.version`.
 pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
+    module(text, &ALL)
+}
+
+/// As [`parse`], but without the values of variables: what stands behind `=` is skipped, and the extent of `x[] = {..}` is as without it.
+///
+/// For programs that need the signatures of kernels and the names of variables: they are linked without a third of the parser.
+///
+/// # Errors
+///
+/// As for [`parse`], but for mistakes in what is skipped.
+///
+/// ```
+/// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.global .f32 pi = 3.14159;\n.entry k(.param .u64 p) { ret; }";
+/// let module = cuda_ptx::parse_signatures(text)?;
+/// assert_eq!(module.functions[0].parameters()[0].size, 8);
+/// assert!(module.variables[0].name == "pi" && module.variables[0].init.is_none());
+/// # Ok::<(), cuda_ptx::ParseError>(())
+/// ```
+pub fn parse_signatures(text: &str) -> Result<Module<'_>, ParseError> {
+    module(text, &SIGNATURES)
+}
+
+fn module<'a>(text: &'a str, parts: &'static Parts) -> Result<Module<'a>, ParseError> {
     let cursor = check_length(text)
-        .and_then(|()| Cursor::new(text, 1).map_err(|f| f.with_kind(ParseErrorKind::NotPtx)));
+        .and_then(|()| Cursor::new(text, 1, parts).map_err(|f| f.with_kind(ParseErrorKind::NotPtx)));
     cursor.and_then(|mut cursor| cursor.module()).map_err(|fault| fault.locate(text, 1))
 }
 
@@ -64,6 +94,6 @@ fn run<'a, T>(
     part: impl FnOnce(&mut Cursor<'a>) -> Result<T, Fault>,
 ) -> Result<T, ParseError> {
     check_length(text)
-        .and_then(|()| part(&mut Cursor::new(text, line)?))
+        .and_then(|()| part(&mut Cursor::new(text, line, &ALL)?))
         .map_err(|fault| fault.locate(text, line))
 }

@@ -303,6 +303,8 @@ pub(super) unsafe fn driver_text(name: *const c_char, otherwise: impl FnOnce() -
 
 /// # Safety
 /// 1. `raw` is a function of `context`, and loaded.
+// Asked for seven times where a kernel is described.
+#[inline(never)]
 unsafe fn function_attribute(
     context: &CudaContext,
     raw: CUfunction,

@@ -13,6 +13,10 @@ pub(in crate::memory) mod raw;
 pub(in crate::memory) mod region;
 pub(in crate::memory) mod region_batch;
 
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::allocation::Allocation;
 use super::device_copy::DeviceCopy;
 use super::device_slice::DeviceSlice;
 use super::view::{DeviceView, DeviceViewMut};
@@ -93,22 +97,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     #[doc(alias = "cuMemcpyHtoD")]
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_length("copy_from_host", source.len(), self.len())?;
-        stream.same_context(self.context(), "the buffer")?;
-        let bytes = self.byte_len();
-        if bytes == 0 {
-            return Ok(());
-        }
-        stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
-        let mut work = Submission::on(stream);
-        work.writes(self.allocation())?;
-        submit_and_wait(stream, || {
-            // SAFETY: both sides have `bytes` bytes, as was compared; the view's are of the stream's context and are
-            // freed, and used by others, after the copy, which has noted its access, and the source is borrowed until
-            // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
-            work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
-                driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
-            })
-        })
+        // SAFETY: 1: the view's bytes, which nobody else reaches while it is borrowed; 2: the source has as many, as was compared,
+        // and is borrowed until this returns.
+        unsafe { from_host(self.allocation(), self.base(), self.byte_len(), source.as_ptr().cast(), stream) }
     }
 
     /// Copies all of `source` over the elements, on `stream`; does not wait.
@@ -171,19 +162,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// The stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemsetD8")]
     pub fn set_zero(&mut self, stream: &CudaStream) -> Result<(), Error> {
-        stream.same_context(self.context(), "the buffer")?;
-        let bytes = self.byte_len();
-        if bytes == 0 {
-            return Ok(());
-        }
-        let mut work = Submission::on(stream);
-        work.writes(self.allocation())?;
-        // SAFETY: the view has `bytes` bytes of the stream's context, as was compared, which are freed, and used by
-        // others, after this write, as it is noted; all-zero bytes are a `T`. The stream lives as long as its handle
-        // (`StreamInner`).
-        work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
-            driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
-        })
+        // SAFETY: 1: the view's bytes, which nobody else reaches while it is borrowed; all-zero bytes are a `T`.
+        unsafe { zero(self.allocation(), self.base(), self.byte_len(), stream) }
     }
 }
 
@@ -196,26 +176,95 @@ unsafe fn read_to<T: DeviceCopy>(
     stream: &CudaStream,
     host: *mut T,
 ) -> Result<(), Error> {
-    stream.same_context(view.context(), "the buffer")?;
-    let bytes = view.byte_len();
+    // SAFETY: 1: the view's bytes; 2: so many are as many elements as it has, by the caller's duty 1.
+    unsafe { to_host(view.allocation(), view.base(), view.byte_len(), host.cast(), stream) }
+}
+
+// The copies themselves know bytes only: of what knows the elements, a program has a copy for each type.
+
+/// Copies device memory to `host` and waits.
+///
+/// # Safety
+/// 1. `bytes` bytes from `address` on are of the allocation.
+/// 2. `host` is valid for writes of so many, until this returns.
+unsafe fn to_host(
+    allocation: &Arc<Allocation>,
+    address: u64,
+    bytes: usize,
+    host: *mut c_void,
+    stream: &CudaStream,
+) -> Result<(), Error> {
+    stream.same_context(allocation.context(), "the buffer")?;
     if bytes == 0 {
         return Ok(());
     }
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
     let mut work = Submission::on(stream);
-    work.reads(view.allocation())?;
+    work.reads(allocation)?;
     submit_and_wait(stream, || {
-        // SAFETY: both sides have `bytes` bytes: the view's are of the stream's context and are freed, and written by
-        // others, after the copy, which has noted its access; of the host's that is the caller's duty 1, until
+        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was compared, and are freed,
+        // and written by others, after the copy, which has noted its access; the host's, by duty 2, are there until
         // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
-            driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
+            driver.cuMemcpyDtoHAsync(host, address, bytes, stream.raw())
         })
     })
 }
 
+/// Copies from `host` to device memory and waits.
+///
+/// # Safety
+/// 1. `bytes` bytes from `address` on are of the allocation, and may be written.
+/// 2. `host` is valid for reads of so many, until this returns.
+unsafe fn from_host(
+    allocation: &Arc<Allocation>,
+    address: u64,
+    bytes: usize,
+    host: *const c_void,
+    stream: &CudaStream,
+) -> Result<(), Error> {
+    stream.same_context(allocation.context(), "the buffer")?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
+    let mut work = Submission::on(stream);
+    work.writes(allocation)?;
+    submit_and_wait(stream, || {
+        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was compared, and are freed,
+        // and used by others, after the copy, which has noted its access; the host's, by duty 2, are there until
+        // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
+        work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyHtoDAsync(address, host, bytes, stream.raw())
+        })
+    })
+}
+
+/// Sets device memory to zero; does not wait.
+///
+/// # Safety
+/// 1. `bytes` bytes from `address` on are of the allocation, and may be zero.
+unsafe fn zero(
+    allocation: &Arc<Allocation>,
+    address: u64,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), Error> {
+    stream.same_context(allocation.context(), "the buffer")?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let mut work = Submission::on(stream);
+    work.writes(allocation)?;
+    // SAFETY: so many bytes are the allocation's, by duty 1, of the stream's context, as was compared, which are freed, and used by
+    // others, after this write, as it is noted. The stream lives as long as its handle (`StreamInner`).
+    work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
+        driver.cuMemsetD8Async(address, 0, bytes, stream.raw())
+    })
+}
+
 /// What a copy of so many bytes is asked as.
-pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl FnOnce() -> String {
+pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl Fn() -> String {
     move || format!("{bytes} bytes, {}", stream.label())
 }
 

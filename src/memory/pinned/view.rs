@@ -159,8 +159,8 @@ fn submit(
     work: Submission<'_>,
     loan: Loan,
     name: &'static str,
-    asked: impl FnOnce() -> String,
-    call: impl FnOnce(&Driver) -> CUresult,
+    asked: impl Fn() -> String,
+    call: impl FnMut(&Driver) -> CUresult,
 ) -> Result<(), Error> {
     let stream = work.stream();
     match loan {

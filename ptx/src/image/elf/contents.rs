@@ -1,13 +1,12 @@
 //! Symbols, relocations, notes, and the links between sections.
 
-use std::collections::HashSet;
-
 use super::strings::Strings;
 use super::tables::{
     ALLOCATED, EXECUTABLE, INFO_LINK, NOBITS, NOTE, NULL, PROGBITS, REL, RELA, SECTION_INFO, STRTAB, SYMTAB,
     SYMTAB_INDEX,
 };
 use super::{Bytes, ImageError, Section, Symbol};
+use crate::order::Named;
 
 const SYMBOL: usize = 24;
 /// From here on a section index in a symbol has a meaning of its own: absolute, common, or "in the other table".
@@ -75,13 +74,14 @@ fn check_place(
 
 /// Everything else that sections say about each other.
 pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<(), ImageError> {
-    let mut names = HashSet::new();
-    let kernels = symbols.iter().filter(|s| s.is_kernel()).map(|s| s.name).collect();
-    for section in sections {
+    let kernels = Named::new(symbols.iter().filter(|s| s.is_kernel()).map(|s| (s.name, 0)).collect());
+    // A driver finds constant banks and kernels by name. Functions of two linked inputs may have one name.
+    let unique = |s: &Section<'_>| s.flags & ALLOCATED != 0 && !is_device_function(s, &kernels);
+    let named = sections.iter().enumerate().filter(|(_, s)| unique(s)).map(|(at, s)| (s.name, at));
+    let repeated = Named::new(named.collect()).repeated();
+    for (at, section) in sections.iter().enumerate() {
         check_info(section, sections.len(), symbols.len())?;
-        // A driver finds constant banks and kernels by name. Functions of two linked inputs may have one name.
-        let unique = section.flags & ALLOCATED != 0 && !is_device_function(section, &kernels);
-        if unique && !names.insert(section.name) {
+        if repeated == Some(at) {
             let message = format!("a second section `{}`", section.name);
             return Err(ImageError::corrupt(section.header, message));
         }
@@ -95,9 +95,9 @@ pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<
 }
 
 /// Whether it is code that only other code of the image calls.
-fn is_device_function(section: &Section<'_>, kernels: &HashSet<&str>) -> bool {
+fn is_device_function(section: &Section<'_>, kernels: &Named<'_>) -> bool {
     let function = section.name.strip_prefix(".text.");
-    section.flags & EXECUTABLE != 0 && function.is_some_and(|name| !kernels.contains(name))
+    section.flags & EXECUTABLE != 0 && function.is_some_and(|name| kernels.get(name).is_none())
 }
 
 /// `sh_info` is a symbol in a section of code, and a section in most others.

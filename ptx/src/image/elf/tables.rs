@@ -2,7 +2,7 @@
 
 use super::strings::Strings;
 use super::{Bytes, ImageError, Section};
-use crate::image::order::in_order;
+use crate::order::in_order;
 
 const HEADER: u64 = 64;
 const SECTION_HEADER: u64 = 64;
@@ -212,7 +212,7 @@ fn check_segments(bytes: Bytes<'_>, parts: &mut Vec<Part<'_>>) -> Result<(), Ima
 /// that the work of reading the file would not be bounded by its length. Sections of plain contents may share them,
 /// also with one other section, as those of newer architectures do. Returns the end of the last part.
 fn check_overlap(parts: &[Part<'_>]) -> Result<usize, ImageError> {
-    let order = in_order(parts.iter().map(|part| (part.start, part.end)));
+    let order = in_order(&parts.iter().map(|part| (part.start, part.end)).collect::<Vec<_>>());
     // Of what came before: the parts that reach farthest.
     let (mut any, mut followed) = (parts[order[0]], parts[order[0]]);
     for part in order[1..].iter().map(|at| parts[*at]) {

@@ -21,7 +21,7 @@ use cuda_launch::{
 };
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 use support::{during_next_record, during_next_submission, marks, reset};
@@ -275,6 +275,9 @@ static SLOW: AtomicBool = AtomicBool::new(false);
 /// The streams that others were made to wait for.
 static RECORDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
+/// A capture of one test would be in the way of what another one waits for: the contexts of both are one, and know nothing of each other.
+static ONE: Mutex<()> = Mutex::new(());
+
 fn base() -> &'static Driver {
     BASE.get_or_init(|| cuda_launch::default_driver().unwrap())
 }
@@ -359,6 +362,7 @@ fn recorded() -> Vec<usize> {
 #[test]
 fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
     const ROWS: Extent = Extent::rows(8, 8);
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ctx = held();
     let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
     let both = {
@@ -415,6 +419,7 @@ fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
 /// submitted all the same, between two pieces of it.
 #[test]
 fn threads_that_never_pause_keep_nobody_waiting() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ctx = held();
     let fill =
         ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap();
@@ -471,6 +476,7 @@ fn threads_that_never_pause_keep_nobody_waiting() {
 /// of the time that the other is given.
 #[test]
 fn streams_that_never_pause_in_turn_keep_nobody_waiting() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ctx = held();
     let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
     let buffer = || DeviceBuffer::<u32>::zeroed(&c, 8).unwrap();

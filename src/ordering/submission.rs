@@ -107,7 +107,9 @@ impl<'s> Submission<'s> {
         if accesses.word(written) & key == key {
             return Ok(());
         }
-        order(stream, accesses, waits, written)
+        ThreadStream::may_order("cuStreamWaitEvent")?;
+        let stream = ThreadStream::here(stream);
+        if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
     }
 
     /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
@@ -130,16 +132,4 @@ impl<'s> Submission<'s> {
         self.has_turn()?;
         self.stream().context().call(name, asked, call)
     }
-}
-
-/// Work of `stream` comes after what else uses the memory. Not a part of `accesses`, which programs instantiate.
-fn order(
-    stream: &CudaStream,
-    accesses: &StreamAccesses,
-    waits: &mut StreamWaits,
-    written: bool,
-) -> Result<(), Error> {
-    ThreadStream::may_order("cuStreamWaitEvent")?;
-    let stream = ThreadStream::here(stream);
-    if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
 }

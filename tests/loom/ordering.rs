@@ -211,7 +211,9 @@ fn launch(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
         until(|| others.are_submitted());
         Ok(())
     };
-    let (unborrowed, announced) = crate::unborrowed::announce(&lane.0.unborrowed, note, wait).unwrap();
+    let (unborrowed, announced) =
+        crate::unborrowed::announce(|| lane.0.submissions.wait_turn(), &lane.0.unborrowed, note, wait)
+            .unwrap();
     let done = give(lane, Clock::default());
     drop((announced, unborrowed));
     done

@@ -320,19 +320,24 @@ pub(crate) struct GivenAway(usize);
 
 impl GivenAway {
     pub(crate) fn begin(stream: &CudaStream) -> Self {
-        FOREIGN.with_borrow_mut(|own| own.push(stream.identity()));
+        Self::change(|own| own.push(stream.identity()));
         Self(stream.identity())
     }
 
     /// Whether this thread does so with one that is so.
     fn any(is_so: impl Fn(usize) -> bool) -> bool {
-        FOREIGN.with_borrow(|own| own.iter().any(|stream| is_so(*stream)))
+        FOREIGN.try_with(|own| own.borrow().iter().any(|stream| is_so(*stream))).unwrap_or(false)
+    }
+
+    /// At the end of the thread nobody knows: a launch of a graph that would wait for its own thread gives up later.
+    fn change(change: impl FnOnce(&mut Vec<usize>)) {
+        let _ = FOREIGN.try_with(|own| change(&mut own.borrow_mut()));
     }
 }
 
 impl Drop for GivenAway {
     fn drop(&mut self) {
-        FOREIGN.with_borrow_mut(|own| {
+        Self::change(|own| {
             if let Some(at) = own.iter().rposition(|stream| *stream == self.0) {
                 own.remove(at);
             }

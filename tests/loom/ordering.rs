@@ -163,7 +163,7 @@ fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
 
 /// The same where the host waits for a stream: what is over when the work is given comes before it.
 fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaited: Option<&Lane>) -> Done {
-    lane.submissions().announce_in_turn(|_| ());
+    lane.submissions().announce_in_turn(|_| true);
     let (key, waits) = (lane.key(), &mut Waits::default());
     for memory in memory {
         if memory.word(write) & key != key {

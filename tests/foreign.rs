@@ -94,3 +94,34 @@ fn what_cannot_be_ordered_is_not_begun() {
     stream.call_host(called).unwrap();
     stream.synchronize().unwrap();
 }
+
+thread_local! {
+    /// Runs at the end of the thread, when what was begun later has ended.
+    static LAST: Last = const { Last(std::cell::Cell::new(None)) };
+}
+
+struct Last(std::cell::Cell<Option<Box<dyn FnOnce()>>>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|last| last());
+    }
+}
+
+#[test]
+fn it_is_submitted_at_the_end_of_a_thread_too() {
+    let (send, sent) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let [a, b, _] = streams();
+        let x = buffer(&a);
+        LAST.with(|last| {
+            let submit = move || unsafe { submit_with(&b, kernel_args![ptr(x)], |_| Ok::<_, Error>(())) };
+            last.0.set(Some(Box::new(move || send.send(submit().is_ok()).unwrap())));
+        });
+        let y = buffer(&a);
+        unsafe { submit_with(&a, kernel_args![ptr(y)], |_| Ok::<_, Error>(())) }.unwrap();
+    })
+    .join()
+    .unwrap();
+    assert_eq!(sent.recv(), Ok(true));
+}

@@ -659,11 +659,16 @@ fn who_waits_too_long_for_a_launch_is_told() {
         c.submissions().finish();
         Ok(((), waits))
     };
-    let launched = unborrowed::announce(c.unborrowed(), note, |others| {
-        let all = c.unborrowed();
-        assert!(!others.are_submitted() && all.have_finished(all.announced()));
-        Err(())
-    });
+    let launched = unborrowed::announce(
+        || (),
+        c.unborrowed(),
+        note,
+        |others| {
+            let all = c.unborrowed();
+            assert!(!others.are_submitted() && all.have_finished(all.announced()));
+            Err(())
+        },
+    );
     assert!(launched.is_err() && !c.waited().contains(&0));
     // Another thread finishes it while somebody waits.
     let launch = a.clone();
@@ -693,7 +698,7 @@ fn a_launch_does_not_wait_for_itself() {
             noted.map(|()| ((), waits))
         };
         let wait = |others: &Waits<_>| if others.are_submitted() { Ok(()) } else { Err(()) };
-        unborrowed::announce(lane.unborrowed(), note, wait).map(|_| lane.waited())
+        unborrowed::announce(|| (), lane.unborrowed(), note, wait).map(|_| lane.waited())
     };
     // Threads have shared it before: the counts tell less.
     both[0].announce();
@@ -714,7 +719,11 @@ fn a_launch_does_not_wait_for_itself() {
 #[test]
 fn a_submission_that_is_held_back_is_announced_again() {
     let (all, withdrawn) = (Submissions::default(), Cell::new(None));
-    let announce = || all.announce_in_turn(|number| withdrawn.set(Some(number)));
+    let withdraw = |number| {
+        withdrawn.set(Some(number));
+        true
+    };
+    let announce = || all.announce_in_turn(withdraw);
     let while_held = |announce: &dyn Fn() -> usize| {
         all.hold(|_| ());
         std::thread::scope(|scope| {
@@ -733,8 +742,8 @@ fn a_submission_that_is_held_back_is_announced_again() {
     all.finish();
     assert!(all.have_finished(4));
     // Also one that was announced by a number, if somebody holds.
-    assert_eq!((all.announce(), all.in_turn(4, |_| withdrawn.set(Some(4))), withdrawn.take()), (4, 4, None));
-    assert_eq!((while_held(&|| all.in_turn(4, |_| withdrawn.set(Some(4)))), withdrawn.take()), (6, Some(4)));
+    assert_eq!((all.announce(), all.in_turn(4, withdraw), withdrawn.take()), (4, 4, None));
+    assert_eq!((while_held(&|| all.in_turn(4, withdraw)), withdrawn.take()), (6, Some(4)));
     all.finish();
     // Nothing is on its way, and somebody holds: all before have finished, and so has what holds, for whoever asks.
     all.hold(|number| {
@@ -746,6 +755,28 @@ fn a_submission_that_is_held_back_is_announced_again() {
     all.release();
     assert_eq!((announce(), withdrawn.take()), (8, None));
     assert!(all.have_finished(8) && !all.have_finished(9));
+}
+
+/// Who holds others back may wait for a submission that this one is a part of.
+#[test]
+fn a_submission_inside_of_another_one_is_not_held_back() {
+    let all = Submissions::default();
+    assert_eq!(all.announce(), 0);
+    all.hold(|_| ());
+    assert_eq!((all.announce_in_turn(|_| false), all.in_turn(2, |_| false)), (2, 2));
+    all.finish();
+    all.finish();
+    assert!(all.have_finished(3), "all but who holds back");
+}
+
+/// A launch that is held back keeps nobody waiting who must come after it.
+#[test]
+fn a_launch_is_held_back_before_it_is_announced() {
+    let c = &lanes(1)[0];
+    let note = || Ok(((), Waits::<Lane>::unborrowed()));
+    let turn = || assert_eq!(c.unborrowed().announced(), 0, "it is announced");
+    unborrowed::announce(turn, c.unborrowed(), note, |_| Ok(())).map(drop).unwrap();
+    assert_eq!(c.unborrowed().announced(), 1);
 }
 
 /// What has finished is who held others back, and not what was on its way.

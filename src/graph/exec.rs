@@ -196,13 +196,14 @@ impl GraphExec {
     fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
         let patience = Patience::of("cuGraphLaunch");
         let note = || {
-            let mut work = Submission::unborrowed(stream, patience.is_tried());
+            let mut work = Submission::unborrowed(stream);
             self.memory().try_for_each(|memory| memory.note(&mut work))?;
             let waits = work.take_waits();
             Ok((work, waits))
         };
         let wait = |others: &_| patience.until_submitted(others);
-        let (_unborrowed, work) = announce(&stream.queue().graphs, note, wait)?;
+        let queue = stream.queue();
+        let (_unborrowed, work) = announce(|| queue.wait_turn(), &queue.graphs, note, wait)?;
         // The call may take long.
         drop(patience);
         let kernels = self.note_kernels(stream);

@@ -29,11 +29,10 @@ impl<'s> Submission<'s> {
         Self::announced(stream, stream.queue().announce_in_turn())
     }
 
-    /// The same for work of which nobody has borrowed the memory. Where it is tried `again`, its thread may hold back others.
-    pub(crate) fn unborrowed(stream: &'s CudaStream, again: bool) -> Self {
+    /// The same for work of which nobody has borrowed the memory. It is not held back.
+    pub(crate) fn unborrowed(stream: &'s CudaStream) -> Self {
         let queue = stream.queue();
-        let mut work =
-            if again { Self::announced(stream, queue.announce(NO_KERNEL)) } else { Self::on(stream) };
+        let mut work = Self::announced(stream, queue.announce(NO_KERNEL));
         work.waits = StreamWaits::unborrowed();
         work
     }

@@ -46,9 +46,9 @@ impl Submissions {
         self.overlapped.store(true, Ordering::Relaxed);
     }
 
-    /// The same of one that can be held back. Then it is announced twice, and the first number is `withdrawn`.
+    /// The same of one that can be held back, if `withdrawn` agrees. Then it is announced twice, and the first number is `withdrawn`.
     #[inline(always)]
-    pub(crate) fn announce_in_turn(&self, withdrawn: impl FnOnce(usize)) -> usize {
+    pub(crate) fn announce_in_turn(&self, withdrawn: impl FnOnce(usize) -> bool) -> usize {
         let number = self.announced.fetch_add(1, Ordering::SeqCst);
         if self.finished.load(Ordering::Relaxed) == number {
             return number;
@@ -58,22 +58,29 @@ impl Submissions {
 
     #[cold]
     #[inline(never)]
-    fn overlap_in_turn(&self, number: usize, withdrawn: impl FnOnce(usize)) -> usize {
+    fn overlap_in_turn(&self, number: usize, withdrawn: impl FnOnce(usize) -> bool) -> usize {
         self.overlap();
         self.in_turn(number, withdrawn)
+    }
+
+    /// Waits as long as one that is announced now would be held back.
+    pub(crate) fn wait_turn(&self) {
+        (0..MOST_PAUSES).take_while(|_| self.is_held()).for_each(|_| pause());
+    }
+
+    fn is_held(&self) -> bool {
+        self.holds.load(Ordering::SeqCst) != 0
     }
 
     /// The same of one that was announced by this number, and has looked at nothing that still counts.
     ///
     /// It is not held back for long: who holds it back may wait for what comes after it.
-    pub(crate) fn in_turn(&self, number: usize, withdrawn: impl FnOnce(usize)) -> usize {
-        let is_held = || self.holds.load(Ordering::SeqCst) != 0;
-        if !is_held() {
+    pub(crate) fn in_turn(&self, number: usize, withdrawn: impl FnOnce(usize) -> bool) -> usize {
+        if !self.is_held() || !withdrawn(number) {
             return number;
         }
-        withdrawn(number);
         self.finish();
-        (0..MOST_PAUSES).take_while(|_| is_held()).for_each(|_| pause());
+        self.wait_turn();
         self.announce()
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Unborrowed<'q>(&'q Submissions);
 
 impl<'q> Unborrowed<'q> {
     fn announce(unborrowed: &'q Submissions) -> Self {
-        unborrowed.announce_in_turn(|_| ());
+        unborrowed.announce_in_turn(|_| true);
         Self(unborrowed)
     }
 }
@@ -33,11 +33,16 @@ impl Drop for Unborrowed<'_> {
 
 /// Announces an unborrowed submission on the queue that has these, and notes its accesses by `note`, which begins with
 /// [`Waits::unborrowed`]: again and again until all that it comes after is submitted, for which `wait` waits.
+///
+/// `turn` waits as long as new ones are held back there. That comes first: whoever must come after what is announced would wait as
+/// well, and who holds others back may wait for that.
 pub(crate) fn announce<'q, Q: Queue, S>(
+    turn: impl FnOnce(),
     unborrowed: &'q Submissions,
     mut note: impl FnMut() -> Result<(S, Waits<Q>), Q::Error>,
     mut wait: impl FnMut(&Waits<Q>) -> Result<(), Q::Error>,
 ) -> Result<(Unborrowed<'q>, S), Q::Error> {
+    turn();
     loop {
         let announced = Unborrowed::announce(unborrowed);
         let (submission, waits) = note()?;

@@ -169,7 +169,7 @@ pub(crate) fn submit_beside(lane: &Lane, memory: &[&Memory], write: bool, awaite
 
 /// The same of what can be held back.
 pub(crate) fn submit_in_turn(lane: &Lane, memory: &Memory, write: bool) -> Done {
-    lane.submissions().announce_in_turn(|_| ());
+    lane.submissions().announce_in_turn(|_| true);
     submit_announced(lane, &[memory], write, None)
 }
 
@@ -221,7 +221,9 @@ pub(crate) fn launch(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
         until(|| others.are_submitted());
         Ok(())
     };
-    let (unborrowed, announced) = crate::unborrowed::announce(&lane.0.unborrowed, note, wait).unwrap();
+    let (unborrowed, announced) =
+        crate::unborrowed::announce(|| lane.0.submissions.wait_turn(), &lane.0.unborrowed, note, wait)
+            .unwrap();
     let done = give(lane, Clock::default());
     drop((announced, unborrowed));
     done

@@ -13,6 +13,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use self::thread::may_be_held_back;
 use super::capture::Capture;
 use super::context::CudaContext;
 use super::event::CudaEvent;
@@ -495,7 +496,7 @@ impl StreamQueue {
     /// The same of one that launches nothing so far, and can be held back.
     #[inline(always)]
     pub(crate) fn announce_in_turn(&self) -> usize {
-        let number = self.submissions.announce_in_turn(|withdrawn| self.launches.note(withdrawn, NO_KERNEL));
+        let number = self.submissions.announce_in_turn(|withdrawn| self.withdraw(withdrawn));
         self.launches.note(number, NO_KERNEL);
         number
     }
@@ -503,7 +504,23 @@ impl StreamQueue {
     /// The same of one that was announced by this number, and has looked at nothing that still counts.
     pub(crate) fn in_turn(&self, number: usize) -> usize {
         self.launches.note(number, NO_KERNEL);
-        self.submissions.in_turn(number, |_| ())
+        self.submissions.in_turn(number, |withdrawn| self.withdraw(withdrawn))
+    }
+
+    /// Waits as long as one that is announced now would be held back.
+    pub(crate) fn wait_turn(&self) {
+        if may_be_held_back() {
+            self.submissions.wait_turn();
+        }
+    }
+
+    /// Whether a submission of this thread is held back; then what was announced by this number launches nothing.
+    fn withdraw(&self, number: usize) -> bool {
+        let is_held = may_be_held_back();
+        if is_held {
+            self.launches.note(number, NO_KERNEL);
+        }
+        is_held
     }
 
     /// Holds submissions back, also those that were warm.

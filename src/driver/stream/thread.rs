@@ -244,11 +244,6 @@ impl Patience {
         Self { call, begin: OnceCell::new(), hold: RefCell::default() }
     }
 
-    /// Whether it has waited.
-    pub(crate) fn is_tried(&self) -> bool {
-        self.begin.get().is_some()
-    }
-
     /// Waits until `is_so`, which new submissions of `others` may keep from being seen.
     ///
     /// Those that were held back before stay so: each of two streams that never pause would make use of the time of the other.
@@ -283,8 +278,7 @@ impl Patience {
     /// Waits until all that was found on its way is submitted, for the launch of a graph, which is then to look again before this is
     /// dropped: new ones may be held back.
     pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
-        let is_own =
-            |stream| LAUNCH.get() == Some(stream) || FOREIGN.with_borrow(|own| own.contains(&stream));
+        let is_own = |stream| LAUNCH.get() == Some(stream) || GivenAway::any(|own| own == stream);
         if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
             return Err(host_call::inside_of(self.call));
         }
@@ -298,6 +292,12 @@ impl Patience {
 fn is_time_to_hold(waited: Duration) -> bool {
     let half_soons = waited.as_nanos() / (SOON.as_nanos() / 2);
     half_soons.checked_ilog2().is_some_and(|log| half_soons & ((1 << log) >> 1) == 0)
+}
+
+/// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
+/// which this thread holds others back for.
+pub(super) fn may_be_held_back() -> bool {
+    !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.
@@ -320,14 +320,24 @@ pub(crate) struct GivenAway(usize);
 
 impl GivenAway {
     pub(crate) fn begin(stream: &CudaStream) -> Self {
-        FOREIGN.with_borrow_mut(|own| own.push(stream.identity()));
+        Self::change(|own| own.push(stream.identity()));
         Self(stream.identity())
+    }
+
+    /// Whether this thread does so with one that is so.
+    fn any(is_so: impl Fn(usize) -> bool) -> bool {
+        FOREIGN.try_with(|own| own.borrow().iter().any(|stream| is_so(*stream))).unwrap_or(false)
+    }
+
+    /// At the end of the thread nobody knows: a launch of a graph that would wait for its own thread gives up later.
+    fn change(change: impl FnOnce(&mut Vec<usize>)) {
+        let _ = FOREIGN.try_with(|own| change(&mut own.borrow_mut()));
     }
 }
 
 impl Drop for GivenAway {
     fn drop(&mut self) {
-        FOREIGN.with_borrow_mut(|own| {
+        Self::change(|own| {
             if let Some(at) = own.iter().rposition(|stream| *stream == self.0) {
                 own.remove(at);
             }

@@ -76,10 +76,27 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
     /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
-        let allocation = allocate(stream, byte_len::<T>(len)?, len)?;
+        let bytes = byte_len::<T>(len)?;
+        let context = stream.context();
+        if bytes == 0 {
+            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
+        }
+        let pooled = context.limits().memory_pools;
+        let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
+        stream.refuse_in_capture(call)?;
+        let allocate = || match pooled {
+            true => Allocation::pooled(stream, bytes, len),
+            false => Allocation::plain(context, bytes, len),
+        };
+        let allocation = match allocate() {
+            Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
+            answer => answer?,
+        };
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);
-        aligned::<T>(address, allocates(stream), OF_DEVICE)?;
+        // Other streams may use it once the allocation's turn has come.
+        Submission::on(stream).writes(&buffer.allocation)?;
+        aligned::<T>(address, call, OF_DEVICE)?;
         Ok(buffer)
     }
 
@@ -515,31 +532,6 @@ impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
             self.allocation.address_taken();
         }
     }
-}
-
-/// The call that its memory comes from.
-fn allocates(stream: &CudaStream) -> &'static str {
-    if stream.context().limits().memory_pools { "cuMemAllocAsync" } else { "cuMemAlloc" }
-}
-
-/// Memory for so many bytes, of `len` elements. Not a function of the elements' type: a program has a copy of such a one for each.
-fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocation>, Error> {
-    let context = stream.context();
-    if bytes == 0 {
-        return Ok(Allocation::new(0, context, Origin::Empty));
-    }
-    stream.refuse_in_capture(allocates(stream))?;
-    let allocate = || match context.limits().memory_pools {
-        true => Allocation::pooled(stream, bytes, len),
-        false => Allocation::plain(context, bytes, len),
-    };
-    let allocation = match allocate() {
-        Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
-        answer => answer?,
-    };
-    // Other streams may use it once the allocation's turn has come.
-    Submission::on(stream).writes(&allocation)?;
-    Ok(allocation)
 }
 
 /// The bytes of `len` elements.

@@ -378,8 +378,8 @@ impl Queue for ThreadStream {
         if LAUNCH.get() == Some(earlier.stream.identity()) {
             return Err(host_call::inside_of(call));
         }
-        let others =
-            Others(|q| q.graphs.hold(|_| ()), |q| q.graphs.release(), &|| vec![earlier.stream.clone()]);
+        let streams = || vec![earlier.stream.clone()];
+        let others = Others(|q| q.graphs.hold(|_| ()), |q| q.graphs.release(), &streams);
         Patience::of(call).until(&is_so, &others)
     }
 

@@ -796,7 +796,7 @@ fn who_holds_others_back_is_not_one_of_them() {
 #[test]
 fn what_is_announced_besides_another_one_finishes_with_it() {
     let all = Submissions::default();
-    assert_eq!((all.announce(), all.announce_besides(3)), (0, 1));
+    assert_eq!((all.announce(), all.announce_parts(3)), (0, 1));
     assert!(!all.have_finished(1) && all.finished() == 0);
     all.finish();
     assert!(all.have_finished(1) && !all.have_finished(2));

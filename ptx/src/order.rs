@@ -1,5 +1,5 @@
 //! Sorting and looking up, written once: each type that is sorted, or is a key of a map, has its own copy of the algorithm in the
-//! program, and a table of hashes brings random numbers too.
+//! program, and a table of hashes brings random numbers too. Even one copy of the standard library's sort is 13 KiB of a program.
 
 /// The places from 0 to `count`, in the order of what is there: `before` says whether what is at one comes before what is at
 /// another. Of equal ones the first comes first.

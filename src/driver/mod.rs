@@ -94,7 +94,7 @@ pub use peer::PeerAttribute;
 #[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
-pub(crate) use stream::Besides;
+pub(crate) use stream::Parts;
 pub use stream::info::StreamPriorities;
 pub(crate) use stream::thread::{GivenAway, Launching, Patience, StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};

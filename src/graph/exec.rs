@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{
-    Besides, CudaContext, CudaStream, Keep, Launching, Patience, ThreadStream, despite_captures, host_call,
+    CudaContext, CudaStream, Keep, Launching, Parts, Patience, ThreadStream, despite_captures, host_call,
     sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
@@ -230,12 +230,12 @@ impl GraphExec {
 
     /// Notes what may be blamed for a fault: each kernel of the graph. Call it when nothing is waited for any more, and the launch is
     /// announced: who waits for the stream before the driver has the launch has not seen the end of its kernels.
-    fn note_kernels<'s>(&self, stream: &'s CudaStream) -> Besides<'s> {
+    fn note_kernels<'s>(&self, stream: &'s CudaStream) -> Parts<'s> {
         let kernels = || {
             let changed = self.changed.values();
             self.share.kernels.iter().chain(changed.flat_map(|share| &share.kernels))
         };
-        let all = stream.queue().announce_besides(kernels().count());
+        let all = stream.queue().announce_parts(kernels().count());
         all.numbers()
             .zip(kernels())
             .for_each(|(number, kernel)| stream.queue().launches.note(number, *kernel));

@@ -87,7 +87,7 @@ impl Submissions {
     /// Announces so many that finish together with one that was announced, and is not finished: the number of the first.
     ///
     /// None of them overlaps with another: they finish only when all have.
-    pub(crate) fn announce_besides(&self, count: usize) -> usize {
+    pub(crate) fn announce_parts(&self, count: usize) -> usize {
         self.announced.fetch_add(count, Ordering::SeqCst)
     }
 

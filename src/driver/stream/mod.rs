@@ -462,8 +462,12 @@ impl CudaStream {
     }
 }
 
-/// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_besides`].
-pub(crate) struct Besides<'q> {
+/// Added to [`StreamQueue::is_warm_for`]'s word for each hold. The identities of contexts are addresses, and those of two differ in
+/// the bits below, which this does not change: the sum is the identity of no other context, and 0 does not become one.
+const HELD: usize = 1 << 56;
+
+/// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_parts`].
+pub(crate) struct Parts<'q> {
     queue: &'q StreamQueue,
     first: usize,
     count: usize,
@@ -489,8 +493,8 @@ impl StreamQueue {
 
     /// Announces so many that are part of one that this thread has announced, and has not given to the driver yet. They finish when
     /// this is dropped: after that.
-    pub(crate) fn announce_besides(&self, count: usize) -> Besides<'_> {
-        Besides { queue: self, first: self.submissions.announce_besides(count), count }
+    pub(crate) fn announce_parts(&self, count: usize) -> Parts<'_> {
+        Parts { queue: self, first: self.submissions.announce_parts(count), count }
     }
 
     /// The same of one that launches nothing so far, and can be held back.
@@ -526,12 +530,11 @@ impl StreamQueue {
     /// Holds submissions back, also those that were warm.
     fn hold(&self) {
         self.submissions.hold(|number| self.launches.note(number, NO_KERNEL));
-        // No context has such an identity: they are addresses of what is larger than the number of threads.
-        self.warm.fetch_add(1, Ordering::Relaxed);
+        self.warm.fetch_add(HELD, Ordering::Relaxed);
     }
 
     fn release(&self) {
-        self.warm.fetch_sub(1, Ordering::Relaxed);
+        self.warm.fetch_sub(HELD, Ordering::Relaxed);
         self.submissions.release();
     }
 
@@ -543,7 +546,7 @@ impl StreamQueue {
     }
 }
 
-impl Besides<'_> {
+impl Parts<'_> {
     pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
         let first = self.first;
         (0..self.count).map(move |at| first.wrapping_add(at))
@@ -555,7 +558,7 @@ impl Besides<'_> {
     }
 }
 
-impl Drop for Besides<'_> {
+impl Drop for Parts<'_> {
     fn drop(&mut self) {
         self.queue.submissions.finish_all(self.count);
     }

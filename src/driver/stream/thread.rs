@@ -196,6 +196,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Within that time it nearly always comes. If not, other threads may share the stream and never pause.
 const SOON: Duration = Duration::from_millis(1);
 
+/// No call is held back longer at a time. What does not come within it may be stuck, and the others must not be stuck with it: of the 30
+/// seconds they lose one at most.
+const LONGEST_HOLD: Duration = Duration::from_millis(64);
+
 /// The same for a listener of a call: it may be the call of this very thread.
 const LISTENER: Duration = Duration::from_millis(50);
 
@@ -288,10 +292,13 @@ impl Patience {
 }
 
 /// Whether others are held back after this time: from 1 ms to 1.5 ms, from 2 ms to 3 ms, from 4 ms to 6 ms, ... In between those go on
-/// that are held back on their way to what is waited for, and what takes long has a longer time the next time.
+/// that are held back on their way to what is waited for, and what takes long has a longer time the next time, up to [`LONGEST_HOLD`].
 fn is_time_to_hold(waited: Duration) -> bool {
-    let half_soons = waited.as_nanos() / (SOON.as_nanos() / 2);
-    half_soons.checked_ilog2().is_some_and(|log| half_soons & ((1 << log) >> 1) == 0)
+    let soons = waited.as_nanos() / SOON.as_nanos();
+    soons.checked_ilog2().is_some_and(|log| {
+        let begin = SOON * (1 << log.min(30));
+        waited - begin < (begin / 2).min(LONGEST_HOLD)
+    })
 }
 
 /// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
@@ -403,5 +410,37 @@ impl Queue for ThreadStream {
         };
         // Nobody asked for this call: it must not break a capture of other code. An error tells nothing.
         outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_grows_with_the_time_before_it_up_to_its_limit() {
+        let microseconds = |soon, fraction| SOON * soon + SOON * fraction / 1_000;
+        for (soon, fraction, holds) in [
+            (0, 999, false),
+            (1, 0, true),
+            (1, 499, true),
+            (1, 500, false),
+            (2, 0, true),
+            (3, 0, false),
+            (64, 0, true),
+            (95, 999, true),
+            (96, 0, false),
+            (128, 0, true),
+            (191, 999, true),
+            (192, 0, false),
+            (1_024, 0, true),
+            (1_087, 999, true),
+            (1_088, 0, false),
+            (16_384, 0, true),
+            (16_448, 0, false),
+            (29_999, 0, false),
+        ] {
+            assert_eq!(is_time_to_hold(microseconds(soon, fraction)), holds, "{soon}.{fraction:03}");
+        }
     }
 }

@@ -108,6 +108,69 @@ fn what_is_unsafe_numbers_its_duties() {
     assert!(without.is_empty(), "unsafe, and without numbered duties:\n{}", without.join("\n"));
 }
 
+/// Handles of what a driver destroys.
+const HANDLES: &[&str] = &[
+    "CUarray",
+    "CUcontext",
+    "CUevent",
+    "CUexternalMemory",
+    "CUexternalSemaphore",
+    "CUgraph",
+    "CUgraphExec",
+    "CUgreenCtx",
+    "CUlibrary",
+    "CUlinkState",
+    "CUmemGenericAllocationHandle",
+    "CUmemoryPool",
+    "CUmipmappedArray",
+    "CUmodule",
+    "CUstream",
+    "CUsurfObject",
+    "CUtexObject",
+];
+
+/// It compares the handle with those of values that there are.
+const COMPARES: &str = "fn find";
+
+/// Two values of one handle would both destroy it, or one would be used after the other has: whoever makes one answers for the handle.
+#[test]
+fn what_makes_a_value_of_a_handle_is_unsafe() {
+    let mut files = Vec::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    if !folder.exists() {
+        return skipped("the sources are not on this machine");
+    }
+    sources(&folder, &mut files);
+    let (mut seen, mut safe) = (0, Vec::new());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for (at, _) in text.match_indices("fn ") {
+            let line = text[..at].rsplit('\n').next().unwrap();
+            if line.contains("//") || !line.is_empty() && !line.ends_with(' ') {
+                continue;
+            }
+            let Some((parameters, result)) =
+                text[at..].split_once('{').and_then(|(signature, _)| signature.split_once("->"))
+            else {
+                continue;
+            };
+            let is_handle = |word: &str| {
+                let ty = word.split_once(": ").map_or("", |(_, ty)| ty);
+                HANDLES.contains(&ty.trim().rsplit("::").next().unwrap().trim_end_matches(')'))
+            };
+            let name = parameters.split('(').next().unwrap();
+            if result.contains("Self") && parameters.split(',').any(is_handle) && name != COMPARES {
+                seen += 1;
+                if !line.contains("unsafe ") {
+                    safe.push(format!("{}: {name}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} were found");
+    assert!(safe.is_empty(), "they make values of handles, and are not unsafe:\n{}", safe.join("\n"));
+}
+
 #[test]
 fn the_safety_page_names_files_and_tests_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

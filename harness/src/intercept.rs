@@ -123,7 +123,8 @@ impl Layer for Inner {
     ) -> CUresult {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
-        let kernel = raw.as_ref().map(|raw| self.kernel(raw.function));
+        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1.
+        let kernel = raw.as_ref().map(|raw| unsafe { self.kernel(raw.function) });
         let is_about_context = function.is_of_current || !function.effects.is_empty();
         let context = if is_about_context { current::context(&self.base) } else { 0 };
         // SAFETY: 1: duty 1; 2: it was asked for by the handle in `raw`, which was read from the words.
@@ -296,7 +297,11 @@ impl Inner {
     }
 
     /// What is known of a kernel.
-    fn kernel(&self, handle: u64) -> Arc<Kernel> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is the function of the launch under way, or what a launch takes for one, and lives until that returns.
+    unsafe fn kernel(&self, handle: u64) -> Arc<Kernel> {
         let state = self.lock();
         let place = state.objects.find(Kind::Function, handle);
         let object = place.and_then(|place| state.objects.at(place));
@@ -314,7 +319,8 @@ impl Inner {
             None if !is_known => return Arc::new(Kernel { name: None, parameters: None }),
             None => {}
         }
-        let kernel = Arc::new(Kernel::ask(&self.base, handle, of_library));
+        // SAFETY: 1: it lives by duty 1, and is of the kind that the call has told which gave it: `is_known`.
+        let kernel = Arc::new(unsafe { Kernel::ask(&self.base, handle, of_library) });
         let mut state = self.lock();
         if let Some(object) = place.and_then(|place| state.objects.at_mut(place)) {
             object.kernel = Some(kernel.clone());

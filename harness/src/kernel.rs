@@ -1,6 +1,6 @@
 //! What the base driver knows about a kernel: its name and its parameters.
 //!
-//! Relies on: a kernel is asked for only where a call was seen that gave its handle, which tells the kind, and it has not ended.
+//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` has it.
 #![allow(unsafe_code)]
 
 #[cfg(any(feature = "check", feature = "record"))]
@@ -22,15 +22,27 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Asks for what a function, or a kernel of a library, is.
-    pub(crate) fn ask(driver: &Driver, handle: u64, of_library: bool) -> Kernel {
-        Kernel { name: name(driver, handle, of_library), parameters: parameters(driver, handle, of_library) }
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+    pub(crate) unsafe fn ask(driver: &Driver, handle: u64, of_library: bool) -> Kernel {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe {
+            Kernel {
+                name: name(driver, handle, of_library),
+                parameters: parameters(driver, handle, of_library),
+            }
+        }
     }
 }
 
-fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
+/// # Safety
+///
+/// 1. As duty 1 of [`Kernel::ask`].
+unsafe fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
     let mut name = null();
-    // SAFETY: the driver gave the handle as one of this kind, and it is live, as the head of this file says; the pointer is good for one
-    // pointer.
+    // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the place is a pointer's, and outlives the call.
     let answer = unsafe {
         match of_library {
             true => driver.cuKernelGetName(&mut name, kernel(handle)),
@@ -40,16 +52,19 @@ fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
     if answer != CUresult::SUCCESS || name.is_null() {
         return None;
     }
-    // SAFETY: on success it is a C string of the driver's that lives as long as the kernel, which has not ended, as the head of this file says:
-    // a program does not end what a call of it is using.
+    // SAFETY: not null, as was compared, and so, after success, a C string of the driver's that lives as long as the kernel, which is
+    // until this returns, by the caller's duty 1.
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
-fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usize, usize)>> {
+/// # Safety
+///
+/// 1. As duty 1 of [`Kernel::ask`].
+unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usize, usize)>> {
     let mut parameters = Vec::new();
     while parameters.len() < MOST {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the handle is live and of this kind, as the head of this file says; both places outlive the calls.
+        // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the driver checks the index; both places outlive the calls.
         let answer = unsafe {
             match of_library {
                 true => driver.cuKernelGetParamInfo(kernel(handle), parameters.len(), &mut offset, &mut size),

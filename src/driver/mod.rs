@@ -98,6 +98,5 @@ pub(crate) use stream::Parts;
 pub use stream::info::StreamPriorities;
 pub(crate) use stream::thread::{GivenAway, Launching, Patience, StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
-pub(crate) use symbols::AnyAllocation;
 #[cfg(feature = "async")]
 pub(crate) use table::{Shared, Table, Vacancy};

@@ -159,7 +159,8 @@ impl CudaModule {
         options: &JitOptions,
     ) -> Result<(Self, JitReport), Error> {
         let image = Image::new(bytes, origin)?;
-        let own = |raw| ModuleInner::new(context, raw, origin, Owner::Handle);
+        // SAFETY: 1: `Image::load` passes a module that was just loaded into this context; 2: its number is in this function alone.
+        let own = |raw| unsafe { ModuleInner::new(context, raw, origin, Owner::Handle) };
         let (mut inner, report) = image.load(context, origin, options, own)?;
         inner.info_log = report.info_log.clone();
         if let Some(signatures) = Arc::get_mut(&mut inner.signatures) {
@@ -189,18 +190,23 @@ impl CudaModule {
     /// 3. While a variable of it has a mutable view here, there is no view of it from another handle to the module.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
-        Self { inner: Arc::new(ModuleInner::new(context, raw, &origin, Owner::Foreign)) }
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
+        Self { inner: Arc::new(unsafe { ModuleInner::new(context, raw, &origin, Owner::Foreign) }) }
     }
 
     /// The handle to a library's module in a context.
-    pub(super) fn of_library(
+    ///
+    /// # Safety
+    /// 1. `raw` is the module of `library` in `context`.
+    pub(super) unsafe fn of_library(
         context: &CudaContext,
         raw: CUmodule,
         library: &CudaLibrary,
         symbols: Arc<Symbols>,
     ) -> Self {
         let owner = Owner::Library { _kept: library.clone() };
-        let mut inner = ModuleInner::new(context, raw, library.origin(), owner);
+        // SAFETY: 1: the caller's duty 1; 2: the library unloads it, and `owner` keeps that.
+        let mut inner = unsafe { ModuleInner::new(context, raw, library.origin(), owner) };
         inner.info_log = library.report().info_log.clone();
         (inner.signatures, inner.symbols) = (library.signatures().clone(), symbols);
         Self { inner: Arc::new(inner) }
@@ -404,7 +410,12 @@ impl CudaModule {
 
 impl ModuleInner {
     /// Without what its image says.
-    fn new(context: &CudaContext, raw: CUmodule, origin: &str, owner: Owner) -> Self {
+    ///
+    /// # Safety
+    /// 1. `raw` is a module that is loaded in `context`.
+    /// 2. If its owner is `Handle`, nothing else unloads it; if it is `Library`, that unloads it; if it is `Foreign`, it stays loaded as
+    ///    duty 2 of [`CudaModule::from_raw`] says.
+    unsafe fn new(context: &CudaContext, raw: CUmodule, origin: &str, owner: Owner) -> Self {
         Self {
             raw,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),

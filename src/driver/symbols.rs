@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use super::stream::thread::StreamAccesses;
 
 /// The owner of a variable's memory, as `memory` knows it.
-pub(crate) type AnyAllocation = Arc<dyn Any + Send + Sync>;
+pub(super) type AnyAllocation = Arc<dyn Any + Send + Sync>;
 
 /// The variables that were asked for.
 #[derive(Debug, Default)]

@@ -185,9 +185,12 @@ impl Scope {
             "cuStreamEndCapture",
             || self.stream.label(),
             |driver| {
-                // SAFETY: the stream lives as long as its handle, which this value has; the place outlives the call. No other thread reads
-                // what the driver keeps for the capture: that takes a turn, and after `close` nobody has one or gets one.
-                let code = ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.stream.raw(), raw) });
+                // SAFETY: 1: the driver leaves null there, or the graph of the capture, which began on a stream of this context; 2: the
+                // driver has made that for this capture, and tells its number here alone; or it is the one that is recorded into, which
+                // `Recording` borrows for longer. The stream lives as long as its handle, which this value has; the place outlives the
+                // call. No other thread reads what the driver keeps for the capture: that takes a turn, and after `close` nobody has one or
+                // gets one.
+                let code = unsafe { ended.by(|raw| driver.cuStreamEndCapture(self.stream.raw(), raw)) };
                 // Noted at once: whoever listens to spans may unwind.
                 self.broken = BROKEN.contains(&code);
                 code
@@ -210,15 +213,21 @@ struct Ended {
 
 impl Ended {
     fn new(context: &CudaContext, owned: bool) -> Self {
-        Self { graph: CudaGraph::adopt(context, std::ptr::null_mut(), false), owned }
+        // SAFETY: 1, 2: null, and not owned.
+        Self { graph: unsafe { CudaGraph::adopt(context, std::ptr::null_mut(), false) }, owned }
     }
 
     /// The answer of `call`, which is given the place for the graph.
-    fn by(&mut self, call: impl FnOnce(&mut CUgraph) -> CUresult) -> CUresult {
+    ///
+    /// # Safety
+    /// 1. What `call` leaves there is null, or a live graph of the context.
+    /// 2. If this is to own it, nothing else destroys it. Otherwise it outlives this value, and the graph that is taken out of it.
+    unsafe fn by(&mut self, call: impl FnOnce(&mut CUgraph) -> CUresult) -> CUresult {
         let mut raw = std::ptr::null_mut();
         let code = call(&mut raw);
         // Null where the driver refuses to end this capture, but not for an error of earlier work.
-        self.graph = CudaGraph::adopt(self.graph.context(), raw, self.owned && !raw.is_null());
+        // SAFETY: 1, 2: the caller's duties 1 and 2; null is not owned.
+        self.graph = unsafe { CudaGraph::adopt(self.graph.context(), raw, self.owned && !raw.is_null()) };
         code
     }
 }
@@ -314,8 +323,9 @@ impl CudaStream {
     /// capture was broken or began on another thread, or a participating stream was not joined.
     ///
     /// # Safety
-    /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
-    ///    and whatever is instantiated from it.
+    /// 1. The stream was returned by [`CudaStream::begin_capture`]; or the capture makes a graph of its own, instead of adding to one that
+    ///    somebody has (`cuStreamBeginCaptureToGraph`), and what the captured work uses lives as long as that and whatever is instantiated
+    ///    from it.
     /// 2. If it was not returned by that, no other thread uses the capture meanwhile.
     #[doc(alias = "cuStreamEndCapture")]
     pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
@@ -335,10 +345,12 @@ impl CudaStream {
         let told = self.context().give_back(
             "cuStreamEndCapture",
             || self.label(),
-            // SAFETY: the stream lives as long as this handle (`StreamInner`); the place outlives the call. What the graph uses is kept by
-            // `share`, or by the caller's duty 1; no other thread uses the capture: that takes a turn, and after `close` nobody has one
-            // or gets one; or by the caller's duty 2.
-            |driver| ended.by(|raw| unsafe { driver.cuStreamEndCapture(self.raw(), raw) }),
+            // SAFETY: 1: the driver leaves null there, or the graph of the capture, which began on a stream of this context; 2: the driver
+            // made that for this capture, by `begin_capture` or by the caller's duty 1, and tells its number here alone. The stream lives
+            // as long as this handle (`StreamInner`); the place outlives the call. What the graph uses is kept by `share`, or by the
+            // caller's duty 1; no other thread uses the capture: that takes a turn, and after `close` nobody has one or gets one; or by
+            // the caller's duty 2.
+            |driver| unsafe { ended.by(|raw| driver.cuStreamEndCapture(self.raw(), raw)) },
         );
         joined.map_or_else(|panic| resume_unwind(panic), drop);
         told?;

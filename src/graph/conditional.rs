@@ -127,8 +127,12 @@ impl CudaGraph {
             let list = params.__bindgen_anon_1.conditional.phGraph_out;
             (0..if list.is_null() { 0 } else { size as usize }).map(|i| *list.add(i)).collect()
         };
-        let bodies: Vec<CudaGraph> =
-            raw.into_iter().map(|raw| CudaGraph::inside(self.family.clone(), raw)).collect();
+        let body = |raw| {
+            // SAFETY: 1: the driver has just made it for the node, which is of this family; the node has the table as one of its `bodies`
+            // below, with which `remove_locked` refuses to remove it while anybody else has that.
+            unsafe { CudaGraph::inside(self.family.clone(), raw) }
+        };
+        let bodies: Vec<CudaGraph> = raw.into_iter().map(body).collect();
         let tables = bodies.iter().map(|body| Arc::clone(&body.table)).collect();
         lock(&self.table).get(node)?.bodies = tables;
         Ok((node, bodies))

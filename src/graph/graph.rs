@@ -107,7 +107,8 @@ impl CudaGraph {
             String::new,
             // SAFETY: `make` made the context current; the place outlives the call; 0 is the only value of the flags.
             |driver, raw| unsafe { driver.cuGraphCreate(raw, 0) },
-            |raw| Self::adopt(context, raw, true),
+            // SAFETY: 1: the graph was just made, in this context; 2: its number is in this function alone.
+            |raw| unsafe { Self::adopt(context, raw, true) },
         )
     }
 
@@ -123,20 +124,29 @@ impl CudaGraph {
     /// 2. In the meantime no other code adds or removes nodes, or uses the graph on another thread.
     /// 3. What its nodes use lives as long as they can run.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
-        let graph = Self::adopt(context, raw, false);
+        // SAFETY: 1: the caller's duty 1; 2: it is not owned, and outlives all by the same.
+        let graph = unsafe { Self::adopt(context, raw, false) };
         graph.learn_nodes()?;
         Ok(graph)
     }
 
     /// Owns `raw`, or borrows it.
-    pub(super) fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
+    ///
+    /// # Safety
+    /// 1. `raw` is a live graph of `context` that is nested in no other, or null, which drivers refuse.
+    /// 2. If it is `owned`, it is not null, and nothing else destroys it. Otherwise it outlives the result and what is instantiated from it.
+    pub(super) unsafe fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
         let family =
             Family { id: next_id(), root: raw, owned, context: context.clone(), lock: OwnLock::default() };
-        Self::inside(Arc::new(family), raw)
+        // SAFETY: 1: the root of the family, which was just made for it.
+        unsafe { Self::inside(Arc::new(family), raw) }
     }
 
     /// A graph of this family.
-    pub(super) fn inside(family: Arc<Family>, raw: CUgraph) -> Self {
+    ///
+    /// # Safety
+    /// 1. `raw` is the family's root, or a graph nested in it, of a node that is not removed as long as anybody has the result's table.
+    pub(super) unsafe fn inside(family: Arc<Family>, raw: CUgraph) -> Self {
         let id = next_id();
         Self { family, table: Arc::new(Mutex::new(Table::new(id))), raw, id }
     }
@@ -309,7 +319,8 @@ impl CudaGraph {
             String::new,
             // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; the place outlives the call.
             |driver, raw| unsafe { driver.cuGraphClone(raw, self.raw) },
-            |raw| Self::adopt(self.context(), raw, true),
+            // SAFETY: 1: the graph was just made, in this context; 2: its number is in this function alone.
+            |raw| unsafe { Self::adopt(self.context(), raw, true) },
         )?;
         let mut theirs = lock(&clone.table);
         let ours = lock(&self.table);

@@ -43,8 +43,20 @@ pub(crate) enum Origin {
 
 impl Allocation {
     /// Owns the memory at `address` as `origin` says.
-    pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        Self::accessed(address, context, origin, StreamAccesses::new(context.owner()))
+    ///
+    /// # Safety
+    /// 1. `origin` says how the memory at `address`, which is of `context`, goes: nothing else frees memory that is `Plain`, of a `Pool`, or
+    ///    kept by what is `Foreign`; a `Variable` is one of that module; and what is `Borrowed` outlives the result and all work that is
+    ///    noted there.
+    pub(crate) unsafe fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { Self::accessed(address, context, origin, StreamAccesses::new(context.owner())) }
+    }
+
+    /// No memory, of an empty buffer.
+    pub(crate) fn empty(context: &CudaContext) -> Arc<Self> {
+        // SAFETY: 1: there is none.
+        unsafe { Self::new(0, context, Origin::Empty) }
     }
 
     /// `bytes` bytes, more than none, for `len` elements, from `cuMemAlloc`.
@@ -55,7 +67,8 @@ impl Allocation {
             || format!("{bytes} bytes for {len} elements"),
             // SAFETY: `make` made the context current; the place outlives the call.
             |driver, address| unsafe { driver.cuMemAlloc(address, bytes) },
-            |address| Self::new(address, context, Origin::Plain),
+            // SAFETY: 1: it was just allocated so, in this context; its address is in this function alone.
+            |address| unsafe { Self::new(address, context, Origin::Plain) },
         )
     }
 
@@ -68,12 +81,16 @@ impl Allocation {
             // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; the place outlives
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
-            |address| Self::new(address, stream.context(), Origin::Pool(stream.clone(), None)),
+            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
+            |address| unsafe { Self::new(address, stream.context(), Origin::Pool(stream.clone(), None)) },
         )
     }
 
     /// The same for memory that was accessed before.
-    pub(super) fn accessed(
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`Allocation::new`].
+    pub(super) unsafe fn accessed(
         address: u64,
         context: &CudaContext,
         origin: Origin,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::aligned::{OF_DEVICE, aligned};
-use super::allocation::{Allocation, Origin};
+use super::allocation::Allocation;
 use super::device_copy::DeviceCopy;
 use super::device_slice::SliceParts;
 use super::pointer::{DevicePtr, DevicePtrMut};
@@ -79,7 +79,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
         if bytes == 0 {
-            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
+            return Ok(Self::from_allocation(len, 0, Allocation::empty(context)));
         }
         let pooled = context.limits().memory_pools;
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };

@@ -35,7 +35,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     pub fn uninit_plain(context: &CudaContext, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let allocation = match bytes {
-            0 => Allocation::new(0, context, Origin::Empty),
+            0 => Allocation::empty(context),
             _ => Allocation::plain(context, bytes, len)?,
         };
         let address = allocation.address();
@@ -85,7 +85,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             RawOwnership::Pool(stream) => Origin::Pool(stream, None),
             RawOwnership::Borrowed => Origin::Borrowed,
         };
-        Self::from_allocation(len, address, Allocation::new(address, context, origin))
+        // SAFETY: 1: the caller's duties 2 and 3; there is no memory at 0.
+        let allocation = unsafe { Allocation::new(address, context, origin) };
+        Self::from_allocation(len, address, allocation)
     }
 
     /// `len` elements of device memory that `owner` keeps alive: it is dropped after the last work that uses them.
@@ -103,11 +105,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         len: usize,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Self::from_allocation(
-            len,
-            address,
-            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
-        )
+        // SAFETY: 1: `owner` keeps it, by the caller's duty 2.
+        let allocation = unsafe { Allocation::new(address, context, Origin::Foreign(Box::new(owner))) };
+        Self::from_allocation(len, address, allocation)
     }
 
     /// Releases ownership of the memory: returns its address and its length in elements, after waiting for the streams

@@ -12,7 +12,7 @@ use super::device_copy::DeviceCopy;
 use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut};
-use crate::driver::{AnyAllocation, CudaModule, CudaStream};
+use crate::driver::{CudaModule, CudaStream};
 use crate::error::{Error, ErrorKind, GlobalError};
 
 /// A `__device__` variable of a module, as an array of `T`.
@@ -99,10 +99,10 @@ impl CudaModule {
         }
         let origin = || Origin::Variable(self.clone());
         let allocation = self.symbols().take(address, |accesses| match accesses {
-            Some(accesses) => {
-                Allocation::accessed(address, self.context(), origin(), accesses) as AnyAllocation
-            }
-            None => Allocation::new(address, self.context(), origin()) as AnyAllocation,
+            // SAFETY: 1: `raw_global` has just told where the variable of this module is in its context.
+            Some(accesses) => unsafe { Allocation::accessed(address, self.context(), origin(), accesses) },
+            // SAFETY: 1: as above.
+            None => unsafe { Allocation::new(address, self.context(), origin()) },
         });
         let taken = allocation.is_some();
         let allocation = allocation.and_then(|allocation| allocation.downcast::<Allocation>().ok());

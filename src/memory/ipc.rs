@@ -83,11 +83,9 @@ impl IpcMemoryHandle {
         )?;
         let address = owner.address;
         aligned::<T>(address, "cuIpcOpenMemHandle", OF_DEVICE)?;
-        Ok(DeviceBuffer::from_allocation(
-            len,
-            address,
-            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
-        ))
+        // SAFETY: 1: `owner` has opened it in this context, and closes it when it is dropped.
+        let allocation = unsafe { Allocation::new(address, context, Origin::Foreign(Box::new(owner))) };
+        Ok(DeviceBuffer::from_allocation(len, address, allocation))
     }
 
     /// The bytes to send.

@@ -86,14 +86,15 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn uninit(context: &CudaContext, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let (allocation, concurrent) = if bytes == 0 {
-            (Allocation::new(0, context, Origin::Empty), true)
+            (Allocation::empty(context), true)
         } else {
             let allocation = context.make(
                 "cuMemAllocManaged",
                 || format!("{bytes} bytes for {len} elements, {attach:?}"),
                 // SAFETY: `make` made the context current; the place outlives the call.
                 |driver, address| unsafe { driver.cuMemAllocManaged(address, bytes, attach.to_raw()) },
-                |address| Allocation::new(address, context, Origin::Plain),
+                // SAFETY: 1: it was just allocated, in this context, to be freed by `cuMemFree`; its address is in this function alone.
+                |address| unsafe { Allocation::new(address, context, Origin::Plain) },
             )?;
             let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
             (allocation, context.device_attribute(attribute).is_ok_and(|value| value != 0))

@@ -140,10 +140,13 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
                 |driver, (address, pitch)| unsafe {
                     driver.cuMemAllocPitch(address, pitch, row, height, Self::access())
                 },
-                |(address, pitch)| (Allocation::new(address, context, Origin::Plain), pitch),
+                |(address, pitch)| {
+                    // SAFETY: 1: it was just allocated, in this context, to be freed by `cuMemFree`; its address is in this function alone.
+                    (unsafe { Allocation::new(address, context, Origin::Plain) }, pitch)
+                },
             )?
         } else {
-            (Allocation::new(0, context, Origin::Empty), row)
+            (Allocation::empty(context), row)
         };
         let address = allocation.address();
         if address != 0 {

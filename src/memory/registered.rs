@@ -185,7 +185,9 @@ impl CudaContext {
             // keeps the allocation: the view refuses captures.
             _ => Some(unsafe { Registration::new(self, start.cast(), bytes, flags)? }),
         };
-        let mut loan = Loan(Allocation::new(0, self, Origin::Borrowed), registration);
+        // SAFETY: 1: what is lent is borrowed until this function returns or unwinds, before which the end of the loan waits for its work.
+        let allocation = unsafe { Allocation::new(0, self, Origin::Borrowed) };
+        let mut loan = Loan(allocation, registration);
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         let result = scope(PinnedViewMut::new(start, len, &loan.0, Some(thread::current().id())));
         loan.end().and(result)

@@ -121,7 +121,8 @@ impl MemoryPool {
                     driver.cuMemPoolImportFromShareableHandle(raw, pointer, kind, 0)
                 })
             },
-            |raw| Self::made(context, raw),
+            // SAFETY: 1: the pool was just opened, by this context's driver; its number is in this function alone.
+            |raw| unsafe { Self::made(context, raw) },
         )
     }
 
@@ -174,7 +175,9 @@ impl MemoryPool {
             // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and `data`, a local, is of a buffer of it, by the caller's
             // duty 1; both places outlive the call.
             |driver, address| unsafe { driver.cuMemPoolImportPointer(address, self.raw(), &mut data) },
-            |address| Allocation::new(address, stream.context(), origin),
+            // SAFETY: 1: the memory was just opened, is freed in stream order, and its address is in this function alone, with the pool that
+            // it comes from, on a stream of the same driver, as was compared.
+            |address| unsafe { Allocation::new(address, stream.context(), origin) },
         )?;
         let address = allocation.address();
         let buffer = DeviceBuffer::from_allocation(len, address, allocation);

@@ -172,7 +172,9 @@ impl Inner {
         drop(state);
         // Of a stream that the call has ended nobody can be asked.
         let is_gone = call.function.name.starts_with("cuStreamDestroy");
-        let is_captured = is_capturing && stream.is_some_and(|stream| is_gone || self.is_captured(stream));
+        // SAFETY: 1: the stream is one of this call's arguments; the call succeeded, by duty 1, and did not end it, unless `is_gone`.
+        let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };
+        let is_captured = is_capturing && stream.is_some_and(is_captured);
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
@@ -202,10 +204,14 @@ impl Inner {
     }
 
     /// Whether a stream is captured: then it gives nothing to a device.
-    fn is_captured(&self, stream: u64) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the stream of a call that is under way, which has just succeeded and did not end it.
+    unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is a status's and outlives the call; the stream is that of a call which has just succeeded with
-        // it and did not end it, so that its contract keeps it live until it returns.
+        // SAFETY: the place is a status's and outlives the call; the stream is that of a call under way which did not end it, by the caller's
+        // duty 1: the contract of that call keeps it live until it returns.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
         };

@@ -1,6 +1,6 @@
 //! Information about a kernel that is launched: name, parameters, limits, and what its PTX does.
 //!
-//! Relies on: a function is asked for only where the driver gave its handle to the program, and it has not ended.
+//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` has it.
 #![allow(unsafe_code)]
 
 use super::image::Image;
@@ -46,9 +46,20 @@ impl Kernel {
     }
 
     /// Asks the driver, and the image.
-    pub(super) fn ask(driver: &Driver, handle: u64, of_library: bool, image: Option<&Image>) -> Kernel {
-        let asked = kernel::Kernel::ask(driver, handle, of_library);
-        let function = if of_library { function_of(driver, handle) } else { Some(handle) };
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+    pub(super) unsafe fn ask(
+        driver: &Driver,
+        handle: u64,
+        of_library: bool,
+        image: Option<&Image>,
+    ) -> Kernel {
+        // SAFETY: 1: the caller's duty 1.
+        let asked = unsafe { kernel::Kernel::ask(driver, handle, of_library) };
+        // SAFETY: 1: the caller's duty 1.
+        let function = if of_library { unsafe { function_of(driver, handle) } } else { Some(handle) };
         let device = device(driver);
         let attribute = |which: Device| device.and_then(|device| of_device(driver, device, which));
         let unknown = Kernel::unknown(handle);
@@ -62,7 +73,9 @@ impl Kernel {
         Kernel {
             name: asked.name.map_or(unknown.name, Into::into),
             parameters: asked.parameters.or(declared),
-            limits: function.and_then(|function| limits(driver, function, &attribute)),
+            // SAFETY: 1: the handle itself, which lives by the caller's duty 1, or the function that the driver has just named for it,
+            // which lives as long.
+            limits: function.and_then(|function| unsafe { limits(driver, function, &attribute) }),
             program,
             sees_host: attribute(Device::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != Some(0),
         }
@@ -76,15 +89,32 @@ impl Kernel {
 }
 
 /// What the kernel's limits are now: a program may raise that of shared memory.
-pub(super) fn limits_now(driver: &Driver, handle: u64, of_library: bool) -> Option<(u32, u32)> {
-    let function = if of_library { function_of(driver, handle)? } else { handle };
+///
+/// # Safety
+///
+/// 1. As duty 1 of [`Kernel::ask`].
+pub(super) unsafe fn limits_now(driver: &Driver, handle: u64, of_library: bool) -> Option<(u32, u32)> {
+    // SAFETY: 1: the caller's duty 1.
+    let function = if of_library { unsafe { function_of(driver, handle) }? } else { handle };
+    // SAFETY: 1: the handle itself, which lives by the caller's duty 1, or the function that the driver has just named for it, which lives
+    // as long.
+    let attribute = |which| unsafe { of_function(driver, function, which) };
     Some((
-        of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+        attribute(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        attribute(Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
     ))
 }
 
-fn limits(driver: &Driver, function: u64, attribute: &dyn Fn(Device) -> Option<u32>) -> Option<Limits> {
+/// # Safety
+///
+/// 1. It is a function of the driver's, and lives until this returns.
+unsafe fn limits(
+    driver: &Driver,
+    function: u64,
+    attribute: &dyn Fn(Device) -> Option<u32>,
+) -> Option<Limits> {
+    // SAFETY: 1: the caller's duty 1.
+    let of_function = |which| unsafe { of_function(driver, function, which) };
     Some(Limits {
         grid: [
             attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
@@ -97,15 +127,19 @@ fn limits(driver: &Driver, function: u64, attribute: &dyn Fn(Device) -> Option<u
             attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
         ],
         device_threads: attribute(Device::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        threads: of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        shared: of_function(driver, function, Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+        threads: of_function(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        shared: of_function(Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
     })
 }
 
 /// The function of a library's kernel in the current context.
-fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
+///
+/// # Safety
+///
+/// 1. It is a kernel of the driver's, and lives until this returns.
+unsafe fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
     let mut function = null_mut();
-    // SAFETY: the place outlives the call; the kernel is the driver's and live, as the head of this file says.
+    // SAFETY: the place outlives the call; the kernel is the driver's, and lives, by the caller's duty 1.
     let answer =
         unsafe { driver.cuKernelGetFunction(&mut function, with_exposed_provenance_mut(kernel as usize)) };
     (answer == CUresult::SUCCESS).then(|| function.expose_provenance() as u64)
@@ -125,10 +159,13 @@ fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }
 
-fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
+/// # Safety
+///
+/// 1. It is a function of the driver's, and lives until this returns.
+unsafe fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
     let function: CUfunction = with_exposed_provenance_mut(function as usize);
     let mut value = 0;
-    // SAFETY: the place outlives the call; the function is the driver's and live, as the head of this file says.
+    // SAFETY: the place outlives the call; the function is the driver's, and lives, by the caller's duty 1.
     let answer = unsafe { driver.cuFuncGetAttribute(&mut value, which, function) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }

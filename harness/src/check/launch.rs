@@ -12,7 +12,7 @@ use super::rule::Finding;
 use super::walk::Touch;
 use crate::kind::Kind;
 use crate::launch::Raw;
-use crate::objects::Place;
+use crate::objects::{Object, Place};
 use std::sync::Arc;
 
 /// What is known of a launch once it is looked at.
@@ -32,10 +32,13 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and `raw` was read from its arguments.
     pub(super) unsafe fn launch(&self, call: &Call<'_>, raw: &Raw, findings: &mut Vec<Finding>) -> Launch {
-        let (known, of_library) = self.kernel(call, raw.function);
+        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1.
+        let (known, of_library) = unsafe { self.kernel(call, raw.function) };
         let kernel = &*known;
         let before = findings.len();
-        let now = || kernel::limits_now(&self.base, raw.function, of_library);
+        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1. It is asked for only where the limits of the kernel are known,
+        // and so where `self.kernel` has found out of which kind it is.
+        let now = || unsafe { kernel::limits_now(&self.base, raw.function, of_library) };
         let broken = limits::broken(raw, kernel, now);
         findings.extend(broken.map(|(rule, message)| call.finding(rule, message)));
         let mut touches = Vec::new();
@@ -60,11 +63,16 @@ impl Inner {
     }
 
     /// What is known of the kernel, and whether it is one of a library.
-    fn kernel(&self, call: &Call<'_>, handle: u64) -> (Arc<Kernel>, bool) {
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is the function of the launch under way, or what a launch takes for one, and lives until that returns.
+    unsafe fn kernel(&self, call: &Call<'_>, handle: u64) -> (Arc<Kernel>, bool) {
         let state = self.lock();
         let place = state.objects.find(Kind::Function, handle);
-        let object = place.and_then(|place| state.objects.at(place)).filter(|object| object.is_live());
-        // A handle that was never seen may be none: the driver is not asked.
+        let is_known = |object: &&Object| object.is_live() && object.made_by.is_some();
+        let object = place.and_then(|place| state.objects.at(place)).filter(is_known);
+        // A handle that nobody was seen to get may be a function or a kernel: the driver is not asked.
         let Some((place, object)) = place.zip(object) else {
             return (Arc::new(Kernel::unknown(handle)), false);
         };
@@ -75,7 +83,8 @@ impl Inner {
         }
         let image = state.image_of(place);
         drop(state);
-        let ask = || Kernel::ask(&self.base, handle, of_library, image.as_deref());
+        // SAFETY: 1: it lives by duty 1, and is of the kind that the call has told which gave it.
+        let ask = || unsafe { Kernel::ask(&self.base, handle, of_library, image.as_deref()) };
         let kernel = Arc::new(crate::kernel::relaxed(&self.base, ask));
         self.lock().kernels.insert(key, kernel.clone());
         (kernel, of_library)

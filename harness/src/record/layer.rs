@@ -19,7 +19,7 @@ use crate::kernel::{Kernel, relaxed};
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::lists;
-use crate::objects::{Objects, Place};
+use crate::objects::{Object, Objects, Place};
 use crate::procs;
 use crate::read;
 use crate::rules::Effect;
@@ -53,7 +53,8 @@ impl Layer for Inner {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let (doing, undo) = self.begin(function, words, raw.as_ref());
-        let answer = match raw.as_ref().and_then(|raw| self.wanted(raw)) {
+        // SAFETY: 1: `raw` was read from the words of this call, whose contract holds by duty 1.
+        let answer = match raw.as_ref().and_then(|raw| unsafe { self.wanted(raw) }) {
             // SAFETY: 1: duty 1; 2: `raw` was read from the words, and `wanted` gives the kernel of its handle.
             Some((kernel, raw)) => unsafe { self.record(function, words, raw, &kernel, base) },
             None => base(&self.base),
@@ -119,11 +120,17 @@ impl Inner {
     }
 
     /// The kernel, if this is the launch that is wanted.
-    fn wanted<'raw>(&self, raw: &'raw Raw) -> Option<(Arc<Kernel>, &'raw Raw)> {
-        let (kernel, name) = self.kernel(raw.function)?;
+    ///
+    /// # Safety
+    ///
+    /// 1. `raw` is of the launch under way, whose contract holds.
+    unsafe fn wanted<'raw>(&self, raw: &'raw Raw) -> Option<(Arc<Kernel>, &'raw Raw)> {
+        // SAFETY: 1: the function is the launch's, by duty 1.
+        let (kernel, name) = unsafe { self.kernel(raw.function) }?;
         let is_wanted = matches(&self.options.kernel, &name);
         *self.lock().launches.entry(name).or_default() += 1;
-        if !is_wanted || self.is_captured(raw.stream) {
+        // SAFETY: 1: the stream is the launch's, by duty 1.
+        if !is_wanted || unsafe { self.is_captured(raw.stream) } {
             return None;
         }
         let mut state = self.lock();
@@ -131,24 +138,35 @@ impl Inner {
         (state.wanted == self.options.nth).then_some((kernel, raw))
     }
 
-    fn kernel(&self, handle: u64) -> Option<(Arc<Kernel>, String)> {
+    /// The kernel and its name, where it is known of which kind it is.
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is the function of the launch under way, or what a launch takes for one, and lives until that returns.
+    unsafe fn kernel(&self, handle: u64) -> Option<(Arc<Kernel>, String)> {
         let state = self.lock();
         let place = state.objects.find(Kind::Function, handle)?;
-        let object = state.objects.at(place).filter(|object| object.is_live())?;
+        let is_known = |object: &&Object| object.is_live() && object.made_by.is_some();
+        let object = state.objects.at(place).filter(is_known)?;
         let of_library = object.name.kind() == Kind::Kernel;
         let known = state.kernels.get(&place).cloned();
         drop(state);
-        let kernel = known
-            .unwrap_or_else(|| Arc::new(relaxed(&self.base, || Kernel::ask(&self.base, handle, of_library))));
+        // SAFETY: 1: it lives by duty 1, and is of the kind that the call has told which gave it.
+        let ask = || unsafe { Kernel::ask(&self.base, handle, of_library) };
+        let kernel = known.unwrap_or_else(|| Arc::new(relaxed(&self.base, ask)));
         self.lock().kernels.insert(place, kernel.clone());
         let name = kernel.name.clone()?;
         Some((kernel, name))
     }
 
     /// Whether a stream is captured: then a launch on it gives nothing to a device.
-    fn is_captured(&self, stream: u64) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the stream of the launch under way, and lives until that returns.
+    unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place outlives the call; the stream is the one of the launch under way, whose contract has it live.
+        // SAFETY: the place outlives the call; the stream lives, by the caller's duty 1.
         let answer = unsafe { self.base.cuStreamIsCapturing(self::stream(stream), &mut status) };
         answer == CUresult::SUCCESS && status.0 != 0
     }
@@ -170,7 +188,8 @@ impl Inner {
         // SAFETY: 1: duties 1 and 2.
         let parameters = unsafe { raw.parameters(kernel) };
         let state = self.lock();
-        let is_entered = self.enter(raw.stream);
+        // SAFETY: 1: the stream is the launch's, by duties 1 and 2.
+        let is_entered = unsafe { self.enter(raw.stream) };
         let mut answer = None;
         let event = relaxed(&self.base, || {
             let begun = parameters
@@ -199,9 +218,13 @@ impl Inner {
     }
 
     /// Makes the stream's context current if none is: a launch needs none, and all else does.
-    fn enter(&self, stream: u64) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the stream of the launch under way, and lives until that returns.
+    unsafe fn enter(&self, stream: u64) -> bool {
         let (mut current, mut own) = (null_mut(), null_mut());
-        // SAFETY: the places outlive the calls; the stream is the one of the launch under way, whose contract has it live, and its context with it.
+        // SAFETY: the places outlive the calls; the stream lives, by the caller's duty 1, and its context with it.
         unsafe {
             self.base.cuCtxGetCurrent(&mut current) == CUresult::SUCCESS
                 && current.is_null()

@@ -71,7 +71,9 @@ impl CudaStream {
 
     /// Another handle of this stream, which gives its work to `capture`.
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
-        Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
+        // SAFETY: 1: the stream lives as long as this handle, and is of its context, or a special one; 2: it is not owned, and the result has
+        // a copy of this handle; 3: work of the result is recorded for `capture`, and nothing changes for that of this handle.
+        unsafe { Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone())) }
     }
 
     /// What a thread holds while it gives the stream work, if that is captured.

@@ -352,7 +352,11 @@ impl CudaContext {
 }
 
 impl ContextInner {
-    fn new(device: CudaDevice, raw: CUcontext) -> Result<Self, Error> {
+    /// What all handles of a context share, before there is anything that it holds.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live context of this driver and device, and lives as long as the result.
+    unsafe fn new(device: CudaDevice, raw: CUcontext) -> Result<Self, Error> {
         let driver = device.driver().clone();
         let label = || format!("device {}", device.ordinal());
         let version = driver.version().map_err(|code| failed(code, "cuDriverGetVersion", label()))?;

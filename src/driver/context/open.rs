@@ -67,7 +67,8 @@ impl Open {
             inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
             return Ok(CudaContext { inner });
         }
-        match ContextInner::new(device.clone(), raw) {
+        // SAFETY: 1: the caller's duty 1; `hold`, which the value gets, keeps the context, or its owner does, as is said there.
+        match unsafe { ContextInner::new(device.clone(), raw) } {
             Ok(mut inner) => {
                 inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
                 let green_beside = self.of_device(device).any(|c| c.green_beside.load(Ordering::SeqCst));

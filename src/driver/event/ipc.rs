@@ -69,7 +69,8 @@ impl IpcEvent {
             String::new,
             // SAFETY: `make` made the context current; the place outlives the call; the handle is 64 bytes, which the driver checks.
             |driver, raw| unsafe { driver.cuIpcOpenEventHandle(raw, raw_handle) },
-            |raw| AnyEvent::wrap(context, raw, true),
+            // SAFETY: 1: the event was just opened, in this context; 2: its number is in this function alone.
+            |raw| unsafe { AnyEvent::wrap(context, raw, true) },
         );
         opened.map(Self)
     }

@@ -196,7 +196,8 @@ impl CudaEvent {
     ///    `CU_EVENT_INTERPROCESS`.
     /// 2. It outlives the result, and graphs that record it or wait for it.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
-        Self(AnyEvent::wrap(context, raw, false))
+        // SAFETY: 1: the caller's duty 1; 2: it is not owned, and outlives all by the caller's duty 2.
+        Self(unsafe { AnyEvent::wrap(context, raw, false) })
     }
 
     /// Takes ownership of an event that other code created: it is destroyed with the result. No driver call.
@@ -205,7 +206,8 @@ impl CudaEvent {
     /// 1. As duty 1 of [`CudaEvent::from_raw`].
     /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
-        Self(AnyEvent::wrap(context, raw, true))
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
+        Self(unsafe { AnyEvent::wrap(context, raw, true) })
     }
 
     /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`];
@@ -259,11 +261,17 @@ impl AnyEvent {
             || format!("flags {flags:#x}"),
             // SAFETY: `make` made the context current; the driver checks the flags; the place outlives the call.
             |driver, raw| unsafe { driver.cuEventCreate(raw, flags) },
-            |raw| Self::wrap(context, raw, true),
+            // SAFETY: 1: the event was just made, in this context; 2: its number is in this function alone.
+            |raw| unsafe { Self::wrap(context, raw, true) },
         )
     }
 
-    fn wrap(context: &CudaContext, raw: CUevent, owned: bool) -> Self {
+    /// A value for `raw`, which destroys it if it is `owned`.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live event of `context`'s context.
+    /// 2. If it is `owned`, nothing else destroys it. Otherwise it outlives the result, and graphs that have a share in that.
+    unsafe fn wrap(context: &CudaContext, raw: CUevent, owned: bool) -> Self {
         Self {
             raw,
             context: context.clone(),
@@ -418,7 +426,12 @@ impl AnyEvent {
     /// A share in the event, for a graph whose launches record it: the event is destroyed with the last share.
     pub(crate) fn share(&self) -> Keep {
         let owned = self.owned.load(Ordering::Relaxed);
-        self.shared.get_or_init(|| Arc::new(Self::wrap(&self.context, self.raw, owned))).clone()
+        let share = || {
+            // SAFETY: 1: the event lives (`AnyEvent::raw`), and is of this context; 2: where it is owned, this value leaves its end to
+            // the share: `destroy` and `Drop` take that first. Where it is not, who gave it promised that it outlives graphs.
+            Arc::new(unsafe { Self::wrap(&self.context, self.raw, owned) })
+        };
+        self.shared.get_or_init(share).clone()
     }
 
     fn release(self) -> CUevent {
@@ -461,7 +474,8 @@ impl Drop for AnyEvent {
         }
         if *self.owned.get_mut() && host_call::is_running() {
             *self.owned.get_mut() = false;
-            let rest = Self::wrap(&self.context, self.raw, true);
+            // SAFETY: 1: this value owned the event, which lives, and is of this context; 2: it does not any more, as `owned` says now.
+            let rest = unsafe { Self::wrap(&self.context, self.raw, true) };
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

@@ -56,7 +56,9 @@ impl TimingEvent {
     /// 1. `raw` is a live event of `context`'s context, created without `CU_EVENT_DISABLE_TIMING`.
     /// 2. It outlives the result.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
-        Self(AnyEvent::wrap(context, raw, false))
+        // SAFETY: 1: the caller's duty 1; 2: it is not owned, and outlives the result by the caller's duty 2; graphs take a share in a
+        // `CudaEvent` alone.
+        Self(unsafe { AnyEvent::wrap(context, raw, false) })
     }
 
     /// Takes ownership of an event that other code created: it is destroyed with the result. No driver call.
@@ -65,7 +67,8 @@ impl TimingEvent {
     /// 1. As duty 1 of [`TimingEvent::from_raw`].
     /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
-        Self(AnyEvent::wrap(context, raw, true))
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
+        Self(unsafe { AnyEvent::wrap(context, raw, true) })
     }
 
     /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy` or [`TimingEvent::from_raw_owned`].

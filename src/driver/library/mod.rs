@@ -231,7 +231,8 @@ impl CudaLibrary {
             // as was compared, current; `raw` is a local, which outlives the call.
             |driver| unsafe { driver.cuLibraryGetModule(&mut raw, self.raw()) },
         )?;
-        let module = CudaModule::of_library(context, raw, self, self.inner.symbols.clone());
+        // SAFETY: 1: the driver has just named it as that.
+        let module = unsafe { CudaModule::of_library(context, raw, self, self.inner.symbols.clone()) };
         match known {
             Some(known) => known.module = module.downgrade(),
             None => modules.push(InContext { context: context.raw(), module: module.downgrade() }),

@@ -47,7 +47,9 @@ impl CudaContext {
     /// ```
     #[doc(alias = "CU_STREAM_PER_THREAD")]
     pub fn per_thread_stream(&self) -> CudaStream {
-        CudaStream::wrap(self, sys::CU_STREAM_PER_THREAD, false, None)
+        // SAFETY: 1, 2: a special handle, which is not owned and never ends; 3: only an `unsafe` call of the thread can capture its stream:
+        // what work is given to other handles meanwhile is a duty of that (`CudaStream::begin_capture`).
+        unsafe { CudaStream::wrap(self, sys::CU_STREAM_PER_THREAD, false, None) }
     }
 
     /// The priorities that streams can have; both numbers are 0 if the device does not support priorities.

@@ -146,7 +146,9 @@ impl CudaStream {
             asked,
             // SAFETY: `make` made the context current; the driver checks flags and priority; the place outlives the call.
             |driver, raw| unsafe { driver.cuStreamCreateWithPriority(raw, flags.bits(), priority) },
-            |raw| Self::wrap(context, raw, true, capture),
+            // SAFETY: 1: the stream was just made, in this context; 2: its number is in this function alone; 3: so nobody captures it,
+            // unless for `capture`.
+            |raw| unsafe { Self::wrap(context, raw, true, capture) },
         )
     }
 
@@ -156,21 +158,34 @@ impl CudaStream {
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
-        Self::wrap(context, sys::CU_STREAM_LEGACY, false, None)
+        // SAFETY: 1, 2: a special handle, which is not owned and never ends; 3: the driver does not capture that stream.
+        unsafe { Self::wrap(context, sys::CU_STREAM_LEGACY, false, None) }
     }
 
     /// A handle for `raw`; the last clone destroys it if it is `owned`.
-    pub(super) fn wrap(
+    ///
+    /// # Safety
+    /// 1. `raw` is a live stream of `context`'s context, or, if it is not `owned`, one of the driver's special handles.
+    /// 2. If it is `owned`, nothing else destroys it. Otherwise it lives as duty 2 of [`CudaStream::from_raw`] says, or is a special
+    ///    handle.
+    /// 3. If it is captured, then for `capture`, or as duty 3 of [`CudaStream::from_raw`] says.
+    pub(super) unsafe fn wrap(
         context: &CudaContext,
         raw: CUstream,
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        Self::wrap_of(context, raw, owned, capture, None)
+        // SAFETY: 1-3: the caller's duties 1 to 3.
+        unsafe { Self::wrap_of(context, raw, owned, capture, None) }
     }
 
     /// The same for a stream that `of` has.
-    pub(super) fn wrap_of(
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`CudaStream::wrap`].
+    /// 2. As duty 2 of [`CudaStream::wrap`], unless `of` is a handle of the stream, which the result does not own.
+    /// 3. As duty 3 of [`CudaStream::wrap`].
+    pub(super) unsafe fn wrap_of(
         context: &CudaContext,
         raw: CUstream,
         owned: bool,
@@ -231,7 +246,8 @@ impl CudaStream {
     ///    long as the graph and whatever is instantiated from it, nothing relies on that work being done before the graph
     ///    is launched, and no other thread uses the capture while one uses the result.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
-        Self::wrap(context, raw, false, None)
+        // SAFETY: 1-3: the caller's duties 1 to 3; it is not owned.
+        unsafe { Self::wrap(context, raw, false, None) }
     }
 
     /// Takes ownership of a stream that other code created: it is destroyed with the last handle. No driver call.
@@ -241,7 +257,8 @@ impl CudaStream {
     /// 2. Nothing else destroys it.
     /// 3. As duty 3 of [`CudaStream::from_raw`].
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
-        Self::wrap(context, raw, true, None)
+        // SAFETY: 1-3: the caller's duties 1 to 3.
+        unsafe { Self::wrap(context, raw, true, None) }
     }
 
     /// Releases ownership of the stream: the caller destroys it, by `cuStreamDestroy` or
@@ -622,7 +639,9 @@ impl Drop for StreamInner {
         self.context.fault().unwatch();
         if self.owned && host_call::is_running() {
             self.owned = false;
-            let rest = CudaStream::wrap(&self.context, self.queue.raw, true, None);
+            // SAFETY: 1: this value owned the stream, which lives, and is of this context; 2: it does not any more, as `owned` says now,
+            // and no handle of it is left; 3: so that it is given no work.
+            let rest = unsafe { CudaStream::wrap(&self.context, self.queue.raw, true, None) };
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

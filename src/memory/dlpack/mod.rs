@@ -304,7 +304,8 @@ impl DlTensor {
         let allocation = match allocation {
             // The tensor and what it kept end here; the memory goes on.
             Some(allocation) => allocation,
-            None => Allocation::new(address, context, Origin::Foreign(Box::new(self))),
+            // SAFETY: 1: the tensor keeps its memory until it is dropped, and the context can access it, by duties 2 and 4 of `from_raw` or `from_raw_legacy`.
+            None => unsafe { Allocation::new(address, context, Origin::Foreign(Box::new(self))) },
         };
         Ok(DeviceBuffer::from_allocation(len, address, allocation))
     }

@@ -167,11 +167,9 @@ impl ExternalMemory {
         )?;
         let address = owner.address;
         aligned::<T>(address, "cuExternalMemoryGetMappedBuffer", OF_DEVICE)?;
-        Ok(DeviceBuffer::from_allocation(
-            len,
-            address,
-            Allocation::new(address, context, Origin::Foreign(Box::new(owner))),
-        ))
+        // SAFETY: 1: `owner` has the range, which was mapped in this context, and frees it when it is dropped.
+        let allocation = unsafe { Allocation::new(address, context, Origin::Foreign(Box::new(owner))) };
+        Ok(DeviceBuffer::from_allocation(len, address, allocation))
     }
 
     /// The size in bytes.

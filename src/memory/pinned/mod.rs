@@ -169,7 +169,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
 
     /// No bytes.
     pub(super) fn empty(context: &CudaContext, len: usize) -> Self {
-        let allocation = Allocation::new(0, context, Origin::Empty);
+        let allocation = Allocation::empty(context);
         Self { start: NonNull::dangling(), len, device: 0, allocation, of: PhantomData }
     }
 
@@ -191,7 +191,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;
         aligned::<T>(device, "cuMemHostGetDevicePointer", OF_HOST)?;
-        let allocation = Allocation::new(device, context, Origin::Foreign(owner));
+        // SAFETY: 1: the driver named it as the address of what `owner` keeps pinned in this context, by the caller's duty 1.
+        let allocation = unsafe { Allocation::new(device, context, Origin::Foreign(owner)) };
         let start = NonNull::new(start.cast()).unwrap_or(NonNull::dangling());
         Ok(Self { start, len, device, allocation, of: PhantomData })
     }

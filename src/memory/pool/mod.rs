@@ -119,12 +119,16 @@ impl MemoryPool {
             || format!("{options:?}"),
             // SAFETY: all members of the properties are set; they and the place outlive the call.
             |driver, raw| unsafe { driver.cuMemPoolCreate(raw, &properties) },
-            |raw| Self::made(context, raw),
+            // SAFETY: 1: the pool was just made, by this context's driver; its number is in this function alone.
+            |raw| unsafe { Self::made(context, raw) },
         )
     }
 
     /// A pool that is this crate's to destroy.
-    pub(super) fn made(context: &CudaContext, raw: CUmemoryPool) -> Self {
+    ///
+    /// # Safety
+    /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
+    pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool) -> Self {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true }) }
     }
 
@@ -293,7 +297,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let context = stream.context();
         context.same_driver(pool.context(), "the pool", "the stream")?;
         if bytes == 0 {
-            return Ok(Self::from_allocation(len, 0, Allocation::new(0, context, Origin::Empty)));
+            return Ok(Self::from_allocation(len, 0, Allocation::empty(context)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let allocation = context.make(
@@ -304,7 +308,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             |driver, address| unsafe {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },
-            |address| Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
+            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
+            |address| unsafe { Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())) },
         )?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);

@@ -180,18 +180,25 @@ impl<T: ArrayElement> CudaArray<T> {
             asked,
             // SAFETY: `make` made the context current; the descriptor and the place outlive the call.
             |driver, raw| unsafe { driver.cuArray3DCreate(raw, &descriptor.raw()) },
-            |raw| ArrayInner::new(raw, context, (shape.extent(), descriptor.flags), true, None),
+            // SAFETY: 1: the array was just made, in this context, as described; 2: its number is in this function alone.
+            |raw| unsafe { ArrayInner::new(raw, context, (shape.extent(), descriptor.flags), true, None) },
         )?;
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
-    pub(in crate::memory) fn level(
+    /// An array of `mipmap`, which destroys it.
+    ///
+    /// # Safety
+    /// 1. `raw` is a level of `mipmap`, of this extent and made with these flags; its elements are `T`s.
+    pub(in crate::memory) unsafe fn level(
         mipmap: &Arc<MipmapInner>,
         raw: CUarray,
         extent: Extent,
         flags: ArrayFlags,
     ) -> Self {
-        let inner = ArrayInner::new(raw, &mipmap.context, (extent, flags), false, Some(mipmap.clone()));
+        let context = &mipmap.context;
+        // SAFETY: 1: the caller's duty 1; a level is of the context of all levels; 2: it is not owned, and `mipmap` keeps it.
+        let inner = unsafe { ArrayInner::new(raw, context, (extent, flags), false, Some(mipmap.clone())) };
         Self { inner: Arc::new(inner), of: PhantomData }
     }
 
@@ -209,7 +216,9 @@ impl<T: ArrayElement> CudaArray<T> {
         // SAFETY: 1: the caller's duty 1.
         let descriptor = unsafe { describe(context, raw) }?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
-        let inner = ArrayInner::new(raw, context, (extent, descriptor.flags), false, None);
+        // SAFETY: 1: the caller's duty 1; the driver has just told the extent and the flags; 2: it is not owned, and outlives all by the
+        // caller's duty 1.
+        let inner = unsafe { ArrayInner::new(raw, context, (extent, descriptor.flags), false, None) };
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
@@ -413,7 +422,13 @@ impl<T: ArrayElement> CudaArray<T> {
 }
 
 impl ArrayInner {
-    fn new(
+    /// What all handles of an array share, which destroys it if it is `owned`.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live array of `context`, of this extent and made with these flags.
+    /// 2. If it is `owned`, nothing else destroys it. Otherwise it outlives the result, all work that is noted there, and graphs that have
+    ///    a share in that, or lives as long as `level_of`.
+    unsafe fn new(
         raw: CUarray,
         context: &CudaContext,
         (extent, flags): (Extent, ArrayFlags),

@@ -131,7 +131,8 @@ impl<T: ArrayElement> MipmappedArray<T> {
         // SAFETY: 1: the driver has just named the array, which lives as long as the mipmapped one does (`MipmapInner::raw`).
         let descriptor = unsafe { super::array::describe(&self.inner.context, raw) }?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
-        Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))
+        // SAFETY: 1: the driver named `raw` as a level of this, which has `T`s, and described it.
+        Ok(unsafe { CudaArray::level(&self.inner, raw, extent, descriptor.flags) })
     }
 
     /// The number of levels.

@@ -65,7 +65,8 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         let owner = Origin::Foreign(Box::new((mappings.clone(), addresses.clone())));
         let address = addresses.address();
         aligned::<T>(address, "cuMemAddressReserve", OF_DEVICE)?;
-        let allocation = Allocation::new(address, context, owner);
+        // SAFETY: 1: `owner` has the addresses, and all that `grow_to` maps there, which end when it is dropped.
+        let allocation = unsafe { Allocation::new(address, context, owner) };
         Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, allocation, of: PhantomData })
     }
 

@@ -182,10 +182,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Err(ErrorKind::Length(mismatch).into());
         }
         let (address, context) = (mapping.address, mapping.context().clone());
-        Ok(Self::from_allocation(
-            len,
-            address,
-            Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))),
-        ))
+        // SAFETY: 1: the mapping has it, and unmaps it when it is dropped.
+        let allocation = unsafe { Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))) };
+        Ok(Self::from_allocation(len, address, allocation))
     }
 }

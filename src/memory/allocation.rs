@@ -256,6 +256,10 @@ impl Resource for Allocation {
     fn accesses(&self) -> &StreamAccesses {
         &self.accesses
     }
+
+    fn escape(&self) {
+        Allocation::escape(self);
+    }
 }
 
 impl std::fmt::Debug for Allocation {

@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::device_copy::DeviceCopy;
 use crate::driver::{CudaContext, Keep, Resource};
@@ -133,6 +134,8 @@ pub(crate) struct Used {
     reach: Reach,
     /// Whether safe code of the host may have a reference into it while kernels run.
     host: bool,
+    /// Whether the object's handle was given out: work may use it that nobody noted.
+    escaped: AtomicBool,
 }
 
 /// Where work with an argument may read or write.
@@ -149,8 +152,7 @@ pub(crate) enum Reach {
 impl Used {
     /// Memory of the device that is at these addresses.
     pub(super) fn memory(resource: Arc<dyn Resource>, context: &CudaContext, addresses: Range<u64>) -> Self {
-        let (context, reach) = (context.clone(), Reach::Addresses(addresses));
-        Self { context, resource: Some(resource), reach, host: false }
+        Self::new(Some(resource), context, Reach::Addresses(addresses))
     }
 
     /// The same of memory that the host may see, too.
@@ -161,13 +163,16 @@ impl Used {
     /// An array of `resource`, or all.
     pub(super) fn array(resource: Arc<dyn Resource>, context: &CudaContext, array: Option<usize>) -> Self {
         let owner = Arc::as_ptr(&resource).cast::<()>() as usize;
-        let (context, reach) = (context.clone(), Reach::Array { owner, array });
-        Self { context, resource: Some(resource), reach, host: false }
+        Self::new(Some(resource), context, Reach::Array { owner, array })
     }
 
     /// What other code orders.
     pub(super) fn unknown(context: &CudaContext) -> Self {
-        Self { context: context.clone(), resource: None, reach: Reach::Unknown, host: false }
+        Self::new(None, context, Reach::Unknown)
+    }
+
+    fn new(resource: Option<Arc<dyn Resource>>, context: &CudaContext, reach: Reach) -> Self {
+        Self { context: context.clone(), resource, reach, host: false, escaped: AtomicBool::new(false) }
     }
 
     /// The context it belongs to.
@@ -196,6 +201,23 @@ impl Used {
     pub(crate) fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         let Some(resource) = &self.resource else { return Ok(()) };
         work.accesses(resource.accesses(), written, || resource.clone())
+    }
+
+    /// The object's handle, a number, is given out: work may use it that nobody notes.
+    pub(super) fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
+        self.resource.iter().for_each(|resource| resource.escape());
+    }
+
+    /// Waits on the host before the object is destroyed: for the streams that used what is behind it, as whoever uses the object does; or
+    /// for all work in the context, where some may use it that nobody noted, or if the driver refuses less.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        match &self.resource {
+            Some(resource) if !self.escaped.load(Ordering::Relaxed) => {
+                resource.accesses().end(&self.context, false)
+            }
+            _ => self.context.end_of_work(),
+        }
     }
 }
 

@@ -66,6 +66,7 @@ const TSAN: &[&str] = &[
     "operation_fault_drill",
     "typed_async",
     "typed_objects",
+    "object_ends",
     "typed_pointers",
 ];
 

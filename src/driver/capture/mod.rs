@@ -26,6 +26,9 @@ use open::OpenCapture;
 pub(crate) trait Resource: Send + Sync {
     /// Its accesses so far.
     fn accesses(&self) -> &StreamAccesses;
+
+    /// A number was given out by which a program may pass it to work: that is not among the accesses.
+    fn escape(&self);
 }
 
 /// The record of one capture, shared by all streams that take part in it.

@@ -77,6 +77,10 @@ impl Resource for Imported {
     fn accesses(&self) -> &StreamAccesses {
         &self.accesses
     }
+
+    fn escape(&self) {
+        // No object is made of it.
+    }
 }
 
 impl ExternalSemaphore {

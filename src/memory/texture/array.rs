@@ -101,8 +101,8 @@ pub(in crate::memory) fn described<T: ArrayElement>(shape: ArrayShape, flags: Ar
 /// An array of elements in device memory, in an opaque layout that only textures, surfaces and copies understand.
 ///
 /// Handles are cheap to clone and share the array; it is destroyed with the last one, textures and surfaces included.
-/// Destroying it waits for the copies that use it, and for all work in its context if a texture or surface was made
-/// from it, since a kernel may still use those.
+/// Destroying it waits for the streams that use it, and for all work in its context if the handle of a texture or surface of it was given
+/// out, since a kernel may still use that.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
@@ -137,7 +137,7 @@ pub(in crate::memory) struct ArrayInner {
     extent: Extent,
     flags: ArrayFlags,
     accesses: StreamAccesses,
-    /// A texture or surface was made of it: kernels may use it that nobody noted here.
+    /// The handle of a texture or surface of it was given out: kernels may use it that nobody noted here.
     escaped: AtomicBool,
     /// Whether this crate made it as an array of its own.
     owned: bool,
@@ -464,12 +464,6 @@ impl ArrayInner {
         self.flags.contains(ArrayFlags::SURFACE)
     }
 
-    /// A texture or surface is made of it: work that is not noted may use it.
-    pub(in crate::memory) fn escape(&self) {
-        let escaped = self.level_of.as_ref().map_or(&self.escaped, |mipmap| &mipmap.escaped);
-        escaped.store(true, Ordering::Relaxed);
-    }
-
     fn destroy(&mut self) -> Result<(), Error> {
         if !self.owned {
             return Ok(());
@@ -502,6 +496,10 @@ impl ArrayInner {
 impl Resource for ArrayInner {
     fn accesses(&self) -> &StreamAccesses {
         &self.accesses
+    }
+
+    fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
     }
 }
 

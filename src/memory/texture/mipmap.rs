@@ -49,8 +49,8 @@ pub(in crate::memory) struct MipmapInner {
     levels: u32,
     /// Of all levels.
     accesses: StreamAccesses,
-    /// A texture or surface was made of it or of a level: kernels may use it that nobody noted here.
-    pub(in crate::memory) escaped: AtomicBool,
+    /// The handle of a texture or surface of it or of a level was given out: kernels may use it that nobody noted here.
+    escaped: AtomicBool,
     owned: bool,
 }
 
@@ -174,11 +174,6 @@ fn most_levels(shape: ArrayShape) -> u32 {
 }
 
 impl MipmapInner {
-    /// A texture is made of it: work that is not noted may use it.
-    pub(in crate::memory) fn escape(&self) {
-        self.escaped.store(true, Ordering::Relaxed);
-    }
-
     fn destroy(&mut self) -> Result<(), Error> {
         if !self.owned {
             return Ok(());
@@ -210,6 +205,10 @@ impl MipmapInner {
 impl Resource for MipmapInner {
     fn accesses(&self) -> &StreamAccesses {
         &self.accesses
+    }
+
+    fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
     }
 }
 

@@ -48,8 +48,10 @@ impl TextureHandle {
 ///
 /// It keeps its memory alive. Kernels of typed modules take `&TextureObject`, and their launches order it and keep it
 /// alive like buffers. Other launches take [`TextureObject::handle`] and do not know what the handle refers to, so call
-/// [`TextureObject::read_on`] first when launching on another stream than the copy that filled the array. Dropping it
-/// waits for all work in its context.
+/// [`TextureObject::read_on`] first when launching on another stream than the copy that filled the array.
+///
+/// Dropping it waits for the streams that use its memory; for all work in its context if its handle was given out, or if it is of raw
+/// parts.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureObject};
@@ -99,7 +101,6 @@ impl TextureObject {
     ) -> Result<Self, Error> {
         descriptor.fits::<T>()?;
         let owner = array.share();
-        owner.escape();
         let used = Used::array(owner.resource(), array.context(), Some(array.raw().addr()));
         // SAFETY: 1: the array lives as long as its handle (`ArrayInner::raw`), which is borrowed, is of its context,
         // and is what `of_array` says; `raw` is numbers, which the driver checks; 2: `owner` has a share of it.
@@ -118,7 +119,6 @@ impl TextureObject {
     ) -> Result<Self, Error> {
         descriptor.fits::<T>()?;
         let owner = mipmap.share();
-        owner.escape();
         let resource = CUDA_RESOURCE_DESC {
             resType: CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
             res: CUDA_RESOURCE_DESC_res {
@@ -157,7 +157,6 @@ impl TextureObject {
         descriptor: &TextureDescriptor,
     ) -> Result<Self, Error> {
         let parts = memory.parts();
-        parts.allocation.escape();
         let linear = CUDA_RESOURCE_DESC_res_linear {
             devPtr: *parts.address,
             format: T::FORMAT.raw(),
@@ -207,9 +206,10 @@ impl TextureObject {
         descriptor: &TextureDescriptor,
     ) -> Result<Self, Error> {
         descriptor.fits::<T>()?;
+        let addresses = rows.reach();
         #[allow(non_snake_case, reason = "the driver's")]
         let pitch2D = CUDA_RESOURCE_DESC_res_pitch2D {
-            devPtr: rows.cu_deviceptr(),
+            devPtr: addresses.start,
             format: T::FORMAT.raw(),
             numChannels: T::CHANNELS,
             width: rows.width(),
@@ -221,7 +221,6 @@ impl TextureObject {
             res: CUDA_RESOURCE_DESC_res { pitch2D },
             flags: 0,
         };
-        let addresses = addresses(rows.cu_deviceptr(), rows.pitch() * rows.height());
         let used = Used::memory(rows.share(), rows.context(), addresses);
         // SAFETY: 1: the memory is allocated as long as its buffer, which is borrowed, is of its context, and has such
         // rows of this format there; `raw` is numbers, which the driver checks; 2: `used` has a share of its
@@ -291,8 +290,9 @@ impl TextureObject {
         self.inner.used.note(&mut Submission::on(stream), false)
     }
 
-    /// The kernel argument.
+    /// The kernel argument. After this call, the end of the texture waits for all work in its context, and so does that of its memory.
     pub fn handle(&self) -> TextureHandle {
+        self.inner.used.escape();
         self.inner.handle
     }
 
@@ -312,10 +312,10 @@ impl TextureObject {
         self.inner.used.context()
     }
 
-    /// Destroys the texture now, after all work in its context, and reports any error. If a graph contains a launch
+    /// Destroys the texture now, after the work that may use it, and reports any error. If a graph contains a launch
     /// that was given the texture, it shares ownership, and the texture is destroyed with the graph.
     ///
-    /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuTexObjectDestroy`.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -366,10 +366,11 @@ impl TextureInner {
         let context = self.used.context();
         context.may_give_back("cuTexObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        context.end_of_work()?;
+        self.used.end()?;
         self.handle = TextureHandle(0);
-        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; the work of its context is done, and
-        // no graph has a share: it would keep this value.
+        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; no graph has a share: it would keep this
+        // value; and `end` has waited for the work that uses it: each launch that is given the object notes that it uses what is behind
+        // it, and where the handle was given out, or nothing is known to be behind it, `end` waits for all work.
         context
             .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }

@@ -36,7 +36,8 @@ impl SurfaceHandle {
 ///
 /// It keeps the array alive. Kernels of typed modules take `&SurfaceObject`, or `&mut SurfaceObject` to write through
 /// it, and their launches order it and keep it alive like buffers. Other launches take [`SurfaceObject::handle`]; their
-/// accesses are tracked only by [`SurfaceObject::write_on`]. Dropping it waits for all work of its context.
+/// accesses are tracked only by [`SurfaceObject::write_on`]. Dropping it waits for the streams that use the array, or for all work in its
+/// context if its handle was given out.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
@@ -85,7 +86,6 @@ impl SurfaceObject {
         if !owner.is_surface() {
             return Err(ErrorKind::Texture(TextureError::NoSurface).into());
         }
-        owner.escape();
         let resource = of_array(array.raw());
         let used = Arc::new(Used::array(owner.resource(), &context, Some(array.raw().addr())));
         let inner = context.make(
@@ -111,8 +111,9 @@ impl SurfaceObject {
         self.inner.used.note(&mut Submission::on(stream), true)
     }
 
-    /// The kernel argument.
+    /// The kernel argument. After this call, the end of the surface waits for all work in its context, and so does that of its memory.
     pub fn handle(&self) -> SurfaceHandle {
+        self.inner.used.escape();
         self.inner.handle
     }
 
@@ -121,10 +122,10 @@ impl SurfaceObject {
         self.inner.used.context()
     }
 
-    /// Destroys the surface now, after all work in its context, and reports any error. If a graph contains a launch
+    /// Destroys the surface now, after the work that may use it, and reports any error. If a graph contains a launch
     /// that was given the surface, it shares ownership, and the surface is destroyed with the graph.
     ///
-    /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuSurfObjectDestroy`.
     ///
     /// # Errors
     /// Any error returned by the driver; this handle is released in any case.
@@ -168,10 +169,11 @@ impl SurfaceInner {
         let context = self.used.context();
         context.may_give_back("cuSurfObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        context.end_of_work()?;
+        self.used.end()?;
         self.handle = SurfaceHandle(0);
-        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; the work of its context is done, and
-        // no graph has a share: it would keep this value.
+        // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; no graph has a share: it would keep this
+        // value; and `end` has waited for the work that uses it: each launch that is given the object notes that it uses what is behind
+        // it, and where the handle was given out, or nothing is known to be behind it, `end` waits for all work.
         context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
             driver.cuSurfObjectDestroy(raw)
         })

@@ -302,9 +302,9 @@ fn is_time_to_hold(waited: Duration) -> bool {
 }
 
 /// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
-/// which this thread holds others back for.
+/// which this thread holds others back for; and not those of a listener, which is told of its thread's call in the middle of that.
 pub(super) fn may_be_held_back() -> bool {
-    !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true)
+    !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true) && !trace::is_listening()
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.
@@ -412,6 +412,10 @@ impl Queue for ThreadStream {
         outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
     }
 }
+
+#[cfg(test)]
+#[path = "thread_tests.rs"]
+mod held;
 
 #[cfg(test)]
 mod tests {

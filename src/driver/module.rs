@@ -225,7 +225,8 @@ impl CudaModule {
 
     /// Looks up a kernel. The result keeps the module loaded.
     ///
-    /// Driver calls, the first time for a name: `cuModuleGetFunction`, `cuFuncGetParamInfo`, `cuFuncGetAttribute`.
+    /// Driver calls, the first time for a name: `cuModuleGetFunction`, `cuFuncGetParamInfo`, `cuFuncGetAttribute`; `cuFuncGetParamCount` if the
+    /// image does not list the parameters (CUDA 13.2).
     ///
     /// ```
     /// use cuda_launch::{CudaContext, load_kernel_module};
@@ -437,8 +438,9 @@ impl ModuleInner {
         self.context.give_back(
             "cuModuleUnload",
             || self.origin.clone(),
-            // SAFETY: this value owned the module, and unloads it once; no function, variable or graph of it is left, as each holds it; the
-            // driver waits for launches that run.
+            // SAFETY: this value owned the module, and unloads it once; no function, variable or graph of it is left, as each holds it.
+            // Launches may still run: the driver waits for them, which its documents do not say, but 580 did when it was asked to unload
+            // what was running.
             |driver| unsafe { driver.cuModuleUnload(raw) },
         )
     }

@@ -143,8 +143,8 @@ impl Kernel {
 
     /// Asks the driver about a function.
     ///
-    /// Driver calls: `cuFuncGetParamInfo` for each parameter (and once more where the image does not say how many there
-    /// are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    /// Driver calls: `cuFuncGetParamInfo` for each parameter; where the image does not say how many there are, `cuFuncGetParamCount` before
+    /// that, or in drivers before CUDA 13.2 `cuFuncGetParamInfo` once more; `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
     ///
     /// # Safety
     /// 1. `raw` is a function of `context`, and loaded as long as the result is used.
@@ -357,7 +357,9 @@ unsafe fn parameters(
         });
     }
     // SAFETY: 1: the caller's duty 1.
-    let sizes = unsafe { driver_sizes(context, raw, name, image.as_ref().map(Vec::len)) }?;
+    let count = if image.is_none() { unsafe { driver_count(context, raw, name) }? } else { None };
+    // SAFETY: 1: the caller's duty 1.
+    let sizes = unsafe { driver_sizes(context, raw, name, image.as_ref().map(Vec::len), count) }?;
     let agrees = |list: &Vec<Parameter>| {
         list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s)
     };
@@ -365,7 +367,7 @@ unsafe fn parameters(
         // A driver that ends early has no other list: it says INVALID_VALUE also where it failed.
         Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
         Some(list) => Parameters::Known(list, ParameterSource::Driver),
-        None if sizes.is_empty() => Parameters::Unknown(format!(
+        None if sizes.is_empty() && count.is_none() => Parameters::Unknown(format!(
             "cuFuncGetParamInfo returned CUDA_ERROR_INVALID_VALUE for the first parameter of {name}, which may mean that the \
              kernel has none or that the call failed, and the image does not list the parameters"
         )),
@@ -376,13 +378,29 @@ unsafe fn parameters(
     })
 }
 
-/// The size of each parameter, as far as the driver tells. Where the image says how many there are, none past the end is
-/// asked for: the driver's INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
+/// The number of parameters, if the driver can tell: since CUDA 13.2.
 ///
-/// Where no image says it, an INVALID_VALUE after the first parameter is the end, though a call that failed with that code looks the same.
-/// Until CUDA 13.2 (`cuFuncGetParamCount`) no other call tells the number: the same question again, one about the next parameter, or
-/// `cuKernelGetParamInfo` would fail as well for whatever reason the first one did, unless that has passed, and each is one more answer
-/// that tools take for a mistake.
+/// # Safety
+/// 1. `raw` is a function of `context`, and loaded.
+unsafe fn driver_count(context: &CudaContext, raw: CUfunction, name: &str) -> Result<Option<usize>, Error> {
+    const CALL: &str = "cuFuncGetParamCount";
+    if !context.driver().has(CALL) {
+        return Ok(None);
+    }
+    let mut count = 0;
+    // SAFETY: the function is loaded, by the caller's duty 1, in the context that `describe` has bound; `count` is a local, which outlives
+    // the call.
+    let code = unsafe { context.driver().cuFuncGetParamCount(raw, &mut count) };
+    context.check(code, CALL, || name.to_string()).map(|()| Some(count))
+}
+
+/// The size of each parameter, as far as the driver tells: of so many as the image has `listed`, or as are its own `count`.
+///
+/// None past the end is asked for where one of them says how many there are: the driver's INVALID_VALUE there is an answer, but tools that
+/// watch the API take it for a mistake. Where nobody says it, an INVALID_VALUE after the first parameter is the end, though a call that
+/// failed with that code looks the same. No other call of a driver without `cuFuncGetParamCount` tells the number: the same question again,
+/// one about the next parameter, or `cuKernelGetParamInfo` would fail as well for whatever reason the first one did, unless that has passed,
+/// and each is one more answer that tools take for a mistake.
 ///
 /// # Safety
 /// 1. `raw` is a function of `context`, and loaded.
@@ -390,16 +408,17 @@ unsafe fn driver_sizes(
     context: &CudaContext,
     raw: CUfunction,
     name: &str,
+    listed: Option<usize>,
     count: Option<usize>,
 ) -> Result<Vec<usize>, Error> {
     let mut sizes = Vec::new();
-    while count.is_none_or(|count| sizes.len() < count) {
+    while listed.or(count).is_none_or(|most| sizes.len() < most) {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function is loaded, by the caller's duty 1, in the context that `describe` has bound; the driver
         // checks the index; both outputs are locals, which outlive the call.
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
-            CUresult::CUDA_ERROR_INVALID_VALUE => break,
+            CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => break,
             code => context
                 .check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
         }

@@ -165,18 +165,19 @@ impl LibraryKernel {
 
     /// The sizes of its parameters, in bytes.
     ///
-    /// Driver call: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4), and once more where the image does not list
-    /// them: then the list ends where the driver returns `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than
-    /// the driver, the sizes are the image's.
+    /// Driver calls: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4). Where the image does not list them, `cuKernelGetParamCount`
+    /// before that (CUDA 13.2), or in older drivers `cuKernelGetParamInfo` once more: then the list ends where the driver returns
+    /// `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than the driver, the sizes are the image's.
     ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
+        let count = if listed.is_none() { self.parameter_count()? } else { None };
         let mut sizes = Vec::new();
-        // Where the image says how many there are, none past the end is asked for.
-        while listed.is_none_or(|list| sizes.len() < list.len()) {
+        // Where one of the two says how many there are, none past the end is asked for.
+        while listed.map(Vec::len).or(count).is_none_or(|most| sizes.len() < most) {
             let (mut offset, mut size) = (0, 0);
             // SAFETY: `library` keeps the kernel loaded; the driver checks the index; both outputs are locals, which outlive the call.
             let code = unsafe {
@@ -184,7 +185,7 @@ impl LibraryKernel {
             };
             match code {
                 // The end, which the image would know, or a call that failed.
-                CUresult::CUDA_ERROR_INVALID_VALUE => {
+                CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => {
                     return Ok(listed.map_or(sizes, |list| list.iter().map(|wanted| wanted.size).collect()));
                 }
                 code => check(code, "cuKernelGetParamInfo", || {
@@ -194,6 +195,19 @@ impl LibraryKernel {
             sizes.push(size);
         }
         Ok(sizes)
+    }
+
+    /// The number of its parameters, if the driver can tell.
+    fn parameter_count(&self) -> Result<Option<usize>, Error> {
+        const CALL: &str = "cuKernelGetParamCount";
+        let driver = self.library.driver();
+        if !driver.has(CALL) {
+            return Ok(None);
+        }
+        let mut count = 0;
+        // SAFETY: `library` keeps the kernel loaded; `count` is a local, which outlives the call.
+        let code = unsafe { driver.cuKernelGetParamCount(self.raw, &mut count) };
+        check(code, CALL, || self.name.to_string()).map(|()| Some(count))
     }
 
     /// Any attribute, on the device of a context.

@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 // Relies on: operands come from the decoder, which only makes offsets inside the frame and pool that the code declares,
 // and gives every instruction operands of the classes that it asks for.
+// One thread runs a warp. Results are written when references into the frame are not used any more: sources are read as values, or as
+// rows by functions that write after that.
 
 use super::super::code::Slot;
 use super::lanes::Lanes;
@@ -123,7 +125,7 @@ macro_rules! register {
             #[inline(always)]
             unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
                 // SAFETY: a row of this class in the frame, the caller's duty 1, aligned as rows are; `rows` is none of the frame, and no other reference
-                // into it is alive.
+                // into it is alive, as is said at the head.
                 let target = unsafe { &mut *lanes.row(slots[0]).cast::<[$raw; 32]>() };
                 if lanes.mask() == !0 {
                     *target = *rows;
@@ -194,7 +196,7 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &u32) {
-        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive, as is said at the head.
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !lanes.mask() | *rows & lanes.mask();
     }
@@ -220,7 +222,7 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
-        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive, as is said at the head.
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !(1 << lane) | (value as u32) << lane;
     }

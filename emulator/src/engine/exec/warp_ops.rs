@@ -121,8 +121,8 @@ warp_op! {
 unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
     // SAFETY: the operand is the member mask, a word, as `op` says, and `& 31` makes it a lane. No constant, it is a
-    // row of 32 words of the frame, which nobody writes while `agree` looks. What is called asks for duty 1 and,
-    // `perform`, for duty 2: the caller's.
+    // row of 32 words of the frame, which nobody writes while `agree` looks: this thread alone runs the warp, and
+    // `agree` only reads. What is called asks for duty 1 and, `perform`, for duty 2: the caller's.
     unsafe {
         let place = <u32 as Source>::place(lanes, slot);
         let members = <u32 as Source>::get(place, lanes.mask().trailing_zeros() as usize & 31);

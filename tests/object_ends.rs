@@ -1,6 +1,6 @@
 //! Where textures and surfaces end: after the work that uses them, and beside all other.
 
-#![allow(unsafe_code)] // None here; the support's spies have functions in the driver's place.
+#![deny(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/alone.rs"]

@@ -204,9 +204,13 @@ impl Used {
     }
 
     /// The object's handle, a number, is given out: work may use it that nobody notes.
+    #[inline]
     pub(super) fn escape(&self) {
-        self.escaped.store(true, Ordering::Relaxed);
-        self.resource.iter().for_each(|resource| resource.escape());
+        // Nothing is written where each launch takes the number.
+        if !self.escaped.load(Ordering::Relaxed) {
+            self.escaped.store(true, Ordering::Relaxed);
+            self.resource.iter().for_each(|resource| resource.escape());
+        }
     }
 
     /// Waits on the host before the object is destroyed: for the streams that used what is behind it, as whoever uses the object does; or

@@ -240,6 +240,32 @@ fn memory_that_cannot_be_where_it_was_is_elsewhere() {
     );
 }
 
+/// A program may allocate before it loads the module, whose variables then lie behind.
+#[test]
+fn the_variables_of_the_module_do_not_take_the_addresses_of_memory() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("variables");
+    let ptx = ADD.replace(".visible", ".global .u32 variable = 7;\n.visible");
+    let main = r#"    handle context, module, function;
+    ptr number;
+    u32 seven = 7;
+    OK(cuInit, 0);
+    OK(cuDevicePrimaryCtxRetain, &context, 0);
+    OK(cuCtxSetCurrent, context);
+    OK(cuMemAlloc_v2, &number, (size_t)4);
+    OK(cuMemsetD32_v2, number, 1, (size_t)1);
+    OK(cuModuleLoadData, &module, ptx);
+    OK(cuModuleGetFunction, &function, module, "add");
+    LAUNCH(1, 0, &number, &seven);
+    OK(cuMemFree_v2, number);
+    return 0;"#;
+    let Some(program) = folder.program("program", &ptx, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["same_bytes"], &answer["moved"]), (0, &4.into(), &0.into()), "{}", run.err);
+}
+
 #[test]
 fn the_fault_of_a_recorded_launch_is_found_again() {
     let Some(recorder) = recorder() else { return };

@@ -114,9 +114,10 @@ impl Device {
         file: &Path,
         relocates: bool,
     ) -> Result<Replayed, Failure> {
-        let function = self.load(recording, file)?;
+        // Before the module, whose variables would otherwise take these addresses.
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
+        let function = self.load(recording, file)?;
         let moved: Vec<(&Region, u64)> = recording
             .regions
             .iter()

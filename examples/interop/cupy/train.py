@@ -11,6 +11,7 @@ import argparse
 import time
 
 import cupy
+import cupyx
 import numpy
 
 INPUTS, HIDDEN, CLASSES, BATCH = 64, 128, 10, 256
@@ -93,13 +94,18 @@ def on_the_device(steps, dot, race):
     with compute:
         parameters = [cupy.asarray(parameter) for parameter in weights()]
         buffers = [(cupy.empty((BATCH, INPUTS), cupy.float32), cupy.empty(BATCH, cupy.int32)) for _ in range(2)]
+    # Copies from other memory than pinned memory do not overlap.
+    pinned = [[cupyx.empty_like_pinned(values) for values in batch(0)] for _ in range(2)]
     compute.synchronize()
 
     def copy(number):
         if number >= 2:
+            # What was copied from this memory before has arrived.
+            arrived[number % 2].synchronize()
             copies.wait_event(used[number % 2])
-        for buffer, values in zip(buffers[number % 2], batch(number)):
-            buffer.set(values, stream=copies)
+        for buffer, memory, values in zip(buffers[number % 2], pinned[number % 2], batch(number)):
+            memory[...] = values
+            buffer.set(memory, stream=copies)
         arrived[number % 2].record(copies)
 
     losses, start = [], None

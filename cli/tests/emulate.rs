@@ -463,7 +463,8 @@ int main(void)
 }}
 "#
         );
-        let source = format!("{RUN}{copies}").replace("dlopen(\"libcuda.so.1\"", &format!("dlopen(\"{driver}\""));
+        let source =
+            format!("{RUN}{copies}").replace("dlopen(\"libcuda.so.1\"", &format!("dlopen(\"{driver}\""));
         let Some(program) = compiled(&folder, "copies", &source, &[]) else { return };
         let check = [TOOL, "check", "--json", "--allow", "leak", "--allow", "failed-call", "--recorder"];
         let program = [recorder.to_str().unwrap(), "--", program.to_str().unwrap()];

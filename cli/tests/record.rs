@@ -282,6 +282,62 @@ fn the_fault_of_a_recorded_launch_is_found_again() {
     assert!(text.contains("the launch failed: CUDA_ERROR_ILLEGAL_ADDRESS"), "{text}");
 }
 
+/// `take(u32 *from, u32 *to, u32 offset)`
+const TAKE: &str = ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry take(.param .u64 from, .param .u64 to, .param .u32 offset)
+{
+    .reg .u64 %p<4>;
+    .reg .u32 %r<2>;
+    ld.param.u64 %p0, [from];
+    ld.param.u64 %p1, [to];
+    ld.param.u32 %r0, [offset];
+    cvt.u64.u32 %p2, %r0;
+    add.u64 %p3, %p0, %p2;
+    ld.global.u32 %r1, [%p3];
+    st.global.u32 [%p1+8], %r1;
+    ret;
+}";
+
+/// On a GPU an allocation often begins where another ends, as it would not on the emulator.
+#[test]
+fn an_access_to_the_allocation_behind_is_found_where_they_are_apart() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-apart");
+    let main = "    BEGIN(\"take\")\n    ptr from, to;\n    u32 offset = 0;\n    OK(cuMemAlloc_v2, &from, (size_t)512);
+    OK(cuMemAlloc_v2, &to, (size_t)512);\n    OK(cuMemsetD32_v2, from, 5, (size_t)128);
+    OK(cuMemsetD32_v2, to, 5, (size_t)128);\n    LAUNCH(1, (handle)0, &from, &to, &offset);\n    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("takes", TAKE, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["adjacent"]), (0, &0.into()), "{}", run.out);
+    let mut recording = folder.recording();
+    let behind = recording.regions[0].address + 512;
+    recording.regions[1].address = behind;
+    recording.arguments[8..16].copy_from_slice(&behind.to_le_bytes());
+    recording.arguments[16..20].copy_from_slice(&512_u32.to_le_bytes());
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["adjacent"]), (0, &1.into()), "{}", run.out);
+    let replay =
+        |option: &[&str]| finished(&tool().arg("replay").arg(folder.file()).args(option).output().unwrap());
+    let told = replay(&[]).out;
+    assert!(told.contains("note: 1 allocation right behind another"), "{told}");
+    let (run, answer) = answered(replay(&["--apart", "--json"]));
+    let fault = answer["fault"].as_str().unwrap();
+    assert!(run.code == 1 && fault.contains("0 bytes past the end of the allocation"), "{fault}");
+    assert_eq!(answer["adjacent"], 0);
+    // What does not go past an end does the same there.
+    recording.arguments[16..20].copy_from_slice(&508_u32.to_le_bytes());
+    folder.write(&recording);
+    let (run, answer) = answered(replay(&["--apart", "--json"]));
+    assert_eq!((run.code, &answer["same_bytes"]), (0, &1024.into()), "{}", run.out);
+    let refused = replay(&["--apart", "--driver", "system"]);
+    assert!(refused.code == 2 && refused.says("--apart is for the emulator"), "{}", refused.err);
+}
+
 #[test]
 fn a_race_that_a_gpu_does_not_show_is_found_in_the_recording() {
     let Some(recorder) = recorder() else { return };

@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Run, TOOL, compiled, emulator_library, finished, scratch, tool};
+use support::{Run, TOOL, compiled, emulator_library, finished, recorder, scratch, tool};
 
 /// A kernel that writes 7. The version is one that the emulator does not know.
 const PTX: &str = ".version 9.7\\n.target sm_90\\n.address_size 64\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
@@ -410,4 +410,68 @@ fn memory_and_exit_codes_are_as_asked() {
     let run = start("emulate", &["--json"], &["sh", "-c", "exit 7"]);
     let answer: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((&answer["schema"], &answer["program_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));
+}
+
+/// The driver behind the recorder is the emulator of `emulate`, whose log it is.
+#[test]
+fn a_program_is_recorded_with_its_compiler() {
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("emulate-record");
+    let Some(nvrtc) = library(&folder, "libnvrtc.so.13", &nvrtc()) else { return };
+    let program = compiled(&folder, "compiles", &format!("{RUN}{COMPILES}"), &[]).unwrap();
+    let program = [program.to_str().unwrap(), nvrtc.to_str().unwrap(), "-arch=sm_90"];
+    let (log, file) = (folder.join("log"), folder.join("seven.record"));
+    let (recorder, file) = (recorder.to_str().unwrap(), file.to_str().unwrap());
+    let record = [TOOL, "record", "--recorder", recorder, "-o", file, "--"];
+    let run = start("emulate", &["--log", log.to_str().unwrap()], &[&record[..], &program].concat());
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("cuLaunchKernel"));
+    let replayed = finished(&tool().args(["replay", "--json", file]).output().unwrap());
+    let answer: Value = serde_json::from_str(&replayed.out).unwrap();
+    assert_eq!((replayed.code, &answer["same_bytes"]), (0, &4.into()), "{}{}", replayed.out, replayed.err);
+
+    // The other way round the program's driver is the emulator, and nothing comes between.
+    std::fs::remove_file(&log).unwrap();
+    let record = ["--driver", "emulator", "--recorder", recorder, "-o", file];
+    let emulate = [TOOL, "emulate", "--log", log.to_str().unwrap(), "--"];
+    let run = start("record", &record, &[&emulate[..], &program].concat());
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("cuLaunchKernel"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// However it names its driver.
+#[test]
+fn a_program_is_checked() {
+    let (Some(recorder), Some(_)) = (recorder(), emulator_library()) else { return };
+    let folder = scratch("emulate-check");
+    let ptx = PTX.replace("9.7", "8.0");
+    for driver in ["libcuda.so.1", "libcuda.so", "/no/such/folder/libcuda.so.1"] {
+        let copies = format!(
+            r#"
+int main(void)
+{{
+    int (*allocate)(address *, size_t), (*read)(void *, address, size_t), (*release)(address);
+    address memory;
+    char bytes[80];
+    start();
+    allocate = dlsym(cuda, "cuMemAlloc_v2"), read = dlsym(cuda, "cuMemcpyDtoH_v2"), release = dlsym(cuda, "cuMemFree_v2");
+    allocate(&memory, 64);
+    read(bytes, memory, 80);
+    release(memory);
+    return run("{ptx}");
+}}
+"#
+        );
+        let source =
+            format!("{RUN}{copies}").replace("dlopen(\"libcuda.so.1\"", &format!("dlopen(\"{driver}\""));
+        let Some(program) = compiled(&folder, "copies", &source, &[]) else { return };
+        let check = [TOOL, "check", "--json", "--allow", "leak", "--allow", "failed-call", "--recorder"];
+        let program = [recorder.to_str().unwrap(), "--", program.to_str().unwrap()];
+        let run = start("emulate", &[], &[&check[..], &program].concat());
+        let answer: Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!((run.code, &answer["program_code"]), (1, &0.into()), "{driver}: {}{}", run.out, run.err);
+        assert!(run.says("error[out-of-range]: call"), "{driver}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -240,6 +240,32 @@ fn memory_that_cannot_be_where_it_was_is_elsewhere() {
     );
 }
 
+/// A program may allocate before it loads the module, whose variables then lie behind.
+#[test]
+fn the_variables_of_the_module_do_not_take_the_addresses_of_memory() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("variables");
+    let ptx = ADD.replace(".visible", ".global .u32 variable = 7;\n.visible");
+    let main = r#"    handle context, module, function;
+    ptr number;
+    u32 seven = 7;
+    OK(cuInit, 0);
+    OK(cuDevicePrimaryCtxRetain, &context, 0);
+    OK(cuCtxSetCurrent, context);
+    OK(cuMemAlloc_v2, &number, (size_t)4);
+    OK(cuMemsetD32_v2, number, 1, (size_t)1);
+    OK(cuModuleLoadData, &module, ptx);
+    OK(cuModuleGetFunction, &function, module, "add");
+    LAUNCH(1, 0, &number, &seven);
+    OK(cuMemFree_v2, number);
+    return 0;"#;
+    let Some(program) = folder.program("program", &ptx, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["same_bytes"], &answer["moved"]), (0, &4.into(), &0.into()), "{}", run.err);
+}
+
 #[test]
 fn the_fault_of_a_recorded_launch_is_found_again() {
     let Some(recorder) = recorder() else { return };
@@ -254,6 +280,62 @@ fn the_fault_of_a_recorded_launch_is_found_again() {
     assert_eq!((&answer["code"], &answer["is_compared"]), (&700.into(), &false.into()));
     let text = finished(&tool().arg("replay").arg(folder.file()).output().unwrap()).out;
     assert!(text.contains("the launch failed: CUDA_ERROR_ILLEGAL_ADDRESS"), "{text}");
+}
+
+/// `take(u32 *from, u32 *to, u32 offset)`
+const TAKE: &str = ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry take(.param .u64 from, .param .u64 to, .param .u32 offset)
+{
+    .reg .u64 %p<4>;
+    .reg .u32 %r<2>;
+    ld.param.u64 %p0, [from];
+    ld.param.u64 %p1, [to];
+    ld.param.u32 %r0, [offset];
+    cvt.u64.u32 %p2, %r0;
+    add.u64 %p3, %p0, %p2;
+    ld.global.u32 %r1, [%p3];
+    st.global.u32 [%p1+8], %r1;
+    ret;
+}";
+
+/// On a GPU an allocation often begins where another ends, as it would not on the emulator.
+#[test]
+fn an_access_to_the_allocation_behind_is_found_where_they_are_apart() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-apart");
+    let main = "    BEGIN(\"take\")\n    ptr from, to;\n    u32 offset = 0;\n    OK(cuMemAlloc_v2, &from, (size_t)512);
+    OK(cuMemAlloc_v2, &to, (size_t)512);\n    OK(cuMemsetD32_v2, from, 5, (size_t)128);
+    OK(cuMemsetD32_v2, to, 5, (size_t)128);\n    LAUNCH(1, (handle)0, &from, &to, &offset);\n    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("takes", TAKE, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["adjacent"]), (0, &0.into()), "{}", run.out);
+    let mut recording = folder.recording();
+    let behind = recording.regions[0].address + 512;
+    recording.regions[1].address = behind;
+    recording.arguments[8..16].copy_from_slice(&behind.to_le_bytes());
+    recording.arguments[16..20].copy_from_slice(&512_u32.to_le_bytes());
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["adjacent"]), (0, &1.into()), "{}", run.out);
+    let replay =
+        |option: &[&str]| finished(&tool().arg("replay").arg(folder.file()).args(option).output().unwrap());
+    let told = replay(&[]).out;
+    assert!(told.contains("note: 1 allocation right behind another"), "{told}");
+    let (run, answer) = answered(replay(&["--apart", "--json"]));
+    let fault = answer["fault"].as_str().unwrap();
+    assert!(run.code == 1 && fault.contains("0 bytes past the end of the allocation"), "{fault}");
+    assert_eq!(answer["adjacent"], 0);
+    // What does not go past an end does the same there.
+    recording.arguments[16..20].copy_from_slice(&508_u32.to_le_bytes());
+    folder.write(&recording);
+    let (run, answer) = answered(replay(&["--apart", "--json"]));
+    assert_eq!((run.code, &answer["same_bytes"]), (0, &1024.into()), "{}", run.out);
+    let refused = replay(&["--apart", "--driver", "system"]);
+    assert!(refused.code == 2 && refused.says("--apart is for the emulator"), "{}", refused.err);
 }
 
 #[test]

@@ -277,6 +277,21 @@ fn copies_are_too_long_only_where_the_driver_says_so() {
 
 /// Another thread may capture work while one is in the call that ends the capture.
 #[test]
+fn a_copy_from_the_hosts_memory_may_not_be_done_when_its_call_is() {
+    let mut numbers = [1_u8; 64];
+    let bytes = numbers.as_mut_ptr().cast();
+    let program = Program::new();
+    ok(unsafe { program.driver().cuMemcpyHtoDAsync(program.memory, bytes, 64, program.a) }).unwrap();
+    program.fill(program.b);
+    assert_eq!(program.rules(), [Rule::StreamRace]);
+    // In the other direction the host has the numbers.
+    let program = Program::new();
+    ok(unsafe { program.driver().cuMemcpyDtoHAsync(bytes, program.memory, 64, program.a) }).unwrap();
+    program.fill(program.b);
+    assert_eq!(program.rules(), []);
+}
+
+#[test]
 fn what_is_given_while_a_capture_is_being_ended_is_captured() {
     let instance = Instance::new().unwrap();
     let spy = Spy::over(&instance.driver()).unwrap();

@@ -4,6 +4,7 @@ pub(crate) mod elf;
 pub(crate) mod reach;
 
 use clap::ValueEnum;
+use cuda_emulator_stand_ins::INTERPOSER;
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -87,6 +88,8 @@ impl Emulated {
         command.args(rest).env("LD_LIBRARY_PATH", program::library_path(folder.path()));
         // Programs of the crate `cuda-launch`, too, for they may have an emulator of their own.
         command.env("CUDA_LAUNCH_DRIVER", &library);
+        // Of a command that has started this one.
+        command.env_remove(INTERPOSER);
         if let Some(devices) = options.devices {
             command.env("CUDA_LAUNCH_EMULATOR_DEVICES", devices.to_string());
         }

@@ -1,5 +1,6 @@
 //! Starts a program with the recorder (the file `cuda-launch-recorder`) as its driver: for `trace`, `check` and `record`.
 
+use cuda_emulator_stand_ins::INTERPOSER;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,7 +44,7 @@ impl Started {
         let recorder = recorder(self.recorder.as_deref())?;
         let driver = driver(self.driver.as_deref())?;
         let folder = Folder::new("trace")?;
-        folder.link("libcuda.so.1", &recorder)?;
+        let library = folder.link("libcuda.so.1", &recorder)?;
         let (started, rest) = self.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
         let mut command = Command::new(started);
         command
@@ -53,6 +54,8 @@ impl Started {
             .env_remove("CUDA_LAUNCH_CHECK_FILE")
             .env_remove("CUDA_LAUNCH_RECORD_FILE")
             .env_remove("CUDA_LAUNCH_TRACE_FILE")
+            // Where `emulate` has started this command, its stand-ins choose what the program gets as its driver.
+            .env(INTERPOSER, library)
             .env("CUDA_LAUNCH_DRIVER", recorder)
             .env("CUDA_LAUNCH_TRACE_DRIVER", driver);
         if json {

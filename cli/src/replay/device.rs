@@ -37,6 +37,8 @@ pub(super) struct Device {
     driver: Arc<Driver>,
     number: CUdevice,
     is_emulator: bool,
+    /// Memory is left where the driver puts it.
+    apart: bool,
     /// Addresses that memory can be mapped at, and where there is some.
     reserved: Vec<Range<u64>>,
     mapped: RefCell<BTreeSet<u64>>,
@@ -85,7 +87,7 @@ fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
 impl Device {
     /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
     /// others.
-    pub(super) fn open(place: &Place, recording: &Recording) -> Result<Device, Failure> {
+    pub(super) fn open(place: &Place, recording: &Recording, apart: bool) -> Result<Device, Failure> {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
@@ -104,7 +106,8 @@ impl Device {
             ok("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&mut context, number))?;
             ok("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))?;
         }
-        Ok(Device { driver, number, is_emulator: place.is_emulator(), reserved, mapped: RefCell::default() })
+        let is_emulator = place.is_emulator();
+        Ok(Device { driver, number, is_emulator, apart, reserved, mapped: RefCell::default() })
     }
 
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
@@ -114,9 +117,10 @@ impl Device {
         file: &Path,
         relocates: bool,
     ) -> Result<Replayed, Failure> {
-        let function = self.load(recording, file)?;
+        // Before the module, whose variables would otherwise take these addresses.
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
+        let function = self.load(recording, file)?;
         let moved: Vec<(&Region, u64)> = recording
             .regions
             .iter()
@@ -175,12 +179,12 @@ impl Device {
         Ok(function)
     }
 
-    /// Memory, at its address if that can be had.
+    /// Memory, at its address if that can be had and is wanted.
     fn place(&self, region: &Region) -> Result<u64, Failure> {
         let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
         let mut address = region.address;
         let is_there = match self.is_emulator {
-            true => cuda_emulator::allocate_at(address, region.bytes),
+            true => !self.apart && cuda_emulator::allocate_at(address, region.bytes),
             false => self.map(address, region.bytes),
         };
         if !is_there {

@@ -15,13 +15,18 @@ use device::Device;
 /// Bytes of a recording that are read.
 const LARGEST: u64 = 16 << 30;
 
+/// A GPU's driver gives memory in units of so many bytes.
+const UNIT: u64 = 512;
+
 /// What `--help` ends with.
 const NOTES: &str = "\
 On the emulator the kernel needs PTX in the image, and is checked for accesses
 outside its memory, races, uninitialised reads and divergent barriers. Memory is
 placed at its recorded addresses, so that pointers in it stay valid. If that is
 not possible, the pointers among the arguments are adjusted, and the output says
-so; --relocate adjusts those in memory, too.
+so; --relocate adjusts those in memory, too. An access past the end of an
+allocation is found unless another one begins there, as is common on a GPU:
+--apart separates them.
 Variables of the module have the values of the image; textures and surfaces
 are not recorded. Exit code 1: the kernel faulted, a check found something, or
 the outputs differ from those recorded.";
@@ -35,6 +40,10 @@ pub(crate) struct Arguments {
     /// memory that look like pointers
     #[arg(long)]
     relocate: bool,
+    /// Separate the allocations, on the emulator, so that all accesses past their
+    /// ends are found; adjusts pointers as --relocate does
+    #[arg(long)]
+    apart: bool,
     /// system, emulator, or the path of a libcuda
     #[arg(long, default_value = "emulator")]
     driver: String,
@@ -46,18 +55,32 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let recording = read(&arguments.file)?;
     let place = Place::of(&arguments.driver, arguments.device);
+    if arguments.apart && !place.is_emulator() {
+        return Err(Failure::usage("--apart is for the emulator: a GPU's driver places memory side by side"));
+    }
     if place.is_emulator() {
         cuda_emulator::show_progress();
         cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
     }
-    let device = Device::open(&place, &recording)?;
-    let replayed = device.replay(&recording, &arguments.file, arguments.relocate)?;
+    let device = Device::open(&place, &recording, arguments.apart)?;
+    let replayed = device.replay(&recording, &arguments.file, arguments.relocate || arguments.apart)?;
     let findings = if place.is_emulator() { cuda_emulator::take_findings() } else { Default::default() };
-    let mut outcome = report::outcome(&recording, &replayed, &findings, &place);
+    let adjacent = if arguments.apart { 0 } else { adjacent(&recording) };
+    let mut outcome = report::outcome(&recording, &replayed, &findings, &place, adjacent);
     if !replayed.is_as_recorded() || !findings.list.is_empty() {
         outcome.exit = Exit::Found;
     }
     Ok(outcome)
+}
+
+/// How many allocations begin where another ends.
+fn adjacent(recording: &Recording) -> usize {
+    let regions = &recording.regions;
+    let ends: Vec<u64> = regions
+        .iter()
+        .map(|region| region.address.saturating_add(region.bytes).next_multiple_of(UNIT))
+        .collect();
+    regions.iter().filter(|region| ends.contains(&region.address)).count()
 }
 
 fn read(path: &Path) -> Result<Recording, Failure> {

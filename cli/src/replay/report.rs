@@ -16,10 +16,20 @@ pub(super) fn outcome(
     replayed: &Replayed,
     findings: &Findings,
     place: &Place,
+    adjacent: usize,
 ) -> Outcome {
     let fault = if place.is_emulator() { cuda_emulator::last_fault() } else { None };
     let fault = fault.map(|fault| fault.to_string());
     let mut text = wrap(&recording.to_string(), "") + &notes(replayed);
+    if adjacent > 0 && place.is_emulator() {
+        let allocations = count(adjacent, "allocation");
+        text += &wrap(
+            &format!(
+                "note: {allocations} right behind another: --apart finds accesses past the end of that, too"
+            ),
+            "",
+        );
+    }
     if replayed.code != CUresult::SUCCESS {
         text += &format!("{}: {:?}\n", style::bad("the launch failed"), replayed.code);
         text += &fault.as_deref().map_or_else(String::new, |fault| wrap(fault, "  "));
@@ -31,7 +41,7 @@ pub(super) fn outcome(
         text += &format!("{}\n", style::bad(&count(findings.list.len(), "finding")));
     }
     text += &compared(recording, replayed);
-    Outcome::new(text, json(recording, replayed, findings, fault))
+    Outcome::new(text, json(recording, replayed, findings, fault, adjacent))
 }
 
 /// What is not as it was.
@@ -115,7 +125,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn json(recording: &Recording, replayed: &Replayed, findings: &Findings, fault: Option<String>) -> Value {
+fn json(
+    recording: &Recording,
+    replayed: &Replayed,
+    findings: &Findings,
+    fault: Option<String>,
+    adjacent: usize,
+) -> Value {
     let differences = replayed.differences.iter().map(|difference| {
         let memory = recording.regions.get(difference.region);
         json!({
@@ -141,6 +157,7 @@ fn json(recording: &Recording, replayed: &Replayed, findings: &Findings, fault: 
         "is_compared": replayed.is_compared,
         "same_bytes": replayed.same,
         "differences": differences.collect::<Value>(),
+        "adjacent": adjacent,
         "moved": replayed.moved,
         "stale_pointers": replayed.stale,
         "changed_pointers": replayed.changed,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::link_map::LinkMap;
-use crate::{ASKED, COMPILERS, FOLDER, FOUND, LOADED, STAND_INS};
+use crate::{ASKED, COMPILERS, FOLDER, FOUND, INTERPOSER, LOADED, STAND_INS};
 
 /// What a library of ours is marked with: what it looks for itself is the program's own.
 const OURS: usize = 0;
@@ -20,15 +20,22 @@ const OURS: usize = 0;
 /// How the names begin that the linker writes into the libraries of the tool (`build.rs` of `cuda-launch-cli`).
 const OWN_NAMES: &[u8] = b"cuda-launch-";
 
+/// The driver, in the folder.
+const DRIVER: &str = "libcuda.so.1";
+
 /// The libraries of the folder that stand for what they are named after, wherever a program looks for that.
 const DRIVERS: [(&str, &str); 4] = [
-    ("libcuda.so.1", "libcuda.so.1"),
-    ("libcuda.so", "libcuda.so.1"),
+    (DRIVER, DRIVER),
+    ("libcuda.so", DRIVER),
     ("libnvidia-ml.so.1", "libnvidia-ml.so.1"),
     ("libnvidia-ml.so", "libnvidia-ml.so.1"),
 ];
 
 static HERE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os(FOLDER).map(PathBuf::from));
+
+/// What comes between the program and the driver of the folder, which it finds for itself, being a library of ours.
+static BETWEEN: LazyLock<Option<PathBuf>> =
+    LazyLock::new(|| std::env::var_os(INTERPOSER).map(PathBuf::from).filter(|path| path.exists()));
 
 /// `la_version`: this auditor uses what every version has.
 // SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
@@ -96,7 +103,8 @@ unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_
 fn instead(folder: &Path, asked: &Path) -> Option<PathBuf> {
     let file = asked.file_name()?.to_str()?;
     if let Some((_, ours)) = DRIVERS.iter().find(|(name, _)| *name == file) {
-        return Some(folder.join(ours)).filter(|path| path.exists());
+        let between = BETWEEN.clone().filter(|_| *ours == DRIVER);
+        return between.or_else(|| Some(folder.join(ours)).filter(|path| path.exists()));
     }
     let compiler = COMPILERS.iter().find(|stem| is_version_of(file, stem))?;
     let stand_ins = folder.join(STAND_INS);

@@ -36,6 +36,10 @@ mod real;
 /// The variable that names the folder.
 pub const FOLDER: &str = "CUDA_LAUNCH_EMULATE_FOLDER";
 
+/// The variable with the path of a library that programs get for `libcuda.so.1` before the folder's: the recorder, of a command that
+/// `emulate` starts.
+pub const INTERPOSER: &str = "CUDA_LAUNCH_EMULATE_INTERPOSER";
+
 /// In the folder: the names of the libraries that were loaded, one in a line, if the file is there.
 pub const LOADED: &str = "loaded";
 

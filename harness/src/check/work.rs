@@ -56,10 +56,9 @@ impl Piece {
         match call.function.name {
             "cuMemcpyHtoD_v2" | "cuMemcpyDtoH_v2" | "cuMemcpy" => copy(0, Waits::Always),
             "cuMemcpyDtoD_v2" => copy(0, Waits::Never),
-            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoHAsync_v2" | "cuMemcpyAsync" => {
-                copy(stream, Waits::IfUnknown)
-            }
-            "cuMemcpyDtoDAsync_v2" => copy(stream, Waits::Never),
+            "cuMemcpyDtoHAsync_v2" | "cuMemcpyAsync" => copy(stream, Waits::IfUnknown),
+            // The program's memory may be used again when the call returns, but what was in it may not be on the device yet.
+            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoDAsync_v2" => copy(stream, Waits::Never),
             "cuMemsetD8_v2" => fill(0, 1),
             "cuMemsetD16_v2" => fill(0, 2),
             "cuMemsetD32_v2" => fill(0, 4),

@@ -54,6 +54,8 @@ pub(super) enum Compute {
     Xor,
     Not,
     Negate,
+    /// How many bits are set.
+    Ones,
     Left,
     Right,
     Equal,
@@ -321,6 +323,7 @@ fn how(name: &str, parts: &[&str]) -> Option<(Compute, Int)> {
         "xor" => Compute::Xor,
         "not" => Compute::Not,
         "neg" => Compute::Negate,
+        "popc" => Compute::Ones,
         "shl" => Compute::Left,
         "shr" => Compute::Right,
         "selp" => Compute::Select,

@@ -223,6 +223,37 @@ DONE:
         assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 - 16]);
     }
 
+    /// As CuPy divides the number of an element by a length that is a power of two.
+    #[test]
+    fn bits_are_counted() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 length)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd0, [p];
+    ld.param.u64 %rd1, [length];
+    sub.s64 %rd1, %rd1, 1;
+    popc.b64 %r0, %rd1;
+    mov.u32 %r1, 4096;
+    shr.u32 %r2, %r1, %r0;
+    cvt.u32.u64 %r3, %rd1;
+    popc.b32 %r3, %r3;
+    add.u32 %r2, %r2, %r3;
+    cvt.u64.u32 %rd2, %r2;
+    add.s64 %rd0, %rd0, %rd2;
+    st.global.u8 [%rd0], 1;
+    ret;
+}
+";
+        let found = touches(text, "k", &packet(&[0x1000, (1 << 35) | 128]), Thread::First);
+        // 127 and a bit above: 8 bits are set, and 7 of the lower half.
+        assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 + (4096 >> 8) + 7]);
+    }
+
     #[test]
     fn loops_end() {
         let text = "

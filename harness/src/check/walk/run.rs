@@ -168,6 +168,7 @@ fn two(how: Compute, of: Int, a: u64, b: u64) -> Option<u64> {
         Compute::Xor => x ^ y,
         Compute::Not => !x,
         Compute::Negate => -x,
+        Compute::Ones => return Some(cut(a, of.bits).count_ones().into()),
         Compute::Left => {
             let by = cut(b, 32);
             if by >= u64::from(of.bits) { 0 } else { x << by }

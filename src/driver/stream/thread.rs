@@ -261,6 +261,8 @@ impl Patience {
         let mut are_held = false;
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
+            // What is waited for may wait for the stream of this very function.
+            host_call::refuse(self.call)?;
             let waited = self.begin.get_or_init(Instant::now).elapsed();
             if waited < SOON {
                 thread::yield_now();
@@ -309,9 +311,9 @@ fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
 }
 
 /// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
-/// which this thread holds others back for.
+/// which this thread holds others back for; and not in a host function, where they are refused, and others wait for it.
 pub(super) fn may_be_held_back() -> bool {
-    !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true)
+    !host_call::is_running() && !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.

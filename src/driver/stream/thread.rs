@@ -311,9 +311,14 @@ fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
 }
 
 /// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
-/// which this thread holds others back for; and not in a host function, where they are refused, and others wait for it.
+/// which this thread holds others back for, and so not by a listener of a call; and not in a host function, where they are refused, and
+/// others wait for it.
 pub(super) fn may_be_held_back() -> bool {
-    !host_call::is_running() && !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true)
+    !host_call::is_running()
+        && !trace::is_listening()
+        && !ORDERS.get()
+        && LAUNCH.get().is_none()
+        && !GivenAway::any(|_| true)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.

@@ -298,6 +298,52 @@ fn graphs() {
     });
 }
 
+/// The end of what is begun comes where an error is returned, and not where something unwinds.
+#[test]
+fn captures_that_fail() {
+    nothing_is_lost("captures that fail", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, N)?;
+        let mut graph = CudaGraph::new(ctx)?;
+        let mut fail = |captured: &CudaStream, on: &CudaStream| {
+            x.view_mut().fill(on, 7)?;
+            captured.synchronize()
+        };
+        // Without a fork: a graph whose capture ends before one is joined may be gone, and is never destroyed.
+        let into = graph.capture_into(&[], CaptureMode::Relaxed, |captured| fail(captured, captured));
+        assert!(into.unwrap_err().is_not_in_capture());
+        let forked = |captured: &CudaStream| fail(captured, &captured.fork()?);
+        assert!(CudaGraph::capture(ctx, CaptureMode::Relaxed, forked).unwrap_err().is_not_in_capture());
+        graph.add_empty(&[])?;
+        graph.close()
+    });
+}
+
+#[test]
+fn a_graph_serves_on_after_a_capture_into_it_that_fails_and_unwinds() {
+    let _alone = alone();
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    let mut x = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), N).unwrap();
+    for n in 1.. {
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        LEFT.set(n);
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            graph.capture_into(&[], CaptureMode::Relaxed, |captured| {
+                x.view_mut().fill(captured, 7)?;
+                captured.synchronize()
+            })
+        }));
+        let left = LEFT.replace(0);
+        graph.add_empty(&[]).unwrap_or_else(|error| panic!("callback {n}, `{}`: {error}", LAST.get()));
+        if left > 0 {
+            assert!(ended.unwrap().unwrap_err().is_not_in_capture());
+            assert!(n > 10, "{n} callbacks");
+            return;
+        }
+    }
+}
+
 #[test]
 fn a_capture_by_hand() {
     nothing_is_lost("a capture by hand", |ctx, _| {

@@ -769,6 +769,32 @@ fn a_submission_inside_of_another_one_is_not_held_back() {
     assert!(all.have_finished(3), "all but who holds back");
 }
 
+/// Who holds others back may wait for something else by then, and be stuck.
+#[test]
+fn who_holds_others_back_for_too_long_holds_no_more_of_them_back() {
+    let (all, withdrawn) = (Submissions::default(), Cell::new(0));
+    let is_held_back = || {
+        let before = withdrawn.get();
+        all.announce_in_turn(|_| {
+            withdrawn.set(before + 1);
+            true
+        });
+        all.finish();
+        withdrawn.get() > before
+    };
+    all.hold(|_| ());
+    assert_eq!([is_held_back(), is_held_back(), is_held_back()], [true, false, false]);
+    // Not by who comes meanwhile, either.
+    all.hold(|_| ());
+    all.release();
+    assert!(!is_held_back());
+    all.release();
+    all.hold(|_| ());
+    assert!(is_held_back(), "another time");
+    all.release();
+    assert!(all.have_finished(all.announced()));
+}
+
 /// A launch that is held back keeps nobody waiting who must come after it.
 #[test]
 fn a_launch_is_held_back_before_it_is_announced() {

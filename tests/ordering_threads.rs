@@ -415,6 +415,30 @@ fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
     assert_eq!(target.to_host_vec(&c).unwrap(), [4; 64]);
 }
 
+/// It would wait for the other thread, and that for the stream whose function it is.
+#[test]
+fn a_host_function_waits_for_no_submission() {
+    const ROWS: Extent = Extent::rows(8, 8);
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let ctx = held();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let [mut x, mut y] = [0; 2].map(|_| DeviceBuffer::<u32>::zeroed(&b, 64).unwrap());
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| x.view_mut().set_zero(s)).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    ctx.synchronize().unwrap();
+    let layout = RowLayout::packed::<u32>(8, 8);
+    let copy = || {
+        a.copy_region(&CopySource::device(&x, layout), &mut CopyTarget::device(&mut y, layout), ROWS).unwrap()
+    };
+    torn_in(during_next_call, copy, || {
+        let (tell, answer) = mpsc::channel();
+        let on = b.clone();
+        b.call_host(move || tell.send(exec.launch(&on)).unwrap()).unwrap();
+        let error = answer.recv().unwrap().unwrap_err();
+        assert!(error.is_in_host_callback(), "{error}");
+    });
+}
+
 /// Threads share a stream and never pause: at every moment one of them is inside the driver. What must not mix with their work is
 /// submitted all the same, between two pieces of it.
 #[test]

@@ -10,6 +10,7 @@ mod alone;
 mod spies;
 
 use alone::alone;
+use cuda_launch::foundation::submit_with;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{
     ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions, RegisterFlags,
@@ -23,8 +24,8 @@ use cuda_launch::texture::{
 };
 use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, ManagedBuffer,
-    PinnedBuffer, cuda_launch,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, GraphExec, LaunchConfig,
+    ManagedBuffer, PinnedBuffer, cuda_launch, kernel_args,
 };
 use std::cell::Cell;
 use std::future::Future;
@@ -297,6 +298,52 @@ fn graphs() {
     });
 }
 
+/// The end of what is begun comes where an error is returned, and not where something unwinds.
+#[test]
+fn captures_that_fail() {
+    nothing_is_lost("captures that fail", |ctx, _| {
+        let stream = ctx.new_stream()?;
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, N)?;
+        let mut graph = CudaGraph::new(ctx)?;
+        let mut fail = |captured: &CudaStream, on: &CudaStream| {
+            x.view_mut().fill(on, 7)?;
+            captured.synchronize()
+        };
+        // Without a fork: a graph whose capture ends before one is joined may be gone, and is never destroyed.
+        let into = graph.capture_into(&[], CaptureMode::Relaxed, |captured| fail(captured, captured));
+        assert!(into.unwrap_err().is_not_in_capture());
+        let forked = |captured: &CudaStream| fail(captured, &captured.fork()?);
+        assert!(CudaGraph::capture(ctx, CaptureMode::Relaxed, forked).unwrap_err().is_not_in_capture());
+        graph.add_empty(&[])?;
+        graph.close()
+    });
+}
+
+#[test]
+fn a_graph_serves_on_after_a_capture_into_it_that_fails_and_unwinds() {
+    let _alone = alone();
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    let mut x = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), N).unwrap();
+    for n in 1.. {
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        LEFT.set(n);
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            graph.capture_into(&[], CaptureMode::Relaxed, |captured| {
+                x.view_mut().fill(captured, 7)?;
+                captured.synchronize()
+            })
+        }));
+        let left = LEFT.replace(0);
+        graph.add_empty(&[]).unwrap_or_else(|error| panic!("callback {n}, `{}`: {error}", LAST.get()));
+        if left > 0 {
+            assert!(ended.unwrap().unwrap_err().is_not_in_capture());
+            assert!(n > 10, "{n} callbacks");
+            return;
+        }
+    }
+}
+
 #[test]
 fn a_capture_by_hand() {
     nothing_is_lost("a capture by hand", |ctx, _| {
@@ -327,6 +374,63 @@ impl Drop for Captured {
         // An error says that it has ended.
         drop(self.end());
     }
+}
+
+#[test]
+fn memory_of_streams_that_are_gone() {
+    nothing_is_lost("memory of streams that are gone", |ctx, _| {
+        let (a, gone) = (ctx.new_stream()?, ctx.new_stream()?);
+        let mut x = DeviceBuffer::<u32>::zeroed(&gone, N)?;
+        let y = DeviceBuffer::<u32>::zeroed(&a, N)?;
+        drop(gone);
+        x.view_mut().copy_from_device(&a, &y)?;
+        x.close()?;
+        y.close()
+    });
+}
+
+/// Runs `after` as often as it has callbacks, one of which panics each time, with memory that a stream has written whose last handle is
+/// that in the memory's list; then the memory is written by others, which would wait for what has not ended.
+fn after_a_stream_that_is_gone(after: impl Fn(&mut DeviceBuffer<u32>, &mut GraphExec, &CudaStream)) {
+    let _alone = alone();
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let mut x = DeviceBuffer::<u32>::zeroed(&a, N).unwrap();
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |s| x.view_mut().fill(s, 3)).unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    for n in 1.. {
+        let gone = ctx.new_stream().unwrap();
+        x.view_mut().fill(&gone, 1).unwrap();
+        drop(gone);
+        LEFT.set(n);
+        let ended = catch_unwind(AssertUnwindSafe(|| after(&mut x, &mut exec, &a)));
+        let left = LEFT.replace(0);
+        x.view_mut().fill(&b, 2).unwrap_or_else(|error| panic!("callback {n}, `{}`: {error}", LAST.get()));
+        exec.launch(&b).unwrap_or_else(|error| panic!("callback {n}, `{}`: {error}", LAST.get()));
+        if left > 0 {
+            ended.unwrap();
+            assert!(n > 10, "{n} callbacks");
+            return;
+        }
+    }
+}
+
+#[test]
+fn launches_of_graphs_are_over_also_where_the_end_of_a_stream_unwinds() {
+    after_a_stream_that_is_gone(|_, exec, stream| exec.launch(stream).unwrap());
+}
+
+#[test]
+fn what_other_code_returns_is_not_lost() {
+    let value = Arc::new(());
+    after_a_stream_that_is_gone(|x, _, stream| {
+        let given = value.clone();
+        // SAFETY: 1: the closure gives the stream no work.
+        let result = unsafe { submit_with(stream, kernel_args![slice_mut(x)], |_| Ok::<_, Error>(given)) };
+        drop(result.unwrap());
+    });
+    assert_eq!(Arc::strong_count(&value), 1);
 }
 
 #[test]

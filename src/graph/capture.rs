@@ -234,13 +234,15 @@ impl Ended {
 
 impl Drop for Scope {
     fn drop(&mut self) {
+        // It is over also where a call unwinds: the streams of the capture hold it, and it holds its forks.
+        let _record = Record(self.capture.clone());
         if self.begun {
-            // An end without the forks breaks the capture; the error to tell is the one before.
-            let _ = self.close();
+            // An end without the forks breaks the capture; the error to tell is the one before. Where a join unwinds, the driver is told to
+            // end all the same: nobody can do so later.
+            let joined = catch_unwind(AssertUnwindSafe(|| self.close()));
             let _ = self.finish();
+            let _ = joined.unwrap_or_else(|panic| resume_unwind(panic));
         }
-        // The streams of the capture hold it, and it holds its forks.
-        self.capture.end();
     }
 }
 

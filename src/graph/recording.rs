@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // A call of the driver with a live stream and graph; what was recorded is removed or kept.
 
 use cuda_driver_sys::CUresult;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::capture::{CaptureMode, Scope};
 use super::graph::{CudaGraph, Phase};
@@ -124,15 +125,12 @@ impl Drop for Recording<'_> {
         if self.kept {
             return;
         }
-        if self.scope.begun {
-            let _ = self.scope.close();
-        }
+        // Each step also where the one before it unwinds.
+        let joined = catch_unwind(AssertUnwindSafe(|| self.scope.begun.then(|| self.scope.close())));
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
         let forks = self.share();
-        if self.scope.begun {
-            // The error to tell is the one before; what was recorded is looked for in any case.
-            let _ = self.scope.finish();
-        }
+        // The error to tell is the one before; what was recorded is looked for in any case.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.scope.begun.then(|| self.scope.finish())));
         self.graph.family.end_recording(self.then());
         if self.remove_nodes()
             && let Some(before) = self.before.take()
@@ -142,5 +140,6 @@ impl Drop for Recording<'_> {
             drop(rest);
         }
         drop(forks);
+        joined.map(drop).and(ended.map(drop)).unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

@@ -68,6 +68,10 @@ pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     let mut work = Submission::on(stream);
     memory.note(&mut work)?;
     stream.context().bind()?;
-    let _given_away = GivenAway::begin(stream);
-    submit(stream.raw())
+    let given_away = GivenAway::begin(stream);
+    let result = submit(stream.raw());
+    // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of a
+    // stream that this came after may go with the work.
+    drop((given_away, work));
+    result
 }

@@ -164,7 +164,8 @@ impl Allocation {
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream, _pool) => {
-                let stream = last.unwrap_or(stream);
+                // Not moved: what is left may be the last handle of its own stream, whose end may unwind, and this is not freed yet.
+                let stream = last.as_ref().unwrap_or(&stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
                 // SAFETY: this value owned the allocation, and frees it once, as above. `last_use` found a stream that
                 // comes after every use that was noted, or, where the address was taken, after all work of this crate;

@@ -11,8 +11,8 @@
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering, pause};
 
-/// For so many pauses a submission is held back at most: a second or two.
-const MOST_PAUSES: usize = 20_000;
+/// For so many pauses a submission is held back at most: half a second or a second.
+const MOST_PAUSES: usize = 6_000;
 
 /// The submissions of one stream.
 #[derive(Debug, Default)]
@@ -21,6 +21,9 @@ pub(crate) struct Submissions {
     finished: AtomicUsize,
     /// Some submission was announced before an earlier one had finished, so that the two counts are less conclusive.
     overlapped: AtomicBool,
+    /// One was held back for as long as any is, by who waits for something else by now: those that follow are not, until nobody holds
+    /// any back.
+    overstayed: AtomicBool,
     /// So many of them, counted from the first, were seen to have finished.
     known: AtomicUsize,
     /// How many of them hold new ones back. They are announced before they are counted here, and finish after that.
@@ -65,11 +68,14 @@ impl Submissions {
 
     /// Waits as long as one that is announced now would be held back.
     pub(crate) fn wait_turn(&self) {
-        (0..MOST_PAUSES).take_while(|_| self.is_held()).for_each(|_| pause());
+        if (0..MOST_PAUSES).take_while(|_| self.is_held()).map(|_| pause()).count() == MOST_PAUSES {
+            self.overstayed.store(true, Ordering::Relaxed);
+        }
     }
 
     fn is_held(&self) -> bool {
-        self.holds.load(Ordering::SeqCst) != 0
+        // Relaxed: an old answer holds one more back, or one less, which whoever holds them back does not rely on.
+        self.holds.load(Ordering::SeqCst) != 0 && !self.overstayed.load(Ordering::Relaxed)
     }
 
     /// The same of one that was announced by this number, and has looked at nothing that still counts.
@@ -102,7 +108,9 @@ impl Submissions {
         // Relaxed: whoever sees that it has finished sees this too.
         self.overlapped.store(true, Ordering::Relaxed);
         note(self.announced.fetch_add(1, Ordering::SeqCst));
-        self.holds.fetch_add(1, Ordering::SeqCst);
+        if self.holds.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.overstayed.store(false, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn release(&self) {

@@ -47,6 +47,9 @@ pub(crate) fn announce<'q, Q: Queue, S>(
         let announced = Unborrowed::announce(unborrowed);
         let (submission, waits) = note()?;
         if waits.unsubmitted().next().is_none() {
+            // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of
+            // a stream may be among them.
+            drop(waits);
             return Ok((announced, submission));
         }
         drop((submission, announced));

@@ -1,8 +1,8 @@
 //! A stream as recorded by the memory that it accessed.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -196,9 +196,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Within that time it nearly always comes. If not, other threads may share the stream and never pause.
 const SOON: Duration = Duration::from_millis(1);
 
-/// No call is held back longer at a time. What does not come within it may be stuck, and the others must not be stuck with it: of the 30
-/// seconds they lose one at most.
+/// No call is held back longer at a time, unless this is less than a 32nd of the time before it: calls may take long where the stream is
+/// full. What does not come within it may be stuck, and the others must not be stuck with it: of the 30 seconds they lose little more
+/// than one, however many wait.
 const LONGEST_HOLD: Duration = Duration::from_millis(64);
+
+/// What all that hold others back have in common: they do so at the same time.
+static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The same for a listener of a call: it may be the call of this very thread.
 const LISTENER: Duration = Duration::from_millis(50);
@@ -257,13 +261,16 @@ impl Patience {
         let mut are_held = false;
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
+            // What is waited for may wait for the stream of this very function.
+            host_call::refuse(self.call)?;
             let waited = self.begin.get_or_init(Instant::now).elapsed();
             if waited < SOON {
                 thread::yield_now();
             } else if waited < limit {
-                let held = self.hold.take().filter(|_| is_time_to_hold(waited));
+                let is_time = is_time_to_hold(waited, CLOCK.elapsed());
+                let held = self.hold.take().filter(|_| is_time);
                 are_held &= held.is_some();
-                let mut held = held.or_else(|| is_time_to_hold(waited).then(|| Hold::of(end)));
+                let mut held = held.or_else(|| is_time.then(|| Hold::of(end)));
                 if let Some(held) = held.as_mut().filter(|_| !are_held) {
                     held.add(streams(), begin);
                     are_held = true;
@@ -291,20 +298,27 @@ impl Patience {
     }
 }
 
-/// Whether others are held back after this time: from 1 ms to 1.5 ms, from 2 ms to 3 ms, from 4 ms to 6 ms, ... In between those go on
-/// that are held back on their way to what is waited for, and what takes long has a longer time the next time, up to [`LONGEST_HOLD`].
-fn is_time_to_hold(waited: Duration) -> bool {
+/// Whether others are held back after this time: for half a millisecond in the second one, for one in the third and the fourth, for two in
+/// the next four, ... In between those go on that are held back on their way to what is waited for, and what takes long has a longer time
+/// the next time, up to [`LONGEST_HOLD`]. Which part of these times it is says the clock.
+fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
     let soons = waited.as_nanos() / SOON.as_nanos();
     soons.checked_ilog2().is_some_and(|log| {
-        let begin = SOON * (1 << log.min(30));
-        waited - begin < (begin / 2).min(LONGEST_HOLD)
+        let time = SOON * (1 << log.min(30));
+        let hold = (time / 2).min(LONGEST_HOLD.max(time / 32));
+        clock.as_nanos() % time.as_nanos() < hold.as_nanos()
     })
 }
 
 /// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
-/// which this thread holds others back for; and not those of a listener, which is told of its thread's call in the middle of that.
+/// which this thread holds others back for, and so not by a listener of a call; and not in a host function, where they are refused, and
+/// others wait for it.
 pub(super) fn may_be_held_back() -> bool {
-    !ORDERS.get() && LAUNCH.get().is_none() && !GivenAway::any(|_| true) && !trace::is_listening()
+    !host_call::is_running()
+        && !trace::is_listening()
+        && !ORDERS.get()
+        && LAUNCH.get().is_none()
+        && !GivenAway::any(|_| true)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.
@@ -421,30 +435,30 @@ mod held;
 mod tests {
     use super::*;
 
+    /// How long others are held back, in microseconds, from this time on up to twice as much, of whoever began to wait at `begin`.
+    fn held(soons: u32, begin: Duration) -> u128 {
+        let (time, step) = (SOON * soons, SOON * soons / 1_024);
+        let is_held = |at: &u32| is_time_to_hold(time + step * *at, begin + time + step * *at);
+        step.as_nanos() * (0..1_024).filter(is_held).count() as u128 / 1_000
+    }
+
     #[test]
     fn a_hold_grows_with_the_time_before_it_up_to_its_limit() {
-        let microseconds = |soon, fraction| SOON * soon + SOON * fraction / 1_000;
-        for (soon, fraction, holds) in [
-            (0, 999, false),
-            (1, 0, true),
-            (1, 499, true),
-            (1, 500, false),
-            (2, 0, true),
-            (3, 0, false),
-            (64, 0, true),
-            (95, 999, true),
-            (96, 0, false),
-            (128, 0, true),
-            (191, 999, true),
-            (192, 0, false),
-            (1_024, 0, true),
-            (1_087, 999, true),
-            (1_088, 0, false),
-            (16_384, 0, true),
-            (16_448, 0, false),
-            (29_999, 0, false),
-        ] {
-            assert_eq!(is_time_to_hold(microseconds(soon, fraction)), holds, "{soon}.{fraction:03}");
+        for begin in [0, 777, 123_456_789].map(Duration::from_micros) {
+            let all = (0..15).map(|log| (held(1 << log, begin) + 50) / 100).collect::<Vec<_>>();
+            assert_eq!(
+                all,
+                [5, 10, 20, 40, 80, 160, 320, 640, 640, 640, 640, 640, 1280, 2560, 5120],
+                "{begin:?}"
+            );
         }
+        assert!(!is_time_to_hold(SOON * 999 / 1_000, Duration::ZERO), "it nearly always comes by then");
+    }
+
+    /// Else the more wait for one that is stuck, the less time others have.
+    #[test]
+    fn all_hold_others_back_at_the_same_time() {
+        let at = |clock| [64, 70, 127].map(|waited| is_time_to_hold(SOON * waited, SOON * clock));
+        assert_eq!((at(640), at(671), at(672), at(703)), ([true; 3], [true; 3], [false; 3], [false; 3]));
     }
 }

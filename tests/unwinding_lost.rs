@@ -43,6 +43,8 @@ thread_local! {
     /// How many callbacks there are until the one that panics, with that; 0 for none.
     static LEFT: Cell<u64> = const { Cell::new(0) };
     static LAST: Cell<&'static str> = const { Cell::new("") };
+    /// What the next callback lets go of.
+    static HELD: Cell<Option<CudaStream>> = const { Cell::new(None) };
     /// Whether every new span panics from then on.
     static AGAIN: Cell<bool> = const { Cell::new(false) };
 }
@@ -50,6 +52,7 @@ thread_local! {
 struct Nth(AtomicU64);
 
 fn callback(name: &'static str) {
+    drop(HELD.take());
     let left = LEFT.get();
     LEFT.set(left.saturating_sub(1));
     let again = left == 0 && AGAIN.get() && name == "new_span";
@@ -386,6 +389,19 @@ fn memory_of_streams_that_are_gone() {
         x.view_mut().copy_from_device(&a, &y)?;
         x.close()?;
         y.close()
+    });
+}
+
+/// All streams are listed, to be waited for, and the last handle of one of them goes meanwhile.
+#[test]
+fn memory_whose_address_was_taken() {
+    nothing_is_lost("memory whose address was taken", |ctx, _| {
+        let (a, gone) = (ctx.new_stream()?, ctx.new_stream()?);
+        let x = DeviceBuffer::<u32>::zeroed(&a, N)?;
+        x.as_device_ptr();
+        drop(DeviceBuffer::<u32>::zeroed(&gone, N)?);
+        HELD.set(Some(gone));
+        x.close()
     });
 }
 

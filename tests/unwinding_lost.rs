@@ -31,7 +31,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::task::{Context, Waker};
 use std::thread;
@@ -43,6 +43,8 @@ thread_local! {
     /// How many callbacks there are until the one that panics, with that; 0 for none.
     static LEFT: Cell<u64> = const { Cell::new(0) };
     static LAST: Cell<&'static str> = const { Cell::new("") };
+    /// What the next callback lets go of.
+    static HELD: Cell<Option<CudaStream>> = const { Cell::new(None) };
     /// Whether every new span panics from then on.
     static AGAIN: Cell<bool> = const { Cell::new(false) };
 }
@@ -50,6 +52,7 @@ thread_local! {
 struct Nth(AtomicU64);
 
 fn callback(name: &'static str) {
+    drop(HELD.take());
     let left = LEFT.get();
     LEFT.set(left.saturating_sub(1));
     let again = left == 0 && AGAIN.get() && name == "new_span";
@@ -387,6 +390,56 @@ fn memory_of_streams_that_are_gone() {
         x.close()?;
         y.close()
     });
+}
+
+/// All streams are listed, to be waited for, and the last handle of one of them goes meanwhile.
+#[test]
+fn memory_whose_address_was_taken() {
+    nothing_is_lost("memory whose address was taken", |ctx, _| {
+        let (a, gone) = (ctx.new_stream()?, ctx.new_stream()?);
+        let x = DeviceBuffer::<u32>::zeroed(&a, N)?;
+        x.as_device_ptr();
+        drop(DeviceBuffer::<u32>::zeroed(&gone, N)?);
+        HELD.set(Some(gone));
+        x.close()
+    });
+}
+
+/// The same where another thread lets go of streams, and those that are busy are looked for among the others.
+#[test]
+fn streams_that_are_listed_while_others_end() {
+    let _alone = alone();
+    subscribe();
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                drop(ctx.new_stream().unwrap());
+            }
+        });
+        for _ in 0..3_000 {
+            let x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+            x.as_device_ptr();
+            AGAIN.set(true);
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(x)));
+            AGAIN.set(false);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    // What could not be freed is freed on a thread for that, by and by.
+    let (mut held, begin) = (stream, Instant::now());
+    let raw = loop {
+        match held.into_raw() {
+            Ok(raw) => break raw,
+            Err(stream) => held = stream,
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "a handle was lost");
+        ctx.synchronize().unwrap();
+    };
+    // SAFETY: 1: `new_stream` made it in `ctx`; 2: `into_raw` has just given it up; 3: nobody captures it.
+    drop(unsafe { CudaStream::from_raw_owned(&ctx, raw) });
 }
 
 /// Runs `after` as often as it has callbacks, one of which panics each time, with memory that a stream has written whose last handle is

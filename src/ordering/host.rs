@@ -85,29 +85,38 @@ impl StreamAccesses {
     /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` where some
     /// of that work has no stream any more that could be waited for.
     pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {
-        let context = otherwise.context();
-        let busy = context.busy_streams()?;
+        let busy = otherwise.context().busy_streams()?;
         let mut queues = self.queues();
         for stream in busy.iter().map(ThreadStream::here) {
             if !queues.iter().any(|queue| queue.is(&stream)) {
                 queues.push(stream);
             }
         }
-        if queues.is_empty() {
-            return Some(otherwise.clone());
-        }
-        if let [only] = queues.as_slice()
-            && let Some(stream) = only.handle()
-            && stream.context().is_same(context)
-        {
-            return Some(stream.clone());
-        }
-        // A stream of the crate's own, so that no stream of the user waits for the others.
-        let last = context.freeing_stream().ok()?;
-        let here = ThreadStream::here(&last);
-        queues.iter().try_for_each(|queue| here.wait_for(queue)).ok()?;
-        Some(last)
+        let last = last_of(&queues, otherwise);
+        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of a
+        // stream may be among them by now.
+        drop((queues, busy));
+        last
     }
+}
+
+/// A stream that comes after all of these.
+fn last_of(queues: &[ThreadStream], otherwise: &CudaStream) -> Option<CudaStream> {
+    let context = otherwise.context();
+    if queues.is_empty() {
+        return Some(otherwise.clone());
+    }
+    if let [only] = queues
+        && let Some(stream) = only.handle()
+        && stream.context().is_same(context)
+    {
+        return Some(stream.clone());
+    }
+    // A stream of the crate's own, so that no stream of the user waits for the others.
+    let last = context.freeing_stream().ok()?;
+    let here = ThreadStream::here(&last);
+    queues.iter().try_for_each(|queue| here.wait_for(queue)).ok()?;
+    Some(last)
 }
 
 /// Submits work that uses host memory of the caller, and waits until it no longer does: also after an error, when part of it

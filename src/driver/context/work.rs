@@ -125,14 +125,15 @@ impl CudaContext {
     /// The streams whose work the host has not seen the end of; `None` where some of that work has no handle here: its stream is
     /// gone, or another thread's, or being captured.
     pub(crate) fn busy_streams(&self) -> Option<Vec<CudaStream>> {
-        let streams = self.fault().all_streams()?;
+        let mut streams = self.fault().all_streams()?;
         // After that: who is not in the list any more has told what it lost.
         let Work { lost, found, .. } = self.work();
         if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed) || is_captured(self) {
             return None;
         }
-        let unsettled = streams.into_iter().filter(|stream| stream.is_unsettled());
-        let busy: Vec<CudaStream> = unsettled.map(CudaStream::of).collect();
+        // Not by a filter, which loses those before the one whose end unwinds: some are the last handles by now.
+        streams.retain(|stream| stream.is_unsettled());
+        let busy: Vec<CudaStream> = streams.into_iter().map(CudaStream::of).collect();
         busy.iter().all(|stream| !stream.is_per_thread()).then_some(busy)
     }
 

@@ -7,11 +7,11 @@ mod faults;
 mod support;
 
 use cuda_harness::check::Rule;
+use cuda_harness::or_skip;
 use faults::{FAULTS, Fault};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::skip::or_skip;
 use support::{Run, TOOL, finished, recorder, root, scratch, tool};
 
 /// A folder with the recorder under the driver's name, for programs that are linked with it.

@@ -4,9 +4,9 @@
 
 mod support;
 
+use cuda_harness::{or_skip, skipped};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::skip::{or_skip, skipped};
 use support::{Run, compiled, emulator_library, finished, scratch, tool};
 
 /// Opens the driver by its name, says what it has, and keeps memory if there is none for more. Its exit code is the driver's.

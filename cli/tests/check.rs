@@ -172,6 +172,57 @@ fn a_capture_is_seen_whichever_function_begins_it() {
     }
 }
 
+/// Each function of the runtime, and the calls of the driver that it makes, from the log of `runtime/calls.c`.
+fn calls_of_the_runtime(log: &str) -> String {
+    let mut text = String::new();
+    // The runtime asks for all functions at once, and this file for each when it needs it.
+    for line in log.lines().filter(|line| !line.contains("cuGetProcAddress")) {
+        match line.strip_prefix("== ") {
+            Some(function) => text += &format!("\n{function}:"),
+            None => {
+                let name =
+                    line.split_once(' ').and_then(|(_, call)| call.split_once('(')).map(|(name, _)| name);
+                text += &format!(" {}", name.unwrap_or("?"));
+            }
+        }
+    }
+    format!("{}\n", text.trim_start())
+}
+
+/// The file that `check.sh` compares the actual runtime's with.
+#[test]
+fn the_calls_of_the_stand_in_are_written_down() {
+    let Some(programs) = Programs::new("check-calls") else { return };
+    programs.compile_runtime("stand_in", &["-shared", "-fPIC"]);
+    let calls = programs.compile_runtime("calls", &[]);
+    let log = programs.folder.join("calls.log");
+    let arguments = [calls.to_str().unwrap(), log.to_str().unwrap()];
+    let run = programs.run(&["check", "--log", log.to_str().unwrap()], &arguments);
+    assert!(run.code == 0 && run.says("0 errors, 0 warnings"), "{} {}", run.code, run.err);
+    let log = std::fs::read_to_string(log).unwrap();
+    let set = log.lines().find(|line| line.contains("cuMemsetD8Async(")).unwrap_or_default();
+    let words = ["#", "dstDevice: memory#1, uc: 1, N: 1024, hStream: stream#2)"];
+    assert!(words.iter().all(|words| set.contains(words)), "{set}");
+    assert!(log.contains("cuMemAlloc_v2(dptr -> memory#1, bytesize: 1024)"), "{log}");
+    let text = calls_of_the_runtime(&log);
+    let file = root().join("cli/tests/check/runtime/stand_in_calls.txt");
+    if std::env::var_os("UPDATE_MATRIX").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(file).unwrap(), "UPDATE_MATRIX=1 rewrites it");
+    // An answer that is an error is there, too; and the file is a new one each time.
+    let failed = programs.compile("failed_call", true);
+    let file = programs.folder.join("failed.log");
+    for _ in 0..2 {
+        programs.run(&["check", "--log", file.to_str().unwrap()], &[failed.to_str().unwrap()]);
+        let log = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(log.matches(") = CUDA_ERROR_OUT_OF_MEMORY").count(), 1, "{log}");
+        assert!(log.starts_with("#1 cuInit(Flags: 0)"), "{log}");
+    }
+    let run = programs.run(&["check", "--log", "/no/such/folder/log"], &["true"]);
+    assert!(run.code == 3 && run.says("/no/such/folder/log"), "{} {}", run.code, run.err);
+}
+
 #[test]
 fn what_is_not_wanted_is_not_reported() {
     let Some(programs) = Programs::new("check-options") else { return };

@@ -60,8 +60,6 @@ mod variables;
 use cuda_harness::{Ledger, Spy, wait_until};
 use cuda_launch::operation::in_flight;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::{Duration, Instant};
 
 const PROGRAMS: u64 = 500;
 

@@ -1,6 +1,8 @@
 //! Tests that can show nothing on a machine, and say so.
 
 #![allow(clippy::panic, reason = "they are part of a test, as assertions are")]
+// Tests of the emulator, and of programs of other crates, have this file as a module.
+#![allow(dead_code, unreachable_pub)]
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

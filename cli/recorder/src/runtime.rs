@@ -101,7 +101,9 @@ mod tests {
         assert_eq!(mapping("7f00-7fff rw-p 00000000 00:00 0   [heap]"), None);
         assert_eq!(mapping(""), None);
         assert_eq!(mapping("x-7fff r-xp 0 0 0 /a"), None);
-        let own = std::env::current_exe().unwrap();
-        assert_eq!(file_with(file_with as usize).as_deref(), own.to_str());
+        let own = std::env::current_exe().ok();
+        let found = file_with(file_with as fn(usize) -> _ as usize);
+        assert!(found.is_some());
+        assert_eq!(found.as_deref(), own.as_ref().and_then(|own| own.to_str()));
     }
 }

@@ -172,6 +172,26 @@ fn a_capture_is_seen_whichever_function_begins_it() {
     }
 }
 
+/// The error that the runtime still has is what the program ended for, not one that it has not looked at.
+#[test]
+fn a_program_of_the_runtime_that_ends_with_an_error_has_seen_it() {
+    let Some(programs) = Programs::new("check-told") else { return };
+    let runtime = programs.runtime();
+    let (run, answer) = programs.check(&["--allow", "leak"], &[&runtime, Path::new("failed_and_told")]);
+    assert_eq!((run.code, rules(&answer)), (5, vec![]), "{}", run.err);
+    let (run, answer) = programs.check(&["--allow", "leak"], &[&runtime, Path::new("failed_call")]);
+    assert_eq!((run.code, rules(&answer)), (0, vec!["failed-call"]), "{}", run.err);
+}
+
+/// What is to be called at the end is still there then.
+#[test]
+fn a_program_may_close_the_library() {
+    let Some(programs) = Programs::new("check-closed") else { return };
+    let program = programs.compile_runtime("closed", &["-pthread"]);
+    let (run, answer) = programs.check(&[], &[&program]);
+    assert_eq!((run.code, rules(&answer), &answer["processes_ended"]), (0, vec![], &1.into()), "{}", run.err);
+}
+
 /// Each function of the runtime, and the calls of the driver that it makes, from the log of `runtime/calls.c`.
 fn calls_of_the_runtime(log: &str) -> String {
     let mut text = String::new();

@@ -232,6 +232,13 @@ static void failed_launch(void) {
     end();
 }
 
+/* The program ends because of it. */
+static void failed_and_told(void) {
+    char *y;
+    if (cudaMalloc((void **)&y, (size_t)1 << 60))
+        exit(5);
+}
+
 static void launch_dimensions(void) {
     fill_on(stream, x, wrong ? 0 : 64, 1);
     end();
@@ -359,7 +366,7 @@ static const struct {
     void (*run)(void);
 } faults[] = {
     FAULT(none), FAULT(out_of_range), FAULT(rows), {"planes", planes_of_rows}, FAULT(box_of_an_array), FAULT(fill_of_rows), FAULT(freed_pointer), FAULT(use_after_free), FAULT(double_free), FAULT(stream_race),
-    FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(launch_dimensions), FAULT(too_many_threads),
+    FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(failed_and_told), FAULT(launch_dimensions), FAULT(too_many_threads),
     FAULT(block_size), FAULT(shared_memory), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
     FAULT(missing_arguments), FAULT(null_argument), FAULT(dead_stream), FAULT(dead_event), FAULT(null_handle),
     FAULT(wrong_handle), FAULT(open_capture), FAULT(sticky_fault),

@@ -169,10 +169,12 @@ impl Inner {
         let listed = unsafe { lists::listed(&self.base, call.function, call.words, &results) };
         let made = results.first().map_or(0, |(_, word)| *word);
         // SAFETY: 1: duty 1, and the results are those of this call.
-        let array = unsafe { self.made_array(&call, made) };
+        let array = if launch.is_none() { unsafe { self.made_array(&call, made) } } else { None };
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
-        if let Some((place, extent)) = state.objects.find(Kind::Array, made).zip(array) {
+        if let Some(extent) = array
+            && let Some(place) = state.objects.find(Kind::Array, made)
+        {
             state.arrays.insert(place, extent);
         }
         if launch.is_none() {

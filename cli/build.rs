@@ -23,8 +23,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let option = format!("cargo::rustc-link-arg-bin={library}=");
             println!("{option}-shared");
             println!("{option}-Wl,--version-script={}", exports.display());
-            // By which the auditor of `cuda-emulator-stand-ins` knows them.
-            println!("{option}-Wl,-soname,{library}");
+            // By which the auditor of `cuda-emulator-stand-ins` knows them. What is linked with the emulator looks for it as a driver.
+            let name = if library == "cuda-launch-emulator" { "libcuda.so.1" } else { library };
+            println!("{option}-Wl,-soname,{name}");
         }
     }
     Ok(())

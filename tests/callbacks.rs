@@ -3,14 +3,10 @@
 #![allow(unsafe_code)] // Launches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
-
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::{child, skipped};
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::error::HostPanic;
 use cuda_launch::event::EventWaitFlags;
@@ -20,7 +16,6 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind,
     LaunchConfig, cuda_launch,
 };
-use skip::skipped;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::time::{Duration, Instant};
@@ -281,7 +276,7 @@ fn how_the_driver_waits_can_be_said_where_it_knows_the_call() {
 fn functions_behind_a_fault_are_dropped_uncalled() {
     const TEST: &str = "functions_behind_a_fault_are_dropped_uncalled";
     if !child::is_child(TEST) {
-        let ended = child::run(TEST);
+        let ended = child::run(TEST).unwrap();
         assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }
@@ -325,7 +320,7 @@ fn functions_behind_a_fault_are_dropped_uncalled() {
 fn what_functions_behind_a_fault_own_waits_for_nobody() {
     const TEST: &str = "what_functions_behind_a_fault_own_waits_for_nobody";
     if !child::is_child(TEST) {
-        let ended = child::run(TEST);
+        let ended = child::run(TEST).unwrap();
         assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }

@@ -3,9 +3,7 @@
 #![allow(unsafe_code)] // Launches of fill: an address with its length.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::error::CaptureError;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PinnedFlags, RowLayout};
@@ -14,7 +12,6 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
     PinnedBuffer, cuda_launch,
 };
-use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const N: usize = 1000;

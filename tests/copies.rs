@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::{Axis, RegionError};
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{CudaContext, CudaDevice, CudaStream, DeviceBuffer, Error, ErrorKind};
-use skip::skipped;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()

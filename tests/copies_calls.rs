@@ -4,7 +4,7 @@
 #![allow(unsafe_code)] // A function in the driver's place.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_harness::Spy;
+use cuda_harness::{Spy, skipped};
 use cuda_launch::memory::{
     CopyBatch, CopySource, CopyTarget, Extent, PinnedViewMut, PitchedBuffer, RegionBatch, RegisterFlags,
     RowLayout,
@@ -21,13 +21,10 @@ use std::sync::{Arc, Mutex};
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
 use alone::alone;
-use skip::skipped;
 
 /// The calls that `work` makes, but for those that make a context current.
 fn calls(spy: &Spy, work: impl FnOnce()) -> Vec<&'static str> {

@@ -6,25 +6,21 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
-use alone::{Held, alone, hold};
+use alone::{alone, hold};
+use cuda_harness::{Hold, child, skipped, wait_until};
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::operation::{DeviceOperation, value, with_context};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, GraphExec};
-use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The name of the thread on which values end that nobody's own call ends.
 const DROPS: &str = "cuda-launch drops";
@@ -58,7 +54,7 @@ fn exec_of(graph: &CudaGraph) -> GraphExec {
 }
 
 /// A recorded operation keeps `kept`. It is let go while it runs, until the result is dropped.
-fn park(ctx: &CudaContext, stream: &CudaStream, kept: impl Send + 'static) -> Held {
+fn park(ctx: &CudaContext, stream: &CudaStream, kept: impl Send + 'static) -> Hold {
     let recorded = with_context(move |cx| {
         let _ = cx.stream();
         cx.keep(kept);
@@ -83,14 +79,6 @@ struct Pooled(Arc<Mutex<usize>>);
 impl Drop for Pooled {
     fn drop(&mut self) {
         *self.0.lock().unwrap() += 1;
-    }
-}
-
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < SOON, "{what}");
-        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -121,7 +109,7 @@ fn a_value_that_panics_ends_in_nobodys_call() {
 fn a_value_that_panics_does_not_meet_another_panic() {
     const NAME: &str = "a_value_that_panics_does_not_meet_another_panic";
     if !child::is_child(NAME) {
-        let ended = child::run(NAME);
+        let ended = child::run(NAME).unwrap();
         return assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
     let ctx = CudaContext::new(0).unwrap();
@@ -163,8 +151,8 @@ fn a_value_that_locks_does_not_end_where_the_lock_is_held() {
     ctx.synchronize().unwrap();
     assert_eq!(*guard, 0);
     drop(guard);
-    eventually("what was kept goes back", || *pool.lock().unwrap() == 1);
-    eventually("its share goes with it", || Arc::strong_count(&pool) == 1);
+    wait_until("what was kept goes back", || *pool.lock().unwrap() == 1).unwrap();
+    wait_until("its share goes with it", || Arc::strong_count(&pool) == 1).unwrap();
 }
 
 #[test]
@@ -190,8 +178,8 @@ fn what_a_function_of_a_graph_owns_does_not_end_where_its_lock_is_held() {
     drop(exec_of(&CudaGraph::new(&ctx).unwrap()));
     assert_eq!(*guard, 0);
     drop(guard);
-    eventually("what it owns goes back", || *pool.lock().unwrap() == 1);
-    eventually("its share goes with it", || Arc::strong_count(&pool) == 1);
+    wait_until("what it owns goes back", || *pool.lock().unwrap() == 1).unwrap();
+    wait_until("its share goes with it", || Arc::strong_count(&pool) == 1).unwrap();
 }
 
 /// The driver runs the function when the graphs let go: whoever holds a lock that it takes may be waiting for that thread.
@@ -268,7 +256,7 @@ fn a_release_that_waits_for_the_context_holds_up_nobody() {
     });
     drop(graph.unwrap());
     drop(held);
-    eventually("the memory is released", freed);
+    wait_until("the memory is released", freed).unwrap();
 }
 
 /// The driver has no event for the end of work on a thread's own stream: whoever comes by cannot ask whether it is over.

@@ -3,16 +3,14 @@
 #![allow(unsafe_code)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::skipped;
 use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::diagnostics::{Coredump, CoredumpFlags, CoredumpSwitch, DriverLog, LogListener, Profiler};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaDevice, DeviceBuffer, LaunchConfig, cuda_launch, default_driver};
-use skip::skipped;
 use spies::{fail_calls_of, spied};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::event::TimingEvent;
 use cuda_launch::sys::{CUdevice_attribute as A, CUresult};
 use cuda_launch::{
     CudaContext, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
     load_kernel_module,
 };
-use skip::skipped;
 use std::process::Command;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");

@@ -3,10 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
-use skip::skipped;
+use cuda_harness::skipped;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -6,13 +6,11 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
 use alone::alone;
-use cuda_harness::Spy;
+use cuda_harness::{Spy, skipped, wait_until};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
@@ -23,12 +21,10 @@ use cuda_launch::virtual_memory::{
     Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
 };
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer};
-use skip::skipped;
 use std::ffi::{c_uint, c_void};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -209,11 +205,7 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
 
 /// What was put off until a capture is over is done then, on another thread; once.
 fn wait_for_a_free(spy: &Spy, call: &str) {
-    let start = Instant::now();
-    while spy.count(call) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{call} after the capture");
-        std::thread::yield_now();
-    }
+    wait_until(&format!("{call} after the capture"), || spy.count(call) > 0).unwrap();
     assert_eq!(spy.count(call), 1);
 }
 

@@ -5,18 +5,13 @@
 #![allow(unsafe_code)] // Launches that break the caller's duties on purpose, where no other test can be hurt.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
-
 #[path = "references/site.rs"]
 mod site;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::{child, skipped};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, DeviceBuffer, DevicePtr, DevicePtrMut, Error, ErrorKind, cuda_launch};
 use site::{Site, fault, line, on_emulator};
-use skip::skipped;
 
 const FAULTS: &str = include_str!("kernels/faults.ptx");
 const LINEINFO: &str = include_str!("kernels/lineinfo/fill.ptx");

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
-use skip::{or_skip, skipped};
+use cuda_harness::{or_skip, skipped};
 use std::fs;
 use std::path::Path;
 

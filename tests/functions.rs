@@ -4,14 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod references;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::skipped;
 use cuda_launch::module::{CacheConfig, FunctionAttribute as A, KernelEntry, LoadingMode, SharedCarveout};
 use cuda_launch::sys::{self, CUresult};
 use cuda_launch::{CudaFunction, CudaModule, cuda_launch};
 use references::{Gpu, line};
-use skip::skipped;
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 const SHARED: &str = include_str!("kernels/shared.ptx");

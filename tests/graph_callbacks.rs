@@ -4,11 +4,10 @@
 #![allow(unsafe_code)] // A driver with one function of its own; a listener called as a driver does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::{child, wait_until};
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::{GraphExec, InstantiateFlags};
 use cuda_launch::memory::PinnedFlags;
@@ -18,16 +17,6 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
-
-/// Waits until a condition holds.
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(120), "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
 
 /// A graph of these host functions, ready to run.
 fn exec(ctx: &CudaContext, functions: Vec<Box<dyn Fn() + Send + Sync>>) -> GraphExec {
@@ -53,7 +42,7 @@ fn in_a_child(name: &str, test: impl FnOnce()) {
         test();
         std::process::exit(43);
     }
-    let ended = child::run(name);
+    let ended = child::run(name).unwrap();
     assert_eq!(ended.code, Some(43), "{name}\n{}\n{}", ended.stdout, ended.stderr);
 }
 
@@ -74,7 +63,7 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
     exec.synchronize().unwrap();
     // With the context: it keeps an event that it lent.
     drop((exec, stream, ctx));
-    eventually("all is given back", || spy.ledger().is_clean());
+    wait_until("all is given back", || spy.ledger().is_clean()).unwrap();
 }
 
 #[test]
@@ -254,9 +243,10 @@ fn what_a_listener_drops_is_given_back_on_another_thread() {
             0,
             "the driver was called from its own call"
         );
-        eventually("it is given back", || {
+        wait_until("it is given back", || {
             spy.ledger().since(&before).is_clean() && spy.ledger().live().len() == before.live().len()
-        });
+        })
+        .unwrap();
         drop(listener);
     });
 }

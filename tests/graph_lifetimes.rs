@@ -7,12 +7,11 @@
 #[path = "support/alone.rs"]
 mod alone;
 mod graph_support;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
 use alone::{alone, hold};
+use cuda_harness::skipped;
 use cuda_launch::error::GraphError;
 use cuda_launch::graph::{Branches, InstantiateFlags, MemsetNode};
 use cuda_launch::sys::{
@@ -21,7 +20,6 @@ use cuda_launch::sys::{
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
-use skip::skipped;
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,9 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod graph_support;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::skipped;
 use cuda_launch::error::GraphError;
 use cuda_launch::graph::{
     Branches, CopyNode, Dependency, DotFlags, Edge, GraphNode, HostMemory, InstantiateFlags, KernelNode,
@@ -15,7 +14,6 @@ use cuda_launch::graph::{
 use cuda_launch::sys::CUresult;
 use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
 use graph_support::{Gpu, N, exec, graph_error, input};
-use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

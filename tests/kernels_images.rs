@@ -3,16 +3,12 @@
 #![allow(unsafe_code)] // Launches of vecadd and of kernels without memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
 mod references;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::{child, skipped};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaModule, DevicePtr, Error, LaunchConfig, cuda_launch};
 use references::{Gpu, Random, each, line};
-use skip::skipped;
 
 const PTX: &str = include_str!("../examples/kernels/vecadd.ptx");
 const SM90: &[u8] = include_bytes!("kernels/vecadd_sm90.cubin");
@@ -103,7 +99,7 @@ fn printed(test: &str, work: impl FnOnce(&Gpu, &CudaModule)) -> Option<String> {
         gpu.ctx.synchronize().unwrap();
         return None;
     }
-    let ended = child::run(test);
+    let ended = child::run(test).unwrap();
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     Some(ended.stdout)
 }
@@ -271,7 +267,7 @@ fn a_kernel_waits_for_a_copy_on_another_stream() {
     }
     if !child::is_child(name) {
         // A child, because it could hang for ever.
-        assert_eq!(child::run(name).code, Some(0));
+        assert_eq!(child::run(name).unwrap().code, Some(0));
         return;
     }
     let module = gpu.module(FAULTS);

@@ -4,16 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod references;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::skipped;
 use cuda_launch::error::CompilerLog;
 use cuda_launch::module::{JitOptions, LinkInput, LinkedImage, Linker};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{Error, ErrorKind, cuda_launch};
 use cuda_ptx::image::{EntryKind, Image};
 use references::{Gpu, line};
-use skip::skipped;
 
 const HEAD: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 

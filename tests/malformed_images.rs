@@ -11,14 +11,12 @@
 #![allow(unsafe_code)] // Launches vecadd.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "references/child.rs"]
-mod child;
 mod kernel_files;
 mod malformed;
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_harness::Spy;
+use cuda_harness::{Spy, child};
 use cuda_launch::{CudaContext, CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch};
 use cuda_ptx::image::{Image, ImageError, ImageErrorKind};
 use malformed::Malformed;
@@ -156,7 +154,8 @@ fn send(list: &[Malformed]) {
 fn sent(test: &str, part: Range<usize>) -> (Counts, Vec<(usize, String)>) {
     let (mut sum, mut deaths, mut first) = (Counts::default(), Vec::new(), part.start);
     while first < part.end && deaths.len() < PATIENCE {
-        let ended = child::run_with(test, &[(FIRST, first.to_string()), (END, part.end.to_string())]);
+        let ended =
+            child::run_with(test, &[(FIRST, first.to_string()), (END, part.end.to_string())]).unwrap();
         let said = |what: &str| ended.stdout.lines().rev().find_map(|line| line.strip_prefix(what));
         if let Some(numbers) = said("counts ") {
             sum.add(numbers.trim_matches(['[', ']']).split(", ").map(|number| number.parse().unwrap()));

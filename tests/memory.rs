@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "references/child.rs"]
-mod child;
-
+use cuda_harness::child;
 use cuda_launch::memory::MemoryPool;
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind};
 use std::thread;
@@ -183,7 +181,7 @@ fn a_closed_buffer_gives_its_memory_back() {
     const TEST: &str = "a_closed_buffer_gives_its_memory_back";
     const BYTES: usize = 64 << 20;
     if !child::is_child(TEST) {
-        let ended = child::run(TEST);
+        let ended = child::run(TEST).unwrap();
         assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }

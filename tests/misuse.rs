@@ -38,11 +38,10 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::child;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::InstantiateFlags;
@@ -588,7 +587,7 @@ fn no_call_needs_a_context_that_is_current() {
 fn a_fork_is_told() {
     const NAME: &str = "a_fork_is_told";
     if !child::is_child(NAME) {
-        let ended = child::run(NAME);
+        let ended = child::run(NAME).unwrap();
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
         for part in [": process ", "was forked from process", "help: fork before the first CUDA call"] {
             assert!(ended.stdout.contains(part), "{}{}", ended.stdout, ended.stderr);

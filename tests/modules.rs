@@ -4,16 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod references;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::skipped;
 use cuda_launch::module::{
     FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget, ModuleGlobal,
 };
 use cuda_launch::sys::CUresult;
 use cuda_launch::{DeviceBuffer, ErrorKind, cuda_launch};
 use references::{Gpu, line};
-use skip::skipped;
 use std::time::Duration;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");

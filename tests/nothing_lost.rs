@@ -5,21 +5,18 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/skip.rs"]
-mod skip;
 
 use alone::alone;
-use cuda_harness::{Ledger, Spy};
+use cuda_harness::{Ledger, Spy, skipped, wait_until};
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::RegisterFlags;
 use cuda_launch::operation::{DeviceOperation, SingleStream, block_on, value, with_context, zeroed};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind};
-use skip::skipped;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn spied() -> (Spy, CudaContext) {
     let spy = Spy::over(&cuda_launch::default_driver().unwrap()).unwrap();
@@ -29,10 +26,8 @@ fn spied() -> (Spy, CudaContext) {
 
 /// What is left when nothing more goes.
 fn left(spy: &Spy) -> Ledger {
-    let start = Instant::now();
-    while !spy.ledger().live().is_empty() && start.elapsed() < Duration::from_secs(10) {
-        thread::sleep(Duration::from_millis(2));
-    }
+    // The caller says what is left.
+    let _ = wait_until("all is released", || spy.ledger().live().is_empty());
     spy.ledger()
 }
 

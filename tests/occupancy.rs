@@ -3,13 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod references;
-#[path = "support/skip.rs"]
-mod skip;
 
+use cuda_harness::skipped;
 use cuda_launch::CudaFunction;
 use cuda_launch::module::{BlockSizeQuery, OccupancyFlags};
 use references::{Gpu, line_with, shape};
-use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");

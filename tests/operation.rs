@@ -9,6 +9,7 @@ mod alone;
 mod support;
 
 use alone::{alone, hold};
+use cuda_harness::wait_until;
 use cuda_launch::operation::{
     DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, all, allocate, block_on, from_result,
     in_flight, lazy, value, with_context, zeroed, zip,
@@ -19,17 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::{Fill, context, fill_kernel, poll_once, read};
-
-/// Waits until a condition holds.
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
 
 /// A policy with the streams it gave.
 struct Counting(RoundRobin, AtomicUsize);
@@ -301,7 +293,7 @@ fn a_dropped_future_leaves_its_output_until_the_work_is_done() {
     assert_eq!(ended.load(Ordering::SeqCst), 0);
     assert!(in_flight() >= 1);
     drop(held);
-    eventually("dropped when done", || ended.load(Ordering::SeqCst) == 1);
+    wait_until("dropped when done", || ended.load(Ordering::SeqCst) == 1).unwrap();
 }
 
 #[test]
@@ -355,7 +347,7 @@ fn what_is_kept_is_kept_until_the_work_is_done() {
     assert_eq!(ended.load(Ordering::SeqCst), 0);
     drop(held);
     block_on(future).unwrap();
-    eventually("dropped when done", || ended.load(Ordering::SeqCst) == 3);
+    wait_until("dropped when done", || ended.load(Ordering::SeqCst) == 3).unwrap();
     keeping(&ended).schedule(policy).sync().unwrap();
     assert_eq!(ended.load(Ordering::SeqCst), 4);
 }

@@ -9,8 +9,8 @@ mod spies;
 #[path = "operation_support/mod.rs"]
 mod support;
 
-use alone::{Held, alone, hold};
-use cuda_harness::Fault;
+use alone::{alone, hold};
+use cuda_harness::{Fault, Hold};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::operation::{
     DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, SingleStream, block_on, scope,
@@ -45,7 +45,7 @@ impl Drop for UntilDone {
 struct Work {
     done: Arc<AtomicBool>,
     too_early: Arc<AtomicBool>,
-    held: Arc<Mutex<Option<Held>>>,
+    held: Arc<Mutex<Option<Hold>>>,
 }
 
 impl Work {

@@ -11,7 +11,8 @@ mod executor;
 #[path = "operation_support/mod.rs"]
 mod support;
 
-use alone::{Held, alone, hold};
+use alone::{alone, hold};
+use cuda_harness::Hold;
 use cuda_launch::operation::{
     DeviceOperation, Either, SchedulingPolicy, SingleStream, allocate, in_flight, select, value, zeroed, zip,
 };
@@ -47,7 +48,7 @@ fn expected(number: u32) -> Vec<u32> {
 
 /// A stream that does not go on, with an operation on it that counts its end.
 struct Stuck {
-    held: Option<Held>,
+    held: Option<Hold>,
     stream: CudaStream,
     ended: Arc<AtomicUsize>,
 }

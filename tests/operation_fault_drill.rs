@@ -6,14 +6,13 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
 #[path = "operation_support/executor.rs"]
 mod executor;
 #[path = "operation_support/mod.rs"]
 mod support;
 
-use alone::{Held, hold};
+use alone::hold;
+use cuda_harness::{Hold, child};
 use cuda_launch::operation::{
     DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, scope, set_inline_wait,
     value, zeroed, zip,
@@ -39,7 +38,7 @@ const HANGS: i32 = 44;
 /// Streams behind a kernel that traps when it is let go.
 struct Site {
     policy: Arc<RoundRobin>,
-    held: Cell<Option<Held>>,
+    held: Cell<Option<Hold>>,
     /// What the kernel uses: to unload a module that is at work is to wait for it.
     _used: (CudaFunction, DeviceBuffer<u32>),
 }
@@ -123,7 +122,7 @@ fn drill(test: &str, child: impl FnOnce()) {
         let _ = ended.send(());
         exit(AS_EXPECTED);
     }
-    let child = child::run(test);
+    let child = child::run(test).unwrap();
     assert_eq!(child.code, Some(AS_EXPECTED), "{test}\n{}\n{}", child.stdout, child.stderr);
 }
 

@@ -10,6 +10,7 @@ mod alone;
 mod support;
 
 use alone::{alone, hold};
+use cuda_harness::wait_until;
 use cuda_launch::error::OperationError;
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
@@ -99,11 +100,7 @@ fn host_memory_outlives_its_copy_and_cannot_be_read_too_early() {
         });
     assert_eq!(early.schedule(policy).sync().unwrap().as_slice().unwrap(), [3; 1000]);
     // Pinned memory that is freed while another test keeps a stream waiting would wait, too, and others for it.
-    let start = Instant::now();
-    while ended.load(Ordering::SeqCst) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(10), "the source is not freed");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("the source is freed", || ended.load(Ordering::SeqCst) != 0).unwrap();
 }
 
 /// Counts its end.

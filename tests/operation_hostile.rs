@@ -6,12 +6,11 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
 #[path = "operation_support/mod.rs"]
 mod support;
 
 use alone::{alone, hold};
+use cuda_harness::{child, wait_until};
 use cuda_launch::graph::InstantiateFlags;
 #[cfg(unix)]
 use cuda_launch::operation::DeviceFuture;
@@ -31,19 +30,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::{context, poll_once};
 
 const WATCHER: &str = "cuda-launch reactor";
-
-/// Waits until a condition holds.
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
 
 fn on(stream: &CudaStream) -> Arc<dyn SchedulingPolicy> {
     Arc::new(SingleStream::new(stream))
@@ -65,10 +55,11 @@ fn futures_still_end(stream: &CudaStream) {
     assert!(poll_once(&mut future).is_pending());
     drop(held);
     let mut ended = None;
-    eventually("the thread that watches is there", || match poll_once(&mut future) {
+    wait_until("the thread that watches is there", || match poll_once(&mut future) {
         Poll::Ready(buffer) => ended.insert(buffer).is_ok(),
         Poll::Pending => false,
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -89,7 +80,7 @@ fn a_waker_that_panics_ends_nothing() {
         let mut future = zeroed::<u8>(1).schedule(on(&stream)).future();
         assert!(Pin::new(&mut future).poll(&mut Context::from_waker(&waker)).is_pending());
         drop(held);
-        eventually("it was woken", || panics.0.load(Ordering::SeqCst) == times);
+        wait_until("it was woken", || panics.0.load(Ordering::SeqCst) == times).unwrap();
         assert_eq!(block_on(future).unwrap().len(), 1);
         futures_still_end(&stream);
     }
@@ -127,7 +118,7 @@ fn an_end_that_panics_twice_keeps_no_other_end() {
         assert!(poll_once(&mut future).is_pending());
         drop(future);
         drop(held);
-        eventually("what is kept with it ends too", || ended.load(Ordering::SeqCst));
+        wait_until("what is kept with it ends too", || ended.load(Ordering::SeqCst)).unwrap();
         futures_still_end(&stream);
     }
 }
@@ -206,7 +197,7 @@ fn a_context_does_not_end_on_the_thread_that_watches() {
     let name = ended.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_ne!(name.as_deref(), Some(WATCHER));
     futures_still_end(&context().new_stream().unwrap());
-    eventually("all is over", || in_flight() == 0);
+    wait_until("all is over", || in_flight() == 0).unwrap();
 }
 
 #[test]
@@ -245,7 +236,7 @@ fn what_is_kept_for_copies_ends_on_one_thread() {
         assert!(poll_once(&mut future).is_pending());
         drop(held);
         assert_eq!(block_on(future).unwrap().len(), 100);
-        eventually("the source ends", || ends.lock().unwrap().len() == times);
+        wait_until("the source ends", || ends.lock().unwrap().len() == times).unwrap();
     }
     let mut threads = ends.lock().unwrap().clone();
     threads.dedup();
@@ -264,7 +255,7 @@ fn in_a_child(name: &str, test: impl FnOnce()) {
         test();
         exit(AS_EXPECTED);
     }
-    let ended = child::run(name);
+    let ended = child::run(name).unwrap();
     assert_eq!(ended.code, Some(AS_EXPECTED), "{name}\n{}\n{}", ended.stdout, ended.stderr);
 }
 
@@ -272,7 +263,7 @@ fn in_a_child(name: &str, test: impl FnOnce()) {
 struct Trap {
     ctx: CudaContext,
     stream: CudaStream,
-    held: alone::Held,
+    held: cuda_harness::Hold,
     graph: CudaGraph,
     /// What the kernel uses: to unload a module that is at work is to wait for it.
     _used: (CudaModule, DeviceBuffer<u32>),
@@ -317,7 +308,7 @@ fn a_fault_found_by_looking_at_what_is_parked_holds_up_nobody() {
             Ok(_) => false,
             Err(error) => error.is_sticky(),
         };
-        eventually("the fault is found", fault);
+        wait_until("the fault is found", fault).unwrap();
     });
 }
 
@@ -383,7 +374,7 @@ fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {
         let mut done = zeroed::<u8>(3).map(move |_| output).schedule(on(&stream)).future();
         assert!(poll_once(&mut done).is_pending());
         drop(held);
-        eventually("it is done", || in_flight() == 0);
+        wait_until("it is done", || in_flight() == 0).unwrap();
         let process = fork();
         if process == 0 {
             drop(done);

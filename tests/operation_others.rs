@@ -6,14 +6,13 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
 #[path = "support/mod.rs"]
 mod rust_driver;
 #[path = "operation_support/mod.rs"]
 mod support;
 
 use alone::{alone, hold};
+use cuda_harness::child;
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
     DeviceOperation, SchedulingPolicy, SingleStream, block_on, scope, set_inline_wait, value, with_context,
@@ -248,7 +247,7 @@ fn a_wait_inside_a_poll_takes_no_wake_from_the_wait_around_it() {
 fn a_fault_names_the_launch_whatever_is_behind_it() {
     const NAME: &str = "a_fault_names_the_launch_whatever_is_behind_it";
     if !child::is_child(NAME) {
-        let ended = child::run(NAME);
+        let ended = child::run(NAME).unwrap();
         assert_eq!(ended.code, Some(7), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }

@@ -4,10 +4,9 @@
 #![allow(unsafe_code)] // The support's driver, work on bare addresses, and a driver in front of another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
 mod support;
 
+use cuda_harness::skipped;
 use cuda_launch::error::CaptureError;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::sys::{CUfunction, CUfunction_attribute, CUresult, CUstream, Driver, pfn};
@@ -15,7 +14,6 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
     cuda_launch,
 };
-use skip::skipped;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};

@@ -3,18 +3,13 @@
 #![allow(unsafe_code)] // The environment, and kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::{child, skipped};
 use cuda_launch::device::PeerAttribute;
 use cuda_launch::event::EventFlags;
 use cuda_launch::sys::{CUdevice_P2PAttribute, CUresult};
 use cuda_launch::{
     CudaContext, CudaDevice, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
-use skip::skipped;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -166,7 +161,7 @@ fn without_peer_access_the_kernel_faults() {
     let Some(devices) = two() else { return };
     // The fault ends CUDA in its process, so that is another one.
     if !child::is_child(TEST) {
-        let ended = child::run(TEST);
+        let ended = child::run(TEST).unwrap();
         assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }

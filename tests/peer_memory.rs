@@ -3,11 +3,8 @@
 #![allow(unsafe_code)] // The environment.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::{CudaDevice, DeviceBuffer};
-use skip::skipped;
 
 #[test]
 fn each_device_counts_its_own_memory() {

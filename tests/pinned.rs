@@ -3,9 +3,7 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedFlags, RegisterFlags};
 use cuda_launch::sys::CUresult;
@@ -13,7 +11,6 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
     LaunchConfig, PinnedBuffer, cuda_launch,
 };
-use skip::skipped;
 
 const NONE: PinnedFlags = PinnedFlags::empty();
 

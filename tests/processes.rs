@@ -5,17 +5,12 @@
 #![allow(unsafe_code)] // What another process exported is opened: the comment at each tells why it holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "references/child.rs"]
-mod child;
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::{child, skipped};
 use cuda_launch::event::{EventFlags, IpcEvent, IpcEventHandle};
 use cuda_launch::interop::{IpcMemoryHandle, OsHandle, OsHandleKinds};
 use cuda_launch::memory::{MemoryAccess, MemoryPool, PoolOptions};
 use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error};
-use skip::skipped;
 use std::os::fd::AsFd;
 use std::process::Stdio;
 
@@ -52,7 +47,7 @@ fn other_process(test: &str, bytes: &[u8], descriptor: Option<OsHandle>) {
         _ => Stdio::null(),
     };
     let sent = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let ended = child::run_on(test, &[(SENT, sent)], input);
+    let ended = child::run_on(test, &[(SENT, sent)], input).unwrap();
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("1 passed"), "{}", ended.stdout);
 }

@@ -57,20 +57,16 @@ mod tensors;
 #[path = "safe_programs/variables.rs"]
 mod variables;
 
-use cuda_harness::{Ledger, Spy};
+use cuda_harness::{Ledger, Spy, wait_until};
 use cuda_launch::operation::in_flight;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::{Duration, Instant};
 
 const PROGRAMS: u64 = 500;
 
 /// What is there once the work that nobody waits for has ended.
 fn left(spy: &Spy) -> Ledger {
-    let start = Instant::now();
-    while (in_flight() > 0 || !spy.ledger().live().is_empty()) && start.elapsed() < Duration::from_secs(20) {
-        thread::yield_now();
-    }
+    // The caller says what is left.
+    let _ = wait_until("all is released", || in_flight() == 0 && spy.ledger().live().is_empty());
     spy.ledger()
 }
 

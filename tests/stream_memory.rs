@@ -5,12 +5,9 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "references/child.rs"]
-mod child;
-#[path = "support/skip.rs"]
-mod skip;
 
-use alone::{Alone, alone};
+use alone::alone;
+use cuda_harness::{Alone, child, skipped};
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::stream::{
     BarrierScope, StreamMemoryOp, StreamValue, WaitCondition, WaitValueFlags, WriteValueFlags,
@@ -19,7 +16,6 @@ use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer, cuda_launch,
 };
-use skip::skipped;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -183,7 +179,7 @@ fn a_fault_ends_a_wait() {
         return skipped("a GPU may wait for ever");
     }
     if !child::is_child(TEST) {
-        let ended = child::run(TEST);
+        let ended = child::run(TEST).unwrap();
         assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }

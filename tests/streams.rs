@@ -5,13 +5,11 @@
 
 #[path = "support/alone.rs"]
 mod alone;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
-use alone::{Alone, alone, hold};
-use cuda_harness::Fault;
+use alone::{alone, hold};
+use cuda_harness::{Alone, Fault, skipped};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::error::AttributeError;
@@ -23,7 +21,6 @@ use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind,
     LaunchConfig, cuda_launch,
 };
-use skip::skipped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

@@ -3,14 +3,11 @@
 #![allow(unsafe_code)] // Launches of `map_words`, which writes the 16 words of its map.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::tensor::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType, TensorMap};
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, LaunchConfig, cuda_module,
 };
-use skip::skipped;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {

@@ -3,9 +3,7 @@
 #![allow(unsafe_code)] // launches
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::error::TextureError;
 use cuda_launch::memory::{CopySource, PitchedBuffer, RowLayout};
 use cuda_launch::tensor::TensorMap;
@@ -14,7 +12,6 @@ use cuda_launch::texture::{
     TextureDescriptor, TextureFlags, TextureObject,
 };
 use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
-use skip::skipped;
 
 fn point() -> TextureDescriptor {
     TextureDescriptor::new()

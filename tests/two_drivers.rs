@@ -13,11 +13,10 @@ mod entries;
 mod objects;
 #[path = "two_drivers/public.rs"]
 mod public;
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::skipped;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::{AliasedMemory, GraphError};
 use cuda_launch::graph::KernelNode;
@@ -26,7 +25,6 @@ use cuda_launch::virtual_memory::Mapping;
 use cuda_launch::{Attribute, CudaGraph, DeviceBuffer, Error, ErrorKind, cuda_launch, kernel_args};
 use entries::{CONFIG, ENTRIES, Entry, OTHERS};
 use objects::{N, Objects};
-use skip::skipped;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};

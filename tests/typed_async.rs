@@ -9,13 +9,13 @@ mod alone;
 mod support;
 
 use alone::{alone, hold};
+use cuda_harness::wait_until;
 use cuda_launch::operation::{
     self, Awaitable, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, block_on, in_flight,
     value, zip,
 };
 use cuda_launch::{CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_module};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use support::{context, poll_once};
 
 mod gpu {
@@ -109,11 +109,7 @@ fn blocks(grid: u32, block: u32) -> LaunchConfig {
 
 /// Waits until nothing is in flight that this test has left there.
 fn drained() {
-    let start = Instant::now();
-    while in_flight() != 0 {
-        assert!(start.elapsed() < Duration::from_secs(30), "{} left in flight", in_flight());
-        std::thread::yield_now();
-    }
+    wait_until("nothing is in flight", || in_flight() == 0).unwrap();
 }
 
 #[test]

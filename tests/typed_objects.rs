@@ -4,9 +4,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::error::ObjectError;
 use cuda_launch::memory::NoAddress;
 use cuda_launch::tensor::{TensorMap, TensorMapObject};
@@ -17,7 +15,6 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceCopy, ErrorKind, LaunchConfig,
     PinnedBuffer, cuda_module,
 };
-use skip::skipped;
 
 /// The same type by another name, in another place.
 mod names {

@@ -3,17 +3,15 @@
 #![cfg(feature = "tracing")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/skip.rs"]
-mod skip;
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::skipped;
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
 use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions, Linker};
 use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope, value, with_context};
 use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
-use skip::skipped;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

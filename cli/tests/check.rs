@@ -7,11 +7,11 @@ mod faults;
 mod support;
 
 use cuda_harness::check::Rule;
+use cuda_harness::or_skip;
 use faults::{FAULTS, Fault};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::skip::or_skip;
 use support::{Run, TOOL, finished, recorder, root, scratch, tool};
 
 /// A folder with the recorder under the driver's name, for programs that are linked with it.
@@ -170,6 +170,77 @@ fn a_capture_is_seen_whichever_function_begins_it() {
             assert_eq!((rules(&answer), run.code), (found.to_vec(), 0), "{way}: {}", run.err);
         }
     }
+}
+
+/// The error that the runtime still has is what the program ended for, not one that it has not looked at.
+#[test]
+fn a_program_of_the_runtime_that_ends_with_an_error_has_seen_it() {
+    let Some(programs) = Programs::new("check-told") else { return };
+    let runtime = programs.runtime();
+    let (run, answer) = programs.check(&["--allow", "leak"], &[&runtime, Path::new("failed_and_told")]);
+    assert_eq!((run.code, rules(&answer)), (5, vec![]), "{}", run.err);
+    let (run, answer) = programs.check(&["--allow", "leak"], &[&runtime, Path::new("failed_call")]);
+    assert_eq!((run.code, rules(&answer)), (0, vec!["failed-call"]), "{}", run.err);
+}
+
+/// What is to be called at the end is still there then.
+#[test]
+fn a_program_may_close_the_library() {
+    let Some(programs) = Programs::new("check-closed") else { return };
+    let program = programs.compile_runtime("closed", &["-pthread"]);
+    let (run, answer) = programs.check(&[], &[&program]);
+    assert_eq!((run.code, rules(&answer), &answer["processes_ended"]), (0, vec![], &1.into()), "{}", run.err);
+}
+
+/// Each function of the runtime, and the calls of the driver that it makes, from the log of `runtime/calls.c`.
+fn calls_of_the_runtime(log: &str) -> String {
+    let mut text = String::new();
+    // The runtime asks for all functions at once, and this file for each when it needs it.
+    for line in log.lines().filter(|line| !line.contains("cuGetProcAddress")) {
+        match line.strip_prefix("== ") {
+            Some(function) => text += &format!("\n{function}:"),
+            None => {
+                let name =
+                    line.split_once(' ').and_then(|(_, call)| call.split_once('(')).map(|(name, _)| name);
+                text += &format!(" {}", name.unwrap_or("?"));
+            }
+        }
+    }
+    format!("{}\n", text.trim_start())
+}
+
+/// The file that `check.sh` compares the actual runtime's with.
+#[test]
+fn the_calls_of_the_stand_in_are_written_down() {
+    let Some(programs) = Programs::new("check-calls") else { return };
+    programs.compile_runtime("stand_in", &["-shared", "-fPIC"]);
+    let calls = programs.compile_runtime("calls", &[]);
+    let log = programs.folder.join("calls.log");
+    let arguments = [calls.to_str().unwrap(), log.to_str().unwrap()];
+    let run = programs.run(&["check", "--log", log.to_str().unwrap()], &arguments);
+    assert!(run.code == 0 && run.says("0 errors, 0 warnings"), "{} {}", run.code, run.err);
+    let log = std::fs::read_to_string(log).unwrap();
+    let set = log.lines().find(|line| line.contains("cuMemsetD8Async(")).unwrap_or_default();
+    let words = ["#", "dstDevice: memory#1, uc: 1, N: 1024, hStream: stream#2)"];
+    assert!(words.iter().all(|words| set.contains(words)), "{set}");
+    assert!(log.contains("cuMemAlloc_v2(dptr -> memory#1, bytesize: 1024)"), "{log}");
+    let text = calls_of_the_runtime(&log);
+    let file = root().join("cli/tests/check/runtime/stand_in_calls.txt");
+    if std::env::var_os("UPDATE_MATRIX").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(file).unwrap(), "UPDATE_MATRIX=1 rewrites it");
+    // An answer that is an error is there, too; and the file is a new one each time.
+    let failed = programs.compile("failed_call", true);
+    let file = programs.folder.join("failed.log");
+    for _ in 0..2 {
+        programs.run(&["check", "--log", file.to_str().unwrap()], &[failed.to_str().unwrap()]);
+        let log = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(log.matches(") = CUDA_ERROR_OUT_OF_MEMORY").count(), 1, "{log}");
+        assert!(log.starts_with("#1 cuInit(Flags: 0)"), "{log}");
+    }
+    let run = programs.run(&["check", "--log", "/no/such/folder/log"], &["true"]);
+    assert!(run.code == 3 && run.says("/no/such/folder/log"), "{} {}", run.code, run.err);
 }
 
 #[test]

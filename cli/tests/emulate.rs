@@ -283,7 +283,7 @@ fn nvidias(name: &str) -> Option<String> {
     let file = std::env::var(name).ok();
     let is_needed = std::env::var_os("CUDA_LAUNCH_REQUIRE_COMPILERS").is_some();
     assert!(file.is_some() || !is_needed, "{name} is not set");
-    support::skip::or_skip(file, format!("{name} names no library"))
+    cuda_harness::or_skip(file, format!("{name} names no library"))
 }
 
 /// NVIDIA's own, with which the stand-ins above are to agree.

@@ -120,7 +120,7 @@ fn a_program_that_loads_nothing_is_told() {
     let program = folder.join("static");
     let made = std::process::Command::new("cc").args(["-static", "-o"]).arg(&program).arg(&file).output();
     let made = made.ok().filter(|made| made.status.success());
-    if support::skip::or_skip(made, "no static C library here").is_some() {
+    if cuda_harness::or_skip(made, "no static C library here").is_some() {
         let (kinds, said) = explained(&[&text(&program)]);
         assert_eq!(kinds, [("not-reached".to_owned(), text(&program))], "{said}");
         assert!(said.contains("link it dynamically"), "{said}");

@@ -4,9 +4,10 @@
 
 mod support;
 
+use cuda_harness::{or_skip, skipped};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::skip::{or_skip, skipped};
+use std::process::Command;
 use support::{Run, compiled, emulator_library, finished, scratch, tool};
 
 /// Opens the driver by its name, says what it has, and keeps memory if there is none for more. Its exit code is the driver's.
@@ -55,6 +56,8 @@ fn program(folder: &Path) -> Option<PathBuf> {
 
 fn harness(options: &[&str], program: &[&str]) -> Run {
     let mut command = tool();
+    // Where cargo names the folder of the tool.
+    command.env_remove("LD_LIBRARY_PATH");
     command.env_remove("CUDA_LAUNCH_EMULATOR_LIBRARY").arg("harness");
     finished(&command.args(options).arg("--").args(program).output().unwrap())
 }
@@ -88,19 +91,34 @@ fn block<'page>(page: &'page str, section: &str, language: &str) -> &'page str {
     block.split_once("\n```").expect("an end").0
 }
 
-/// The page's program is compiled as it stands there, and its command prints what the page says.
+/// The page's program is compiled as it stands there, by the commands of the page, and prints what that says.
 #[test]
 fn the_program_in_c_of_the_page_about_testing_does_what_the_page_says() {
     let folder = scratch("harness-page");
-    let Some(library) = emulator_library() else { return };
-    std::os::unix::fs::symlink(library, folder.join("libcuda.so.1")).unwrap();
+    if emulator_library().is_none()
+        || compiled(&folder, "nothing", "int main(void) { return 0; }", &[]).is_none()
+    {
+        return;
+    }
     let page = std::fs::read_to_string(support::root().join("docs/testing.md")).unwrap();
     let section = "A program in any language";
     let source = block(&page, section, "c");
-    let linked = ["-Wall", "-Wextra", "-Werror", "-L", folder.to_str().unwrap(), "-l:libcuda.so.1"];
-    let Some(program) = compiled(&folder, "program", source, &linked) else { return };
-    let program = program.to_str().unwrap();
+    std::fs::write(folder.join("program.c"), source).unwrap();
     let console = block(&page, section, "console");
+    // What `cargo install` would have put there.
+    let tools = Path::new(support::TOOL).parent().unwrap().to_str().unwrap().to_owned();
+    let path = [tools, std::env::var("PATH").unwrap_or_default()].join(":");
+    let (_, commands) = console.split_once("$ cargo install cuda-launch-cli\n").expect("the installation");
+    let commands = commands.lines().take_while(|line| !line.contains("$ cuda-launch harness"));
+    let commands: Vec<&str> = commands.map(|line| line.strip_prefix("$ ").expect("a command")).collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    for command in commands {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", command]).current_dir(&folder).env("PATH", &path).env_remove("LD_LIBRARY_PATH");
+        assert!(shell.status().unwrap().success(), "{command}");
+    }
+    let program = folder.join("program");
+    let program = program.to_str().unwrap();
     let (command, output) = console
         .split_once("\n$ cuda-launch harness ")
         .and_then(|(_, rest)| rest.split_once(" -- ./program\n"))

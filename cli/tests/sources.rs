@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::skip::skipped;
+use cuda_harness::skipped;
 use support::{Run, finished, scratch, tool};
 
 /// Each kind of file with `vecadd` in it, and its compiler.

@@ -7,9 +7,9 @@
 
 mod support;
 
+use cuda_harness::skipped;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::skip::skipped;
 use support::{TOOL, finished, recorder, root, scratch, tool};
 
 /// Files that the page's reader has in a folder of their own: commands that name one run there.

@@ -5,7 +5,7 @@
 
 #[path = "driver_support/library.rs"]
 mod library;
-#[path = "../../tests/support/skip.rs"]
+#[path = "../../harness/src/skip.rs"]
 mod skip;
 
 use cuda_driver_sys::{CUdriverProcAddressQueryResult as Status, CUresult, open_library, pfn};

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "../../tests/support/skip.rs"]
+#[path = "../../harness/src/skip.rs"]
 mod skip;
 #[path = "driver_support/mod.rs"]
 mod support;

@@ -5,7 +5,7 @@
 #[cfg(not(miri))]
 #[path = "driver_support/library.rs"]
 mod library;
-#[path = "../../tests/support/skip.rs"]
+#[path = "../../harness/src/skip.rs"]
 mod skip;
 #[path = "driver_support/mod.rs"]
 mod support;

@@ -173,6 +173,24 @@ impl Calls {
         self.filter(|call| call.thread == thread)
     }
 
+    /// Those whose result comes from a [`Fault`](crate::Fault).
+    ///
+    /// ```
+    /// use cuda_driver_sys::CUresult;
+    /// use cuda_harness::{Fault, Spy, assert_calls};
+    ///
+    /// let spy = Spy::over(&cuda_emulator::driver())?;
+    /// spy.inject(Fault::any().nth(2).answer(CUresult::CUDA_ERROR_UNKNOWN))?;
+    /// let cuda = spy.driver();
+    /// assert!(cuda.version().is_ok());
+    /// assert!(cuda.version().is_err());
+    /// assert_calls!(spy.calls().injected(), ["cuDriverGetVersion"]);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn injected(&self) -> Calls {
+        self.filter(Call::is_injected)
+    }
+
     /// What was launched.
     pub fn launches(&self) -> impl Iterator<Item = &Launch> {
         self.0.iter().filter_map(|call| call.launch())

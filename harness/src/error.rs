@@ -1,8 +1,9 @@
-//! Errors of creating and configuring spies.
+//! Errors of creating and configuring spies, and of what tests wait for.
 
+use cuda_driver_sys::CUresult;
 use std::time::Duration;
 
-/// An error before any driver call is made.
+/// An error of the harness itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,4 +45,46 @@ pub enum Error {
     /// A fault that returns `CUDA_SUCCESS` for calls that were not made.
     #[error("CUDA_SUCCESS is not an error: name one, or inject nothing")]
     SuccessIsNoFault,
+    /// A driver call that the harness made failed.
+    #[error("{function} returned {code:?}")]
+    Call {
+        /// The function.
+        function: &'static str,
+        /// Its result.
+        code: CUresult,
+    },
+    /// A stream went on before its [`Hold`](crate::Hold) was released.
+    #[error("the stream was held for {limit:?} and then went on: did a call meanwhile wait for it?")]
+    HeldTooLong {
+        /// The limit of the hold.
+        limit: Duration,
+    },
+    /// What a test waited for did not happen.
+    #[error("still not so after {waited:?}: {what}")]
+    NeverSo {
+        /// What the test said that it waits for.
+        what: String,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The [child](crate::child) process for a test cannot be started.
+    #[error("no process for the test `{test}`: {why}")]
+    NoChild {
+        /// The test.
+        test: String,
+        /// The error of the system.
+        why: String,
+    },
+    /// The [child](crate::child) process for a test did not end, and was killed.
+    #[error("the process of the test `{test}` did not end within {limit:?}; it printed\n{stdout}\n{stderr}")]
+    ChildHangs {
+        /// The test.
+        test: String,
+        /// How long it had.
+        limit: Duration,
+        /// Its standard output until then.
+        stdout: String,
+        /// Its standard error until then.
+        stderr: String,
+    },
 }

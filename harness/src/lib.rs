@@ -15,6 +15,9 @@
 //! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
 //!   leaks.
 //!
+//! For tests of asynchronous code: [`Hold`] keeps a stream from going on, [`wait_until`] waits for what another thread does,
+//! [`alone`] runs one test at a time, [`child`] runs one in a separate process, and [`skipped`] says that a test shows nothing here.
+//!
 //! A spy sees the calls of all threads. Several spies in one process do not affect each other, so tests can run in parallel.
 //!
 //! # What it relies on
@@ -28,10 +31,12 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod alone;
 mod call;
 #[cfg(feature = "check")]
 #[doc(hidden)]
 pub mod check;
+pub mod child;
 mod current;
 mod decode;
 mod effects;
@@ -45,6 +50,7 @@ mod fault;
 mod functions;
 #[cfg(any(feature = "check", feature = "record"))]
 mod glob;
+mod hold;
 mod intercept;
 mod kernel;
 mod kind;
@@ -59,24 +65,32 @@ mod read;
 #[cfg(feature = "record")]
 #[doc(hidden)]
 pub mod record;
+mod replace;
 mod report;
 mod rules;
 mod shims;
 mod short;
+mod skip;
 mod slots;
 mod spy;
+mod until;
 mod value;
 mod word;
 
+pub use alone::{Alone, alone, alone_within};
 pub use call::{Call, Calls};
 pub use environment::Environment;
 pub use error::Error;
 pub use every_failure::{CODES, EveryFailure, every_failure};
 pub use expect::{Recorded, compare};
 pub use fault::{Fault, Injected};
+pub use hold::Hold;
 pub use kind::Kind;
 pub use launch::{Launch, LaunchAttribute, Parameter};
 pub use ledger::{Entry, Ledger, Mistake, Problem};
+pub use replace::replaced;
 pub use report::{Finding, Report, Site, What};
+pub use skip::{SKIPPED_FILE, or_skip, skipped};
 pub use spy::{Spy, SpyOptions};
+pub use until::{wait_until, wait_until_within};
 pub use value::{Argument, ObjectName, Value};

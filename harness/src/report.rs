@@ -102,6 +102,31 @@ impl Site {
         self.code
     }
 
+    /// Whether an error with this code, or without one, may come from this failure: for the check of
+    /// [`run_checked`](crate::EveryFailure::run_checked), which rejects errors that are about something else.
+    ///
+    /// ```
+    /// use cuda_driver_sys::{CUresult, Driver};
+    /// use cuda_harness::EveryFailure;
+    /// use std::sync::Arc;
+    ///
+    /// // It takes any failure for a driver that is too old.
+    /// const OLD: CUresult = CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+    /// let program = |cuda: Arc<Driver>| cuda.version().map(drop).map_err(|_| format!("{OLD:?}"));
+    /// let report = EveryFailure::new()
+    ///     .codes(&[CUresult::CUDA_ERROR_UNKNOWN])
+    ///     .run_checked(&cuda_emulator::driver(), program, |site, result| match result {
+    ///         // With an error type that has a code: `site.explains(error.code())`.
+    ///         Err(_) if !site.explains(Some(OLD)) => Err("another error".into()),
+    ///         _ => Ok(()),
+    ///     })?;
+    /// assert_eq!(report.findings().len(), 2);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn explains(&self, code: Option<CUresult>) -> bool {
+        code.is_none_or(|code| code == self.code)
+    }
+
     /// Whether all later calls failed, too.
     pub fn is_lasting(&self) -> bool {
         self.is_lasting

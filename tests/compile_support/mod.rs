@@ -4,15 +4,12 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../support/skip.rs"]
-pub mod skip;
-
+use cuda_harness::skipped;
 use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
 use cuda_launch::error::{CompileError, CompileFailure};
 use cuda_launch::{
     CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
-use skip::skipped;
 use std::path::PathBuf;
 
 /// The compiler, or a line that says why the test is skipped.

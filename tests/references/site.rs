@@ -5,7 +5,7 @@
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 
-use crate::child;
+use cuda_harness::child;
 
 /// A module without fault.
 const OTHER: &str = include_str!("../kernels/faults.ptx");
@@ -60,7 +60,7 @@ pub fn fault(
         goes_wrong(Site::new(ptx), code, launch);
         std::process::exit(AS_EXPECTED);
     }
-    let child = child::run(test);
+    let child = child::run(test).unwrap();
     let output = format!("{test}\n{}\n{}", child.stdout, child.stderr);
     assert_eq!(child.code, Some(AS_EXPECTED), "{output}");
     if !on_emulator() {

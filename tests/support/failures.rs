@@ -4,16 +4,15 @@
 #![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_harness::{EveryFailure, Report, Site};
+use cuda_harness::{Alone, EveryFailure, Report, Site};
 use cuda_launch::sys::Driver;
 use cuda_launch::{CudaContext, Error};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
-/// One test at a time: each watches what is allocated.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// One test at a time: each watches what is allocated, for as long as hundreds of runs take.
+pub fn alone() -> Alone {
+    cuda_harness::alone_within(Duration::from_secs(600))
 }
 
 /// Fails each driver call of `program` once and from then on, with each code. Whatever happens, the program ends with that error or
@@ -40,11 +39,8 @@ pub fn each_call_fails(
     // A GPU's driver keeps memory for later as it likes.
     if outer.device_name().unwrap().contains("emulator") {
         // What a graph's end lets go of is given back by another thread.
-        let start = Instant::now();
-        while outer.memory_info().unwrap() != used && start.elapsed() < Duration::from_secs(60) {
-            std::thread::yield_now();
-        }
-        assert_eq!(outer.memory_info().unwrap(), used, "{what}: memory was left behind");
+        let is_back = || outer.memory_info().unwrap() == used;
+        cuda_harness::wait_until(&format!("{what}: the memory is released"), is_back).unwrap();
     }
     print!("{what}: {report}");
     report
@@ -53,9 +49,7 @@ pub fn each_call_fails(
 /// What the program returned is the failure, or says nothing of a code.
 pub fn is_about_it(site: &Site, result: Result<(), &Error>) -> Result<(), String> {
     match result {
-        Err(error) if error.code().is_some_and(|code| code != site.code()) => {
-            Err(format!("another error: {error}"))
-        }
+        Err(error) if !site.explains(error.code()) => Err(format!("another error: {error}")),
         _ => Ok(()),
     }
 }

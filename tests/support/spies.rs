@@ -7,7 +7,7 @@
 use cuda_harness::{Fault, Injected, Spy, SpyOptions};
 use cuda_launch::CudaContext;
 use cuda_launch::sys::{CUresult, Driver};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 
 /// A spy over the default driver.
@@ -32,16 +32,10 @@ pub fn driver_without(name: &str) -> Arc<Driver> {
 ///
 /// What `replace` returns is null or a function of the type that the name has.
 pub fn driver_with(replace: impl Fn(&str) -> *const c_void) -> Arc<Driver> {
-    let base = cuda_launch::default_driver().unwrap();
-    let lookup = |name: &CStr| {
-        let name = name.to_str().unwrap();
-        let replaced = replace(name);
-        if replaced.is_null() { base.address(name) } else { replaced }
-    };
-    // SAFETY: 1: the base's own functions, and those of `replace`, of the type that the name has, as is said above;
-    // what these leave undone of the documented is what their test is about, and they write nowhere but to their
-    // outputs; 2: they are code of this program, or of a library that is never unloaded.
-    Arc::new(unsafe { Driver::from_lookup(lookup) })
+    // SAFETY: 1: they have the type of their names, as is said above; what they leave undone of the documented is what their
+    // test is about, and they write nowhere but to their outputs; 2: they are functions of this program; 3: the default driver is
+    // no spy's in programs that use this.
+    unsafe { cuda_harness::replaced(&cuda_launch::default_driver().unwrap(), replace) }
 }
 
 /// From now on, only the n-th call fails, counted from 1, with this code.
@@ -64,7 +58,7 @@ pub fn fail_calls_of(spy: &Spy, name: &str, code: CUresult) -> Injected {
 
 /// The first call that was made to fail.
 pub fn failed(spy: &Spy) -> Option<&'static str> {
-    spy.calls().iter().find(|call| call.is_injected()).map(|call| call.name())
+    spy.calls().injected().first().map(|call| call.name())
 }
 
 /// Nothing fails from now on, and the record is empty.

@@ -3,8 +3,7 @@
 use crate::alone;
 use crate::entries::{ENTRIES, Entry};
 use crate::objects::{self, Objects};
-use crate::skip::skipped;
-use cuda_harness::Spy;
+use cuda_harness::{Spy, skipped};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::error::GraphError;
 use cuda_launch::{CudaContext, Error, ErrorKind};

@@ -1,4 +1,4 @@
-//! Tests that were skipped because something is not on this machine: each adds a line to a file (`tests/support/skip.rs`).
+//! Tests that were skipped because something is not on this machine: each adds a line to a file (`harness/src/skip.rs`).
 
 #[cfg(test)]
 mod returns;

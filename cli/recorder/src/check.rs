@@ -1,7 +1,7 @@
 //! `cuda-launch check`: the driver behind the exports looks at every call, and nothing is recorded.
 //!
 //! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
-//! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line) and `_REFUSE` are its options.
+//! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
 
 #![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
 
@@ -10,6 +10,8 @@ use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::ffi::c_int;
+use std::fs::File;
+use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use crate::layer::{line, say};
@@ -31,6 +33,15 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     if !variable("CUDA_LAUNCH_CHECK_REFUSE").is_empty() {
         options = options.refuse();
     }
+    if let Some(file) = std::env::var_os("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
+        match File::options().append(true).create(true).open(&file) {
+            // In one call of the system: other threads and processes write to the file too.
+            Ok(file) => {
+                options = options.log(move |call| drop((&file).write_all(format!("{call}\n").as_bytes())))
+            }
+            Err(error) => say("check", &format!("{}: {error}", file.display())),
+        }
+    }
     match options.over(&base, tell) {
         Ok(check) => {
             line(&json!({ "is": "begin", "process": std::process::id() }));
@@ -38,6 +49,8 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             let _ = CHECK.set(check);
             #[cfg(unix)]
             watch_forks();
+            #[cfg(all(target_os = "linux", target_env = "gnu"))]
+            crate::runtime::at_exit(at_exit);
             driver
         }
         Err(error) => {
@@ -68,6 +81,16 @@ pub(crate) fn end() {
     let unsaid: serde_json::Map<String, Value> =
         check.unsaid().into_iter().map(|(rule, times)| (rule.name().to_owned(), times.into())).collect();
     line(&json!({ "is": "end", "process": std::process::id(), "calls": calls, "unsaid": unsaid }));
+}
+
+/// A program that ends well should have taken the errors of the runtime: what is left then, nobody has looked at. One that ends
+/// because of an error has.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
+    let Some(check) = CHECK.get().filter(|check| code == 0 && check.is_runtime()) else { return };
+    if let Some((code, name)) = crate::runtime::last_error() {
+        check.runtime_error(code, name);
+    }
 }
 
 /// A forked process cannot use the driver that its parent has used, and has none of what that made.

@@ -16,6 +16,7 @@
 //! | `timeline` | what happened when, on the host and between two events on a stream |
 //! | `layer` | the same exports for `check` and `record`: the driver behind them looks at each call |
 //! | `check`, `record` | what it does |
+//! | `runtime` | the last error of the CUDA runtime |
 //! | `real` | the driver behind |
 //!
 //! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere.
@@ -34,6 +35,8 @@ mod passed_on;
 mod per_thread;
 mod real;
 mod record;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod runtime;
 mod timeline;
 
 use cuda_driver_sys::CUresult;

@@ -124,6 +124,20 @@ checked! {
     "cuMemcpy2DAsync" 3020 cuMemcpy2DAsync_v2_ptsz;
     "cuMemcpy3DAsync" 3020 cuMemcpy3DAsync_v2_ptsz;
     "cuMemcpyPeerAsync" 4000 cuMemcpyPeerAsync_ptsz;
+    "cuMemcpy2D" 3020 cuMemcpy2D_v2_ptds;
+    "cuMemcpy3D" 3020 cuMemcpy3D_v2_ptds;
+    "cuMemcpyPeer" 4000 cuMemcpyPeer_ptds;
+    "cuMemcpy3DPeer" 4000 cuMemcpy3DPeer_ptds;
+    "cuMemcpy3DPeerAsync" 4000 cuMemcpy3DPeerAsync_ptsz;
+    "cuMemcpyHtoA" 3020 cuMemcpyHtoA_v2_ptds;
+    "cuMemcpyAtoH" 3020 cuMemcpyAtoH_v2_ptds;
+    "cuMemcpyHtoAAsync" 3020 cuMemcpyHtoAAsync_v2_ptsz;
+    "cuMemcpyAtoHAsync" 3020 cuMemcpyAtoHAsync_v2_ptsz;
+    "cuMemcpyWithAttributesAsync" 13020 cuMemcpyWithAttributesAsync_ptsz;
+    "cuMemcpy3DWithAttributesAsync" 13020 cuMemcpy3DWithAttributesAsync_ptsz;
+    "cuMemsetD2D8" 3020 cuMemsetD2D8_v2_ptds;
+    "cuMemsetD2D16" 3020 cuMemsetD2D16_v2_ptds;
+    "cuMemsetD2D32" 3020 cuMemsetD2D32_v2_ptds;
     "cuMemAllocAsync" 11020 cuMemAllocAsync_ptsz;
     "cuMemAllocFromPoolAsync" 11020 cuMemAllocFromPoolAsync_ptsz;
     "cuMemFreeAsync" 11020 cuMemFreeAsync_ptsz;
@@ -168,6 +182,17 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     if asked == "cuStreamBeginCapture" && (10_000..10_010).contains(&version) && layer::is_asked() {
         let first = if own { cuStreamBeginCapture_ptsz } else { cuStreamBeginCapture };
         return Some(first as *mut c_void);
+    }
+    // Their first ABI, which is older, is the driver's own.
+    let second = match asked {
+        "cuMemcpyBatchAsync" => Some(("cuMemcpyBatchAsync_v2", cuMemcpyBatchAsync_v2_ptsz as *mut c_void)),
+        "cuMemcpy3DBatchAsync" => {
+            Some(("cuMemcpy3DBatchAsync_v2", cuMemcpy3DBatchAsync_v2_ptsz as *mut c_void))
+        }
+        _ => None,
+    };
+    if let Some((symbol, export)) = second {
+        return (own && layer::is_asked() && is_new(13_000) && driver().has(symbol)).then_some(export);
     }
     if own
         && layer::is_asked()
@@ -228,7 +253,7 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
         // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no
         // other thread uses during the call; the driver has initialised it, as it succeeded. What is put there has the
         // signature of the symbol that is replaced: each row of `stand_ins` and `checked` names both, `since` and
-        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has two more, chosen by version.
+        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has four more, chosen by version.
         unsafe {
             if !(*function).is_null() {
                 *function = own;

@@ -175,23 +175,19 @@ passed_on! {
     cuMemDiscardAndPrefetchBatchAsync_ptsz cuMemDiscardBatchAsync_ptsz cuMemFree cuMemGetAddressRange
     cuMemGetInfo cuMemHostGetDevicePointer cuMemHostRegister cuMemMapArrayAsync_ptsz cuMemPrefetchAsync_ptsz
     cuMemPrefetchAsync_v2_ptsz cuMemPrefetchBatchAsync_ptsz cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned
-    cuMemcpy2DUnaligned_v2_ptds cuMemcpy2D_v2_ptds cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync_ptsz
-    cuMemcpy3DBatchAsync_v2_ptsz cuMemcpy3DPeerAsync_ptsz cuMemcpy3DPeer_ptds
-    cuMemcpy3DWithAttributesAsync_ptsz cuMemcpy3D_v2_ptds cuMemcpyAtoA cuMemcpyAtoA_v2_ptds cuMemcpyAtoD
-    cuMemcpyAtoD_v2_ptds cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2_ptsz cuMemcpyAtoH_v2_ptds
-    cuMemcpyBatchAsync_ptsz cuMemcpyBatchAsync_v2_ptsz cuMemcpyDtoA cuMemcpyDtoA_v2_ptds cuMemcpyDtoD
-    cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoAAsync_v2_ptsz
-    cuMemcpyHtoA_v2_ptds cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyPeer_ptds cuMemcpyWithAttributesAsync_ptsz
-    cuMemsetD16 cuMemsetD2D16 cuMemsetD2D16_v2_ptds cuMemsetD2D32 cuMemsetD2D32_v2_ptds cuMemsetD2D8
-    cuMemsetD2D8_v2_ptds cuMemsetD32 cuMemsetD8 cuModuleGetGlobal cuProfilerInitialize
+    cuMemcpy2DUnaligned_v2_ptds cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync_ptsz cuMemcpyAtoA
+    cuMemcpyAtoA_v2_ptds cuMemcpyAtoD cuMemcpyAtoD_v2_ptds cuMemcpyAtoH cuMemcpyAtoHAsync
+    cuMemcpyBatchAsync_ptsz cuMemcpyDtoA cuMemcpyDtoA_v2_ptds cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH
+    cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
+    cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuModuleGetGlobal cuProfilerInitialize
     cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz
-    cuStreamCopyAttributes_ptsz cuStreamDestroy cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz
-    cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3_ptsz cuStreamGetCtx_ptsz cuStreamGetCtx_v2_ptsz
-    cuStreamGetDevResource_ptsz cuStreamGetDevice_ptsz cuStreamGetFlags_ptsz cuStreamGetId_ptsz
-    cuStreamGetPriority_ptsz cuStreamSetAttribute_ptsz cuStreamUpdateCaptureDependencies_ptsz
-    cuStreamUpdateCaptureDependencies_v2_ptsz cuStreamWaitValue32 cuStreamWaitValue32_ptsz cuStreamWaitValue64
-    cuStreamWaitValue64_ptsz cuStreamWriteValue32 cuStreamWriteValue32_ptsz cuStreamWriteValue64
-    cuStreamWriteValue64_ptsz cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D
-    cuTexRefSetAddress2D_v2 cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
-    cuWaitExternalSemaphoresAsync_ptsz
+    cuStreamCopyAttributes_ptsz cuStreamDestroy cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo
+    cuStreamGetCaptureInfo_ptsz cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3_ptsz
+    cuStreamGetCtx_ptsz cuStreamGetCtx_v2_ptsz cuStreamGetDevResource_ptsz cuStreamGetDevice_ptsz
+    cuStreamGetFlags_ptsz cuStreamGetId_ptsz cuStreamGetPriority_ptsz cuStreamSetAttribute_ptsz
+    cuStreamUpdateCaptureDependencies_ptsz cuStreamUpdateCaptureDependencies_v2_ptsz cuStreamWaitValue32
+    cuStreamWaitValue32_ptsz cuStreamWaitValue64 cuStreamWaitValue64_ptsz cuStreamWriteValue32
+    cuStreamWriteValue32_ptsz cuStreamWriteValue64 cuStreamWriteValue64_ptsz cuTexRefGetAddress
+    cuTexRefSetAddress cuTexRefSetAddress2D cuTexRefSetAddress2D_v2 cuVDPAUCtxCreate cuVDPAUCtxCreate_v2
+    cuVDPAUGetDevice cuWaitExternalSemaphoresAsync_ptsz
 }

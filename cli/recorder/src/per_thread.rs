@@ -7,7 +7,7 @@
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
-use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
+use std::ffi::{c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 /// The stream that a per-thread function means.
 fn own(stream: CUstream) -> CUstream {
@@ -50,6 +50,22 @@ on_own_stream! {
     cuMemcpy3DAsync_v2_ptsz = cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D; stream;);
     cuMemcpyPeerAsync_ptsz = cuMemcpyPeerAsync(
         to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize; stream;
+    );
+    cuMemcpy3DPeerAsync_ptsz = cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER; stream;);
+    cuMemcpyHtoAAsync_v2_ptsz = cuMemcpyHtoAAsync_v2(to: CUarray, offset: usize, from: *const c_void, bytes: usize; stream;);
+    cuMemcpyAtoHAsync_v2_ptsz = cuMemcpyAtoHAsync_v2(to: *mut c_void, from: CUarray, offset: usize, bytes: usize; stream;);
+    cuMemcpyBatchAsync_v2_ptsz = cuMemcpyBatchAsync_v2(
+        to: *mut CUdeviceptr, from: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes,
+        starts: *mut usize, attribute_count: usize; stream;
+    );
+    cuMemcpy3DBatchAsync_v2_ptsz = cuMemcpy3DBatchAsync_v2(
+        count: usize, copies: *mut CUDA_MEMCPY3D_BATCH_OP, flags: c_ulonglong; stream;
+    );
+    cuMemcpyWithAttributesAsync_ptsz = cuMemcpyWithAttributesAsync(
+        to: CUdeviceptr, from: CUdeviceptr, bytes: usize, attributes: *mut CUmemcpyAttributes; stream;
+    );
+    cuMemcpy3DWithAttributesAsync_ptsz = cuMemcpy3DWithAttributesAsync(
+        copy: *mut CUDA_MEMCPY3D_BATCH_OP, flags: c_ulonglong; stream;
     );
     cuMemAllocAsync_ptsz = cuMemAllocAsync(place: *mut CUdeviceptr, bytes: usize; stream;);
     cuMemAllocFromPoolAsync_ptsz = cuMemAllocFromPoolAsync(place: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool; stream;);
@@ -100,15 +116,15 @@ pub(crate) unsafe extern "C" fn cuStreamBeginCapture_ptsz(stream: CUstream) -> C
 
 /// `name = queued(arguments)`: a copy on the thread's stream that is waited for.
 macro_rules! and_wait {
-    ($($name:ident = $queued:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
+    ($($name:ident = $queued:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
         // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which
             // the caller keeps; the memory stays until this returns, which is when the copy has been waited for.
             unsafe {
-                match crate::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
+                match crate::$queued($($argument,)* CU_STREAM_PER_THREAD) {
                     CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),
                     code => code,
                 }
@@ -117,28 +133,39 @@ macro_rules! and_wait {
     )*};
 }
 and_wait! {
-    cuMemcpyHtoD_v2_ptds = cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void);
-    cuMemcpyDtoH_v2_ptds = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr);
-    cuMemcpyDtoD_v2_ptds = cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr);
-    cuMemcpy_ptds = cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr);
+    cuMemcpyHtoD_v2_ptds = cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+    cuMemcpyDtoH_v2_ptds = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+    cuMemcpyDtoD_v2_ptds = cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+    cuMemcpy_ptds = cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+    cuMemcpy2D_v2_ptds = cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D);
+    cuMemcpy3D_v2_ptds = cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D);
+    cuMemcpy3DPeer_ptds = cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER);
+    cuMemcpyPeer_ptds = cuMemcpyPeerAsync(
+        to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize
+    );
+    cuMemcpyHtoA_v2_ptds = cuMemcpyHtoAAsync_v2(to: CUarray, offset: usize, from: *const c_void, bytes: usize);
+    cuMemcpyAtoH_v2_ptds = cuMemcpyAtoHAsync_v2(to: *mut c_void, from: CUarray, offset: usize, bytes: usize);
 }
 
-/// `name = queued(to, value, count)`: a fill on the thread's stream, which the host does not wait for.
+/// `name = queued(arguments)`: a fill on the thread's stream, which the host does not wait for.
 macro_rules! fills {
-    ($($name:ident = $queued:ident($value:ty);)*) => {$(
+    ($($name:ident = $queued:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
         // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(to: CUdeviceptr, value: $value, count: usize) -> CUresult {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
-            unsafe { crate::$queued(to, value, count, CU_STREAM_PER_THREAD) }
+            unsafe { crate::$queued($($argument,)* CU_STREAM_PER_THREAD) }
         }
     )*};
 }
 fills! {
-    cuMemsetD8_v2_ptds = cuMemsetD8Async(c_uchar);
-    cuMemsetD16_v2_ptds = cuMemsetD16Async(c_ushort);
-    cuMemsetD32_v2_ptds = cuMemsetD32Async(c_uint);
+    cuMemsetD8_v2_ptds = cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, count: usize);
+    cuMemsetD16_v2_ptds = cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, count: usize);
+    cuMemsetD32_v2_ptds = cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize);
+    cuMemsetD2D8_v2_ptds = cuMemsetD2D8Async(to: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, rows: usize);
+    cuMemsetD2D16_v2_ptds = cuMemsetD2D16Async(to: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, rows: usize);
+    cuMemsetD2D32_v2_ptds = cuMemsetD2D32Async(to: CUdeviceptr, pitch: usize, value: c_uint, width: usize, rows: usize);
 }
 
 /// `cuLaunchKernelEx_ptsz`

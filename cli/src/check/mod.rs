@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Write the findings as JSON
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write each driver call of the program, with its arguments, one per line
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// Make launches that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
     #[arg(long)]
     refuse: bool,
@@ -57,6 +60,15 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     match arguments.refuse {
         true => command.env("CUDA_LAUNCH_CHECK_REFUSE", "1"),
         false => command.env_remove("CUDA_LAUNCH_CHECK_REFUSE"),
+    };
+    match &arguments.log {
+        Some(log) => {
+            // The recorder adds to it, wherever the program goes.
+            std::fs::write(log, "").map_err(|error| Failure::io(Tried::Write, log, &error))?;
+            let log = std::path::absolute(log).map_err(|error| Failure::io(Tried::Write, log, &error))?;
+            command.env("CUDA_LAUNCH_CHECK_LOG", log)
+        }
+        None => command.env_remove("CUDA_LAUNCH_CHECK_LOG"),
     };
     let ended = program::run(command)?;
     let summary = Summary::read(&lines);

@@ -1,7 +1,7 @@
 //! The faults that are planted in programs, and the rules that find them.
 
 /// API, rule, program, options that it needs, and words of the message. Of the driver API it is a program of this folder; of the
-/// CUDA runtime, an argument of `runtime/faults.c`. No rule: nothing is to be reported, as results of the runtime are not seen.
+/// CUDA runtime, an argument of `runtime/faults.c`. No rule: nothing is to be reported.
 pub(crate) type Fault = (&'static str, &'static str, &'static str, &'static [&'static str], &'static str);
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -54,6 +54,90 @@ pub(crate) const FAULTS: &[Fault] = &[
         "out_of_range",
         &[],
         "cuMemcpyDtoH_v2: reads 260 bytes at memory#1, but memory#1 has 256 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "rows_of_device_memory",
+        &[],
+        "cuMemcpy2D_v2: writes 3 rows of 100 bytes at memory#1, 612 bytes with a pitch of 256, but memory#1 has 512 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "rows_of_host_memory",
+        &[],
+        "reads 3 rows of 64 bytes at pinned#1+80, 224 bytes with a pitch of 80, but pinned#1 has 300 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "rows_of_a_thread",
+        &[],
+        "cuMemcpy2DAsync_v2: writes 3 rows of 100 bytes at memory#1, 612 bytes with a pitch of 256",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "planes_of_device_memory",
+        &[],
+        "reads 3 planes of 2 rows of 64 bytes at memory#1, 640 bytes with a pitch of 64 and 4 rows from plane to plane, but memory#1 has 512 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "planes_between_devices",
+        &[],
+        "cuMemcpy3DPeer: writes 4 rows of 64 bytes at memory#2+320, 256 bytes with a pitch of 64, but memory#2 has 512 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "range_between_devices",
+        &[],
+        "cuMemcpyPeer: writes 260 bytes at memory#2, but memory#2 has 256 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "box_of_an_array",
+        &[],
+        "writes 4 rows of 64 bytes of array#1 from byte 4 of row 0 of plane 0, but array#1 has 4 rows of 64 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "planes_of_an_array",
+        &[],
+        "writes 2 planes of 4 rows of 32 bytes of array#1 from byte 0 of row 0 of plane 1, but array#1 has 2 planes of 4 rows of 32 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "bytes_of_an_array",
+        &[],
+        "cuMemcpyAtoH_v2: reads 256 bytes at byte 8 of array#1, but array#1 has 256 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "fill_of_rows",
+        &[],
+        "cuMemsetD2D16_v2: writes 3 rows of 100 bytes at memory#1, 612 bytes with a pitch of 256, but memory#1 has 512 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "list_of_copies",
+        &[],
+        "cuMemcpyBatchAsync_v2: element 1 of the batch writes 260 bytes at memory#2+256, but memory#2 has 512 bytes",
+    ),
+    (
+        "driver",
+        "out-of-range",
+        "list_of_planes",
+        &[],
+        "cuMemcpy3DBatchAsync_v2: element 0 of the batch writes 3 rows of 100 bytes at memory#2, 612 bytes with a pitch of 256, but memory#2 has 512 bytes",
     ),
     ("driver", "double-free", "double_free", &[], "releases memory#1 again; call 7 already released it"),
     (
@@ -180,6 +264,34 @@ pub(crate) const FAULTS: &[Fault] = &[
         &[],
         "cuMemcpyDtoHAsync_v2: reads 260 bytes at memory#1, but memory#1 has 256 bytes",
     ),
+    (
+        "runtime",
+        "out-of-range",
+        "rows",
+        &[],
+        "writes 3 rows of 100 bytes at memory#1, 612 bytes with a pitch of 256, but memory#1 has 256 bytes",
+    ),
+    (
+        "runtime",
+        "out-of-range",
+        "planes",
+        &[],
+        "reads 3 planes of 2 rows of 64 bytes at memory#2, 640 bytes with a pitch of 64 and 4 rows from plane to plane, but memory#2 has 512 bytes",
+    ),
+    (
+        "runtime",
+        "out-of-range",
+        "box_of_an_array",
+        &[],
+        "writes 4 rows of 64 bytes of array#1 from byte 4 of row 0 of plane 0, but array#1 has 4 rows of 64 bytes",
+    ),
+    (
+        "runtime",
+        "out-of-range",
+        "fill_of_rows",
+        &[],
+        "writes 3 rows of 100 bytes at memory#2, 612 bytes with a pitch of 256, but memory#2 has 512 bytes",
+    ),
     ("runtime", "freed-pointer", "freed_pointer", &[], "of fill: argument 0 is memory#2, which call"),
     ("runtime", "use-after-free", "use_after_free", &[], "cuMemcpyDtoHAsync_v2: uses memory#2, which call"),
     ("runtime", "double-free", "double_free", &[], "releases memory#2 again"),
@@ -198,7 +310,14 @@ pub(crate) const FAULTS: &[Fault] = &[
         "fill writes 4 bytes at memory#1 on stream#1, and cuMemsetD8Async of call",
     ),
     ("runtime", "leak", "leak", &[], "memory#2 (256 bytes) was not released"),
-    ("runtime", "", "failed_call", &[], ""),
+    (
+        "runtime",
+        "failed-call",
+        "failed_call",
+        &[],
+        "cuMemAlloc_v2 returned CUDA_ERROR_OUT_OF_MEMORY once, first in call",
+    ),
+    ("runtime", "failed-call", "failed_launch", &["--allow", "block-size"], "never called cudaGetLastError"),
     ("runtime", "launch-dimensions", "launch_dimensions", &[], "the grid has size 0 in x"),
     ("runtime", "launch-dimensions", "too_many_threads", &[], "of fill: the block has"),
     (

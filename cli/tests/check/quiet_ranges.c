@@ -1,5 +1,6 @@
 /* Right: copies and fills up to the last byte, of nothing behind it, of rows with a pitch, and over two mappings side by side. */
 #include "driver.h"
+#include "rows.h"
 
 int cuMemAllocPitch_v2(ptr *, size_t *, size_t, size_t, u32);
 int cuMemCreate(ptr *, size_t, const void *, unsigned long long);
@@ -31,6 +32,27 @@ int main(void) {
     OK(cuMemAllocPitch_v2(&x, &pitch, 100, 8, 4));
     OK(cuMemcpyDtoH_v2(bytes, x, pitch * 8 < 4096 ? pitch * 8 : 4096));
     OK(cuMemFree_v2(x));
+    /* Rows, planes and boxes up to the last byte of the last one; what is between two rows is not there behind it. */
+    handle array;
+    array_of_planes shape = {.width = 8, .height = 0, .depth = 3, .format = FLOATS, .channels = 1, .flags = 1};
+    OK(cuMemAlloc_v2(&x, 1000));
+    OK(cuMemsetD2D8Async(x + 3, 299, 1, 100, 4, NULL));
+    rows flat = {.src_x = 1, .src_y = 1, .src_type = DEVICE, .src_device = x, .src_pitch = 300, .dst_type = HOST, .dst_host = bytes,
+                 .dst_pitch = 99, .width = 99, .height = 3};
+    OK(cuMemcpy2DUnaligned_v2(&flat));
+    planes deep = {.src_type = HOST, .src_host = bytes, .src_pitch = 32, .src_height = 1, .dst_type = ARRAY, .width = 32,
+                   .height = 1, .depth = 3};
+    /* Three layers of one row. */
+    OK(cuArray3DCreate_v2(&array, &shape));
+    deep.dst_array = array;
+    OK(cuMemcpy3D_v2(&deep));
+    OK(cuArrayDestroy(array));
+    OK(cuMemFree_v2(x));
+    /* Its handle may be that of one with more. */
+    array_of_rows more = {.width = 64, .height = 8, .format = BYTES, .channels = 4};
+    OK(cuArrayCreate_v2(&array, &more));
+    OK(cuMemcpyHtoA_v2(array, 1024, bytes, 1024));
+    OK(cuArrayDestroy(array));
     OK(cuMemAllocManaged(&x, 4096, 1));
     OK(cuMemAllocAsync(&y, 4096, NULL));
     OK(cuMemcpyDtoDAsync_v2(y, x, 4096, NULL));

@@ -3,10 +3,8 @@
 
 #[path = "../../../tests/kernel_files/mod.rs"]
 mod kernel_files;
-#[path = "../../../tests/support/skip.rs"]
-pub(crate) mod skip;
 
-use skip::or_skip;
+use cuda_harness::or_skip;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -17,7 +17,8 @@ use crate::{ASKED, COMPILERS, FOLDER, FOUND, INTERPOSER, LOADED, STAND_INS};
 /// What a library of ours is marked with: what it looks for itself is the program's own.
 const OURS: usize = 0;
 
-/// How the names begin that the linker writes into the libraries of the tool (`build.rs` of `cuda-launch-cli`).
+/// How the names begin that the linker writes into the libraries of the tool (`build.rs` of `cuda-launch-cli`), but for the emulator, which
+/// has that of a driver, and is loaded from the folder.
 const OWN_NAMES: &[u8] = b"cuda-launch-";
 
 /// The driver, in the folder.
@@ -57,14 +58,15 @@ unsafe extern "C" fn la_objopen(map: *const LinkMap, _: isize, cookie: *mut usiz
     // By the name in it, for the loader has a stand-in under the name of what it stands for.
     // SAFETY: 1: that structure, of a library that stays loaded during this call, as the name is used no longer.
     let name = unsafe { map.soname() };
-    if name.is_some_and(|name| name.to_bytes().starts_with(OWN_NAMES)) {
+    // SAFETY: null, or a text with its NUL that lives as long as the library, and nobody writes it.
+    let file = (!map.name.is_null()).then(|| unsafe { CStr::from_ptr(map.name) });
+    let is_driver = |file: &CStr| Path::new(OsStr::from_bytes(file.to_bytes())).parent() == Some(folder);
+    if name.is_some_and(|name| name.to_bytes().starts_with(OWN_NAMES)) || file.is_some_and(is_driver) {
         // SAFETY: the loader passes a place, aligned, that is the auditor's for this library and that nobody else uses
         // meanwhile.
         unsafe { cookie.write(OURS) };
-    } else if !map.name.is_null() {
-        // SAFETY: not null, as was compared; a text with its NUL that lives as long as the library, and nobody writes
-        // it.
-        loaded(folder, unsafe { CStr::from_ptr(map.name) });
+    } else if let Some(file) = file {
+        loaded(folder, file);
     }
     // No symbol is looked at.
     0

@@ -4,7 +4,7 @@
 
 #[path = "../driver_support/library.rs"]
 mod library;
-#[path = "../../../tests/support/skip.rs"]
+#[path = "../../../harness/src/skip.rs"]
 mod skip;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../../tests/support/skip.rs"]
+#[path = "../../../harness/src/skip.rs"]
 mod skip;
 
 use skip::skipped;

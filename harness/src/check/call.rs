@@ -89,6 +89,7 @@ impl Layer for Inner {
         if is_end {
             self.lock().ending += 1;
         }
+        let call = begun.call;
         let answer = base(&self.base);
         let findings = match answer {
             // SAFETY: 1: duty 1, and it succeeded.
@@ -101,6 +102,10 @@ impl Layer for Inner {
             state.has_unseen_captures |= answer == CUresult::SUCCESS && !is_seen;
         }
         findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
+        if let Some(log) = &self.options.log {
+            // SAFETY: 1: duty 1, and this is its answer.
+            log(&unsafe { self.line(&call, answer) });
+        }
         answer
     }
 }
@@ -134,7 +139,8 @@ impl Inner {
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
         if launch.is_none() {
-            findings.extend(self.out_of_range(&call));
+            // SAFETY: 1: duty 1.
+            findings.extend(unsafe { self.out_of_range(&call) });
         }
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
@@ -161,9 +167,16 @@ impl Inner {
         // SAFETY: 1: duty 1: a call of `base`; the results are those of the line above. Outside the lock: it may ask
         // the driver.
         let listed = unsafe { lists::listed(&self.base, call.function, call.words, &results) };
+        let made = results.first().map_or(0, |(_, word)| *word);
+        // SAFETY: 1: duty 1, and the results are those of this call.
+        let array = if launch.is_none() { unsafe { self.made_array(&call, made) } } else { None };
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
-        let made = results.first().map_or(0, |(_, word)| *word);
+        if let Some(extent) = array
+            && let Some(place) = state.objects.find(Kind::Array, made)
+        {
+            state.arrays.insert(place, extent);
+        }
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { succeeded(&call, &mut state, made, listed) };
@@ -183,6 +196,38 @@ impl Inner {
         let node = unsafe { Node::of(call.function, call.words) };
         let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
         self.give(&call, launch, &after)
+    }
+
+    /// A call for the log.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds, which has just ended with that answer.
+    unsafe fn line(&self, call: &Call<'_>, answer: CUresult) -> String {
+        let Call { number, function, words, .. } = *call;
+        let mut state = self.lock();
+        // SAFETY: 1: duty 1.
+        let mut arguments = unsafe { decode::arguments(function, words, &mut state.objects) };
+        if answer == CUresult::SUCCESS {
+            // SAFETY: 1: duty 1, and it succeeded; 1: the results are those of this call.
+            let received = unsafe {
+                let results = decode::results(function, words);
+                decode::received(function, &results, &mut state.objects)
+            };
+            for (at, value) in received {
+                arguments
+                    .get_mut(at)
+                    .into_iter()
+                    .for_each(|argument| argument.received = Some(value.clone()));
+            }
+        }
+        drop(state);
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let text = format!("#{number} {}({})", function.name, arguments.join(", "));
+        match answer {
+            CUresult::SUCCESS => text,
+            _ => format!("{text} = {}", answer.name().map_or_else(|| answer.0.to_string(), str::to_owned)),
+        }
     }
 
     /// An answer that is an error.

@@ -16,9 +16,9 @@ impl Inner {
             return;
         }
         let mut findings = leaks(&state);
-        // How the runtime's answers were looked at is not seen.
-        if !state.is_runtime {
-            findings.extend(failures(&state));
+        match state.is_runtime {
+            true => findings.extend(runtime_failure(&state)),
+            false => findings.extend(failures(&state)),
         }
         drop(state);
         findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
@@ -74,6 +74,23 @@ fn failures(state: &State) -> Vec<Finding> {
         at_end(Rule::FailedCall, function, message)
     };
     state.failed.iter().map(finding).collect()
+}
+
+/// How the runtime's answers were looked at is not seen, but whether the last error was taken.
+fn runtime_failure(state: &State) -> Option<Finding> {
+    let (code, name) = state.runtime_error.as_ref().filter(|(code, _)| !is_probe("", *code))?;
+    let left = "and the program never called cudaGetLastError";
+    let of_the_driver = state.failed.iter().find(|((_, answer), _)| *answer == code.0);
+    let Some(((function, answer), (times, first))) = of_the_driver else {
+        let message = format!("the runtime's last error is {name}, {left}");
+        return Some(at_end(Rule::FailedCall, "cudaGetLastError", message));
+    };
+    let answer = CUresult(*answer).name().unwrap_or(name);
+    let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let message = format!(
+        "{function} returned {answer} {often}, first in call {first}, the runtime's last error is {name}, {left}"
+    );
+    Some(at_end(Rule::FailedCall, function, message))
 }
 
 /// Whether programs call it to learn something, and an error is an answer.

@@ -12,6 +12,7 @@
 //! | `launch` | a launch |
 //! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
 //! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
+//! | `sides`, `range` | what calls copy and fill; copies and fills past the end of their memory |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
 //! | `ends` | what is left at the end |
 
@@ -26,7 +27,9 @@ mod limits;
 mod order;
 mod packet;
 mod pointers;
+mod range;
 mod rule;
+mod sides;
 mod state;
 mod walk;
 mod work;
@@ -37,7 +40,7 @@ pub use rule::{Finding, Level, Rule};
 use crate::error::Error;
 use crate::shims;
 use crate::slots::Lease;
-use cuda_driver_sys::{Driver, FUNCTIONS};
+use cuda_driver_sys::{CUresult, Driver, FUNCTIONS};
 use state::State;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -54,6 +57,9 @@ type Broken = (Rule, &'static str, Option<String>);
 /// What is told of each finding.
 type Listener = dyn Fn(&Finding) + Send + Sync;
 
+/// What is told of each call.
+type Log = dyn Fn(&str) + Send + Sync;
+
 /// How programs are checked.
 #[derive(Default)]
 #[must_use = "`over` makes the check"]
@@ -61,6 +67,7 @@ pub struct CheckOptions {
     level: Option<Level>,
     allowed: Vec<Allow>,
     refuses: bool,
+    log: Option<Box<Log>>,
 }
 
 impl CheckOptions {
@@ -84,6 +91,12 @@ impl CheckOptions {
     /// Launches that break a rule of level error return `CUDA_ERROR_INVALID_VALUE`, and do not reach the driver.
     pub fn refuse(mut self) -> CheckOptions {
         self.refuses = true;
+        self
+    }
+
+    /// Tells of each call when it ends, on its thread: number, name, arguments, and the result if it is an error.
+    pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> CheckOptions {
+        self.log = Some(Box::new(log));
         self
     }
 
@@ -146,6 +159,18 @@ impl Check {
         }
         self.inner.end();
         Some(self.inner.lock().count)
+    }
+
+    /// Whether the program is one of the CUDA runtime; false where the check was [switched off](Self::switch_off).
+    pub fn is_runtime(&self) -> bool {
+        // In a forked process another thread of the parent may have the lock for ever.
+        !self.inner.is_off.load(Ordering::Acquire) && self.inner.lock().is_runtime
+    }
+
+    /// At the end of the program, the runtime still has this error, under this name: nobody has taken it with `cudaGetLastError`. Its numbers
+    /// are the driver's, for all errors that both have.
+    pub fn runtime_error(&self, code: CUresult, name: String) {
+        self.inner.lock().runtime_error = Some((code, name));
     }
 
     /// The number of findings that were not reported because there were too many at their place, by rule.

@@ -3,6 +3,7 @@
 use super::image::Image;
 use super::kernel::Kernel;
 use super::order::{Moment, Order};
+use super::range::Extent;
 use crate::decode;
 use crate::kind::Kind;
 use crate::objects::{Objects, Place, Quick};
@@ -23,6 +24,8 @@ pub(super) struct State {
     pub(super) kernels: HashMap<(Place, u64), Arc<Kernel>, Quick>,
     /// Of modules and libraries.
     pub(super) images: HashMap<Place, Arc<Image>>,
+    /// Of arrays that were seen being made.
+    pub(super) arrays: HashMap<Place, Extent>,
     pub(super) order: Order,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
@@ -36,6 +39,8 @@ pub(super) struct State {
     pub(super) fault: Option<CUresult>,
     /// The program is one of the CUDA runtime, which keeps contexts and modules of its own.
     pub(super) is_runtime: bool,
+    /// The runtime's last error at the end of the program, and its name there.
+    pub(super) runtime_error: Option<(CUresult, String)>,
     /// It has green contexts, which share what others made.
     pub(super) is_green: bool,
 }

@@ -29,10 +29,10 @@ pub(super) struct After {
 }
 
 /// Work that copies or fills.
-struct Piece {
+pub(super) struct Piece {
     stream: u64,
-    writes: Range,
-    reads: Option<Range>,
+    pub(super) writes: Range,
+    pub(super) reads: Option<Range>,
     waits: Waits,
 }
 
@@ -46,7 +46,7 @@ enum Waits {
 
 impl Piece {
     /// What a call copies or fills, byte for byte.
-    fn of(call: &Call<'_>) -> Option<Piece> {
+    pub(super) fn of(call: &Call<'_>) -> Option<Piece> {
         let [a, b, count, stream] = [call.word(0), call.word(1), call.word(2), call.word(3)];
         let copy = |stream, waits| Some(Piece { stream, writes: (a, count), reads: Some((b, count)), waits });
         let fill = |stream, unit: u64| {
@@ -306,25 +306,6 @@ impl State {
 }
 
 impl Inner {
-    /// A copy or fill of more than the memory has in which it begins.
-    pub(super) fn out_of_range(&self, call: &Call<'_>) -> Option<Finding> {
-        let piece = Piece::of(call)?;
-        let does = [("writes", Some(piece.writes)), ("reads", piece.reads)];
-        let mut suspects = does.into_iter().filter_map(|(does, range)| Some((does, range?)));
-        suspects.find_map(|(does, (start, bytes))| {
-            let state = self.lock();
-            let (place, offset) = state.objects.memory_at(start)?;
-            // Memory that was allocated at once, and not mapped or imported: its size is that of the call.
-            let memory = state.objects.at(place).filter(|memory| memory.is_live() && memory.counted)?;
-            let (name, size) = (memory.name, memory.bytes);
-            drop(state);
-            let is_wrong = offset.saturating_add(bytes) > size && self.ends_before(start, bytes);
-            let message =
-                || format!("{does} {bytes} bytes at {}, but {name} has {size} bytes", name.plus(offset));
-            is_wrong.then(|| call.finding(Rule::OutOfRange, message()))
-        })
-    }
-
     /// What a call that succeeded gives to a stream.
     pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, after: &After) -> Vec<Finding> {
         let state = &mut *self.lock();

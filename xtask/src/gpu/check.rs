@@ -30,6 +30,8 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     }
     fs::remove_dir_all(scratch)?;
     run(compiler(&sources.join("runtime/faults.c"), &bin.join("faults"))?.arg("-ldl"))?;
+    run(compiler(&sources.join("runtime/calls.c"), &bin.join("calls"))?.arg("-ldl"))?;
+    copy(&sources.join("runtime/stand_in_calls.txt"), &folder.join("stand_in_calls.txt"))?;
     let stand_in = ["-shared", "-fPIC", "-ldl"];
     run(compiler(&sources.join("runtime/stand_in.c"), &bin.join("stand_in"))?.args(stand_in))?;
     let wheels = Wheels::read(root)?;

@@ -4,8 +4,9 @@
 #
 #     check.sh OUT
 #
-# Prints a row for each fault, as in `emulator.txt`, and then how the rows differ from that. OUT/matrix.txt has the rows, OUT/logs
-# what the programs and the check wrote. The exit status is 1 if a fault is not found or if something right is reported.
+# Prints a row for each fault, as in `emulator.txt`, and then how the rows differ from that; and how the driver calls of the CUDA runtime
+# differ from those of its stand-in on the emulator. OUT/matrix.txt has the rows, OUT/runtime_calls.txt the calls of each function of
+# the runtime, OUT/runtime_calls.log the same with arguments, OUT/logs what the programs and the check wrote. The exit status is 1 if a fault is not found or if something right is reported.
 # CUDA_LAUNCH_DRIVER=emulator tries it without a GPU; CUDA_LAUNCH_CUDART names another CUDA runtime than the one in the bundle.
 set -uo pipefail
 
@@ -64,6 +65,18 @@ echo "driver: $driver; runtime: $CUDA_LAUNCH_CUDART"
 echo "rows: $(wc -l <"$out/matrix.txt"), of which $failed are not as they should be; unlike the emulator's:"
 differences=$(diff emulator.txt "$out/matrix.txt" | grep '^>')
 echo "${differences:-none}"
+# Which calls of the driver the runtime makes.
+log=$out/runtime_calls.log
+timeout -k 10 120 bin/cuda-launch check --driver "$driver" --recorder bin/cuda-launch-recorder --log "$log" -- bin/calls "$log" \
+    >"$out/logs/runtime_calls.err" 2>&1 </dev/null
+echo "the program of all functions of the runtime: exit $?"
+awk '/^== / { printf "%s%s:", (NR > 1 ? "\n" : ""), substr($0, 4); next }
+     /cuGetProcAddress/ { next }
+     { sub(/^#[0-9]+ /, ""); sub(/\(.*/, ""); printf " %s", $0 }
+     END { print "" }' "$log" >"$out/runtime_calls.txt"
+echo "driver calls of the stand-in (<) and of this runtime (>):"
+diff stand_in_calls.txt "$out/runtime_calls.txt" && echo "no difference"
+
 # The words of what was not expected.
 while IFS= read -r row; do
     grep -qxF "$row" emulator.txt && continue

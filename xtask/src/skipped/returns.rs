@@ -14,7 +14,7 @@ use crate::Result;
 const FOLDERS: &[&str] =
     &["tests", "emulator/tests", "cli/tests", "harness/tests", "ptx/tests", "sys/tests", "macros/tests"];
 
-/// Functions that say why a test ends: of `tests/support/skip.rs`; and one that tells the process in which the rest runs.
+/// Functions that say why a test ends: of `harness/src/skip.rs`; and one that tells the process in which the rest runs.
 const SAYERS: &[&str] = &["skipped", "or_skip", "is_child"];
 
 /// What conditions ask of the environment, which tells that process, too.
@@ -228,7 +228,7 @@ mod tests {
         let silent = silent(root).unwrap();
         assert!(
             silent.is_empty(),
-            "these return early; say so with `skipped(..)` of tests/support/skip.rs:\n{}",
+            "these return early; say so with `skipped(..)` of cuda-harness:\n{}",
             silent.join("\n")
         );
     }

@@ -101,6 +101,47 @@ static void out_of_range(void) {
     end();
 }
 
+/* 3 rows of 100 bytes every 256 bytes. */
+static void rows(void) {
+    static char numbers[300];
+    cudaMemcpy2DAsync(x, 256, numbers, 100, 100, wrong ? 3 : 1, HOST_TO_DEVICE, stream);
+    end();
+}
+
+/* 3 planes of 2 rows of 64 bytes, with 4 rows from plane to plane. */
+static void planes_of_rows(void) {
+    static char numbers[384];
+    char *y;
+    OK(cudaMalloc((void **)&y, wrong ? 512 : 640));
+    OK(cudaMemsetAsync(y, 1, 512, stream));
+    planes copy = {.src = {y, 64, 64, 4}, .dst = {numbers, 64, 64, 2}, .width = 64, .height = 2, .depth = 3, .kind = DEVICE_TO_HOST};
+    cudaMemcpy3DAsync(&copy, stream);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaFree(y));
+    end();
+}
+
+/* An array of 4 rows of 64 bytes. */
+static void box_of_an_array(void) {
+    static char numbers[256];
+    channels format = {32, 0, 0, 0, FLOATS};
+    handle array;
+    OK(cudaMallocArray(&array, &format, 16, 4, 0));
+    cudaMemcpy2DToArrayAsync(array, wrong ? 4 : 0, 0, numbers, 64, 64, 4, HOST_TO_DEVICE, stream);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaFreeArray(array));
+    end();
+}
+
+static void fill_of_rows(void) {
+    char *y;
+    OK(cudaMalloc((void **)&y, 512));
+    cudaMemset2DAsync(y, 256, 1, 100, wrong ? 3 : 2, stream);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaFree(y));
+    end();
+}
+
 static void freed_pointer(void) {
     char *y;
     u32 count = 0, value = 1;
@@ -173,12 +214,29 @@ static void leak(void) {
     end();
 }
 
-/* The runtime asks about memory before it frees it, and about no error that it hands on. */
+/* Both fail; the one that is right has a look. */
 static void failed_call(void) {
     char *y = NULL;
-    cudaMalloc((void **)&y, wrong ? (size_t)1 << 60 : 256);
+    cudaMalloc((void **)&y, (size_t)1 << 60);
+    if (!wrong && !cudaGetLastError())
+        exit(8);
     OK(cudaFree(y));
     end();
+}
+
+/* Of a kernel that may have 32 threads in a block. */
+static void failed_launch(void) {
+    cudaLaunchKernel(small, (dim3){1, 1, 1}, (dim3){64, 1, 1}, NULL, 0, stream);
+    if (!wrong && !cudaGetLastError())
+        exit(8);
+    end();
+}
+
+/* The program ends because of it. */
+static void failed_and_told(void) {
+    char *y;
+    if (cudaMalloc((void **)&y, (size_t)1 << 60))
+        exit(5);
 }
 
 static void launch_dimensions(void) {
@@ -307,8 +365,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } faults[] = {
-    FAULT(none), FAULT(out_of_range), FAULT(freed_pointer), FAULT(use_after_free), FAULT(double_free), FAULT(stream_race),
-    FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(launch_dimensions), FAULT(too_many_threads),
+    FAULT(none), FAULT(out_of_range), FAULT(rows), {"planes", planes_of_rows}, FAULT(box_of_an_array), FAULT(fill_of_rows), FAULT(freed_pointer), FAULT(use_after_free), FAULT(double_free), FAULT(stream_race),
+    FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(failed_and_told), FAULT(launch_dimensions), FAULT(too_many_threads),
     FAULT(block_size), FAULT(shared_memory), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
     FAULT(missing_arguments), FAULT(null_argument), FAULT(dead_stream), FAULT(dead_event), FAULT(null_handle),
     FAULT(wrong_handle), FAULT(open_capture), FAULT(sticky_fault),
@@ -323,6 +381,9 @@ int main(int count, char **arguments) {
             find_runtime();
             begin();
             faults[i].run();
+            /* Of these alone it is the fault that nobody has a look. */
+            if (faults[i].run != failed_call && faults[i].run != failed_launch)
+                cudaGetLastError();
             return 0;
         }
     }

@@ -10,6 +10,30 @@ typedef struct {
     u32 x, y, z;
 } dim3;
 
+/* cudaMemcpy3DParms, with its cudaPos, cudaPitchedPtr and cudaExtent. */
+typedef struct {
+    size_t x, y, z;
+} position;
+typedef struct {
+    void *start;
+    size_t pitch, width, height;
+} pitched;
+typedef struct {
+    handle src_array;
+    position src_at;
+    pitched src;
+    handle dst_array;
+    position dst_at;
+    pitched dst;
+    size_t width, height, depth;
+    int kind;
+} planes;
+/* cudaChannelFormatDesc */
+typedef struct {
+    int x, y, z, w, kind;
+} channels;
+#define FLOATS 2
+
 #define NON_BLOCKING 1
 #define HOST_TO_DEVICE 1
 #define DEVICE_TO_HOST 2
@@ -22,6 +46,14 @@ typedef struct {
     F(cudaFreeHost, (void *))                                                                      \
     F(cudaMemcpyAsync, (void *, const void *, size_t, int, handle))                                \
     F(cudaMemsetAsync, (void *, int, size_t, handle))                                              \
+    F(cudaMemcpy2DAsync, (void *, size_t, const void *, size_t, size_t, size_t, int, handle))      \
+    F(cudaMemcpy3DAsync, (const planes *, handle))                                                 \
+    F(cudaMemset2DAsync, (void *, size_t, int, size_t, size_t, handle))                            \
+    F(cudaMallocArray, (handle *, const channels *, size_t, size_t, u32))                          \
+    F(cudaFreeArray, (handle))                                                                     \
+    F(cudaMemcpy2DToArrayAsync, (handle, size_t, size_t, const void *, size_t, size_t, size_t, int, handle)) \
+    F(cudaGetLastError, (void))                                                                    \
+    F(cudaPeekAtLastError, (void))                                                                 \
     F(cudaStreamCreate, (handle *))                                                                \
     F(cudaStreamCreateWithFlags, (handle *, u32))                                                  \
     F(cudaStreamDestroy, (handle))                                                                 \

@@ -1,6 +1,12 @@
 /* Stands in for NVIDIA's `libcudart.so.13` on the emulator, which that library refuses: the functions of `runtime.h`, each with the
    driver calls of its documentation. Like the runtime it looks the driver's functions up by `cuGetProcAddress`, asks for an
-   export table, retains the primary context at the first call, loads code as libraries, and gives back neither. */
+   export table, retains the primary context at the first call, loads code as libraries, and gives back neither.
+
+   What is known of NVIDIA's library (13.0.96, driver 580.159.04): the faults of `faults.c` are reported with it as with this, row by
+   row (`../matrix/h200.txt`). So its copies, launches, events and captures reach the driver by functions that the rules know. Which of
+   several functions with the same effect these are, and which other calls it makes in between, was not recorded. `stand_in_calls.txt` has the calls of this file, function by function;
+   `bash .gpu/check.sh OUT` (`cargo xtask gpu --check`) writes the same of the library on a GPU to OUT/runtime_calls.txt, and prints
+   the difference. */
 #include "runtime.h"
 
 #include <dlfcn.h>
@@ -44,10 +50,25 @@ static int ready(void) {
     return answer;
 }
 
+/* The last error of this thread, until it is taken. */
+static __thread int last;
+static int noted(int answer) {
+    if (answer)
+        last = answer;
+    return answer;
+}
+
 /* After the first call, those of the driver. */
 #define READY(name, types, ...)                                                                    \
     int answer = ready();                                                                          \
-    return answer ? answer : DRIVER(name, types, __VA_ARGS__)
+    return noted(answer ? answer : DRIVER(name, types, __VA_ARGS__))
+
+int cudaPeekAtLastError(void) { return last; }
+int cudaGetLastError(void) {
+    int answer = last;
+    last = 0;
+    return answer;
+}
 
 const char *cudaGetErrorName(int error) {
     static char text[24];
@@ -72,6 +93,73 @@ int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, handle s
 }
 int cudaMemsetAsync(void *to, int value, size_t bytes, handle stream) {
     READY(cuMemsetD8Async, (ptr, unsigned char, size_t, handle), (ptr)to, (unsigned char)value, bytes, stream);
+}
+/* CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_ARRAY_DESCRIPTOR of the driver, and their kinds of memory. */
+enum { HOST = 1, DEVICE = 2, ARRAY = 3 };
+typedef struct {
+    size_t src_x, src_y;
+    int src_type;
+    const void *src_host;
+    ptr src_device;
+    handle src_array;
+    size_t src_pitch, dst_x, dst_y;
+    int dst_type;
+    void *dst_host;
+    ptr dst_device;
+    handle dst_array;
+    size_t dst_pitch, width, height;
+} driver_rows;
+typedef struct {
+    size_t src_x, src_y, src_z, src_lod;
+    int src_type;
+    const void *src_host;
+    ptr src_device;
+    handle src_array, src_unused;
+    size_t src_pitch, src_height, dst_x, dst_y, dst_z, dst_lod;
+    int dst_type;
+    void *dst_host;
+    ptr dst_device;
+    handle dst_array, dst_unused;
+    size_t dst_pitch, dst_height, width, height, depth;
+} driver_planes;
+typedef struct {
+    size_t width, height;
+    int format;
+    u32 channels;
+} driver_array;
+
+int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind, handle stream) {
+    driver_rows copy = {.src_type = kind == HOST_TO_DEVICE ? HOST : DEVICE, .src_host = from, .src_device = (ptr)from,
+                        .src_pitch = from_pitch, .dst_type = kind == HOST_TO_DEVICE ? DEVICE : HOST, .dst_host = to,
+                        .dst_device = (ptr)to, .dst_pitch = to_pitch, .width = width, .height = height};
+    READY(cuMemcpy2DAsync, (const driver_rows *, handle), &copy, stream);
+}
+/* Without arrays, which count elements. */
+int cudaMemcpy3DAsync(const planes *asked, handle stream) {
+    driver_planes copy = {.src_x = asked->src_at.x, .src_y = asked->src_at.y, .src_z = asked->src_at.z,
+                          .src_type = asked->kind == HOST_TO_DEVICE ? HOST : DEVICE, .src_host = asked->src.start,
+                          .src_device = (ptr)asked->src.start, .src_pitch = asked->src.pitch, .src_height = asked->src.height,
+                          .dst_x = asked->dst_at.x, .dst_y = asked->dst_at.y, .dst_z = asked->dst_at.z,
+                          .dst_type = asked->kind == HOST_TO_DEVICE ? DEVICE : HOST, .dst_host = asked->dst.start,
+                          .dst_device = (ptr)asked->dst.start, .dst_pitch = asked->dst.pitch, .dst_height = asked->dst.height,
+                          .width = asked->width, .height = asked->height, .depth = asked->depth};
+    READY(cuMemcpy3DAsync, (const driver_planes *, handle), &copy, stream);
+}
+int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) {
+    READY(cuMemsetD2D8Async, (ptr, size_t, unsigned char, size_t, size_t, handle), (ptr)to, pitch, (unsigned char)value, width, height, stream);
+}
+/* Of floats. */
+int cudaMallocArray(handle *array, const channels *format, size_t width, size_t height, u32 flags) {
+    driver_array shape = {.width = width, .height = height, .format = 0x20, .channels = 1};
+    if (format->kind != FLOATS || flags)
+        return noted(1);
+    READY(cuArrayCreate, (handle *, const driver_array *), array, &shape);
+}
+int cudaFreeArray(handle array) { READY(cuArrayDestroy, (handle), array); }
+int cudaMemcpy2DToArrayAsync(handle array, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind, handle stream) {
+    driver_rows copy = {.src_type = kind == HOST_TO_DEVICE ? HOST : DEVICE, .src_host = from, .src_device = (ptr)from,
+                        .src_pitch = pitch, .dst_x = x, .dst_y = y, .dst_type = ARRAY, .dst_array = array, .width = width, .height = height};
+    READY(cuMemcpy2DAsync, (const driver_rows *, handle), &copy, stream);
 }
 int cudaStreamCreateWithFlags(handle *stream, u32 flags) { READY(cuStreamCreate, (handle *, u32), stream, flags); }
 int cudaStreamCreate(handle *stream) { return cudaStreamCreateWithFlags(stream, 0); }

@@ -246,7 +246,7 @@ impl Named {
         };
         let first = place(y, z).ok_or(INVALID_VALUE)?;
         let last = place(below - 1, z.checked_add(size.depth - 1).ok_or(INVALID_VALUE)?);
-        let bytes = last.ok_or(INVALID_VALUE)? - first + size.width;
+        let bytes = last.and_then(|last| (last - first).checked_add(size.width)).ok_or(INVALID_VALUE)?;
         Ok(Region { first: find(first, bytes)?, row: self.pitch, plane })
     }
 

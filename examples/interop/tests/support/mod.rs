@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test needs a part of it.
 
-#[path = "../../../../tests/support/skip.rs"]
+#[path = "../../../../harness/src/skip.rs"]
 mod skip;
 
 use skip::or_skip;

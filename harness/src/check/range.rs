@@ -1,0 +1,169 @@
+//! Copies and fills that go past the end of their memory or array.
+//!
+//! Rectangles are judged by their first and their last byte: what is between two rows is not used. Memory that is not known is
+//! left to the driver.
+//!
+//! Relies on: the program keeps the contract of the function that it calls, as far as the driver asks for it.
+#![allow(unsafe_code)]
+
+use super::Inner;
+use super::call::Call;
+use super::rule::{Finding, Rule};
+use super::sides::{Side, Size, Where, reach};
+use super::state::State;
+use crate::kind::Kind;
+use crate::value::ObjectName;
+use cuda_driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray_format, CUresult};
+use std::ptr::with_exposed_provenance_mut;
+
+/// What an array has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Bytes of an element.
+    pub(super) unit: u64,
+    size: Size,
+}
+
+/// Bytes of an array's element; none for formats of blocks or several planes.
+fn unit(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<u64> {
+    use CUarray_format as F;
+    let channel = match descriptor.Format {
+        F::CU_AD_FORMAT_UNSIGNED_INT8 | F::CU_AD_FORMAT_SIGNED_INT8 => 1,
+        F::CU_AD_FORMAT_UNSIGNED_INT16 | F::CU_AD_FORMAT_SIGNED_INT16 | F::CU_AD_FORMAT_HALF => 2,
+        F::CU_AD_FORMAT_UNSIGNED_INT32 | F::CU_AD_FORMAT_SIGNED_INT32 | F::CU_AD_FORMAT_FLOAT => 4,
+        _ => return None,
+    };
+    Some(channel * u64::from(descriptor.NumChannels))
+}
+
+impl State {
+    /// The extent of a live array, if it is known.
+    pub(super) fn extent(&self, handle: u64) -> Option<Extent> {
+        let place = self.objects.find(Kind::Array, handle)?;
+        self.objects.at(place).filter(|array| array.is_live())?;
+        self.arrays.get(&place).copied()
+    }
+}
+
+impl Inner {
+    /// What the driver says of an array.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the handle of an array that was just made, and that nobody ends meanwhile.
+    unsafe fn described(&self, array: u64) -> Option<Extent> {
+        let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
+        // SAFETY: the array lives, by duty 1; the place is aligned and outlives the call.
+        let answer = unsafe {
+            self.base.cuArray3DGetDescriptor(&mut descriptor, with_exposed_provenance_mut(array as usize))
+        };
+        let unit = unit(&descriptor).filter(|_| answer == CUresult::SUCCESS)?;
+        let width = (descriptor.Width as u64).checked_mul(unit)?;
+        // 0 where it has no such dimension.
+        let (height, depth) = (descriptor.Height.max(1) as u64, descriptor.Depth.max(1) as u64);
+        Some(Extent { unit, size: Size { width, height, depth } })
+    }
+
+    /// The extent of the array that a call has made.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds, that succeeded, and whose first result is this handle.
+    pub(super) unsafe fn made_array(&self, call: &Call<'_>, made: u64) -> Option<Extent> {
+        let makes = ["cuArrayCreate_v2", "cuArray3DCreate_v2", "cuArrayGetPlane", "cuMipmappedArrayGetLevel"];
+        if !makes.contains(&call.function.name) {
+            return None;
+        }
+        // SAFETY: 1: all four answer with a live array, by duty 1; the program has not got the handle yet, or, of an array that
+        // belongs to another, may not end that during the call.
+        unsafe { self.described(made) }
+    }
+
+    /// A copy or fill of more than the memory or array has in which it begins.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds.
+    pub(super) unsafe fn out_of_range(&self, call: &Call<'_>) -> Option<Finding> {
+        if !call.function.name.starts_with("cuMemcpy") && !call.function.name.starts_with("cuMemset") {
+            return None;
+        }
+        // SAFETY: 1: duty 1.
+        let sides = unsafe { self.sides(call) };
+        let used = sides.iter().filter(|side| !side.size.is_empty());
+        used.into_iter().find_map(|side| {
+            let what = match side.place {
+                Where::Memory { start, pitch, rows } => self.past_memory(side, start, pitch, rows),
+                Where::Array { handle, at } => self.past_array(side, handle, at),
+                Where::Bytes { handle, offset } => self.past_bytes(side, handle, offset),
+            };
+            let element =
+                side.element.map_or_else(String::new, |number| format!("element {number} of the batch "));
+            let does = if side.writes { "writes" } else { "reads" };
+            what.map(|what| call.finding(Rule::OutOfRange, format!("{element}{does} {what}")))
+        })
+    }
+
+    fn past_memory(&self, side: &Side, start: u64, pitch: u64, rows: u64) -> Option<String> {
+        let state = self.lock();
+        let (place, offset) = state.objects.memory_at(start)?;
+        let memory = state.objects.at(place).filter(|memory| memory.is_live())?;
+        let (name, size, kind) = (memory.name, memory.bytes, memory.name.kind().family());
+        // Memory that was allocated at once, and not mapped, imported or registered: its size is that of the call.
+        if !memory.counted && kind != Kind::HostMemory {
+            return None;
+        }
+        drop(state);
+        // More than there are addresses is past every end.
+        let bytes = reach(side.size, pitch, rows);
+        if bytes.and_then(|bytes| offset.checked_add(bytes)).is_some_and(|end| end <= size) {
+            return None;
+        }
+        // Nothing else makes host memory longer; of device memory the driver has the last word.
+        if kind != Kind::HostMemory && !self.ends_before(start, bytes.unwrap_or(u64::MAX)) {
+            return None;
+        }
+        let (shape, at) = (side.size, name.plus(offset));
+        Some(match (bytes, shape.height, shape.depth) {
+            (_, 1, 1) => format!("{shape} at {at}, but {name} has {size} bytes"),
+            (Some(bytes), _, 1) => {
+                format!("{shape} at {at}, {bytes} bytes with a pitch of {pitch}, but {name} has {size} bytes")
+            }
+            (Some(bytes), ..) => format!(
+                "{shape} at {at}, {bytes} bytes with a pitch of {pitch} and {rows} rows from plane to plane, but {name} has {size} bytes"
+            ),
+            (None, ..) => format!(
+                "{shape} with a pitch of {pitch} at {at}, more bytes than there are addresses, but {name} has {size} bytes"
+            ),
+        })
+    }
+
+    fn past_array(&self, side: &Side, handle: u64, at: [u64; 3]) -> Option<String> {
+        let (extent, name) = self.array(handle)?;
+        let Extent { size: has, .. } = extent;
+        let (wants, [x, y, z]) = (side.size, at);
+        let fits = |from: u64, count: u64, has: u64| from.checked_add(count).is_some_and(|end| end <= has);
+        let is_inside = fits(x, wants.width, has.width)
+            && fits(y, wants.height, has.height)
+            && fits(z, wants.depth, has.depth);
+        let from = match at {
+            [0, 0, 0] => String::new(),
+            [x, y, z] => format!(" from byte {x} of row {y} of plane {z}"),
+        };
+        (!is_inside).then(|| format!("{wants} of {name}{from}, but {name} has {has}"))
+    }
+
+    fn past_bytes(&self, side: &Side, handle: u64, offset: u64) -> Option<String> {
+        let (extent, name) = self.array(handle)?;
+        let (bytes, has) = (side.size.width, extent.size.bytes()?);
+        let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= has);
+        (!is_inside).then(|| format!("{bytes} bytes at byte {offset} of {name}, but {name} has {has} bytes"))
+    }
+
+    fn array(&self, handle: u64) -> Option<(Extent, ObjectName)> {
+        let state = self.lock();
+        let extent = state.extent(handle)?;
+        let place = state.objects.find(Kind::Array, handle)?;
+        Some((extent, state.objects.at(place)?.name))
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs one test again in a separate process: for what ends CUDA in a process, such as a kernel that faults on a GPU, for what is read
+//! once per process, such as environment variables, and for what is printed.
+//!
+//! ```
+//! use cuda_harness::child;
+//!
+//! // #[test]
+//! fn a_kernel_that_faults() -> Result<(), cuda_harness::Error> {
+//!     const NAME: &str = "a_kernel_that_faults"; // with the path of its module: `tests::a_kernel_that_faults`
+//!     if !child::is_child(NAME) {
+//!         let ended = child::run(NAME)?;
+//!         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+//!         return Ok(());
+//!     }
+//!     // .. what the separate process does
+//!     Ok(())
+//! }
+//! ```
+
+use crate::error::Error;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Has the name of the test in the child's environment.
+const VARIABLE: &str = "CUDA_LAUNCH_TEST_CHILD";
+
+/// A child that takes longer is killed.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How a child ended, and what it printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ended {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// Its standard output. Bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// Whether this process is the child that runs the test of this name.
+///
+/// ```
+/// assert!(!cuda_harness::child::is_child("a_kernel_that_faults"));
+/// ```
+pub fn is_child(test: &str) -> bool {
+    std::env::var(VARIABLE).is_ok_and(|name| name == test)
+}
+
+/// Runs the test of this name of this test program again, in a child where [`is_child`] returns true for it. It has a minute.
+///
+/// The name is the one that `cargo test` prints. If no test has it, the child ends with code 0 and runs nothing:
+/// [`ran`](Ended::ran) tells.
+///
+/// # Errors
+///
+/// [`Error::NoChild`] if the process cannot be started, [`Error::ChildHangs`] if it did not end within a minute, and was killed.
+pub fn run(test: &str) -> Result<Ended, Error> {
+    run_on(test, &[], Stdio::null())
+}
+
+/// As [`run`], with these environment variables in addition.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn run_with(test: &str, variables: &[(&str, String)]) -> Result<Ended, Error> {
+    run_on(test, variables, Stdio::null())
+}
+
+/// As [`run_with`], with this standard input.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn run_on(test: &str, variables: &[(&str, String)], input: Stdio) -> Result<Ended, Error> {
+    run_limited(test, variables, input, LIMIT)
+}
+
+fn run_limited(
+    test: &str,
+    variables: &[(&str, String)],
+    input: Stdio,
+    limit: Duration,
+) -> Result<Ended, Error> {
+    let no_child = |error: std::io::Error| Error::NoChild { test: test.to_owned(), why: error.to_string() };
+    let mut child = Command::new(std::env::current_exe().map_err(no_child)?)
+        .args(["--exact", test, "--nocapture", "--test-threads", "1"])
+        .env(VARIABLE, test)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(no_child)?;
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let text = |reader: JoinHandle<String>| reader.join().unwrap_or_default();
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(no_child)? {
+            return Ok(Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) });
+        }
+        if start.elapsed() > limit {
+            // It may have ended meanwhile; what it printed is told either way.
+            let _ = child.kill().and_then(|()| child.wait().map(drop));
+            let (stdout, stderr) = (text(stdout), text(stderr));
+            return Err(Error::ChildHangs { test: test.to_owned(), limit, stdout, stderr });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+impl Ended {
+    /// Whether the test ended well, and there was one of that name.
+    pub fn ran(&self) -> bool {
+        self.code == Some(0) && self.stdout.contains("running 1 test")
+    }
+}
+
+/// Reads on a thread, so that a child that prints much is not held up.
+fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is there.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::{is_child, run_limited};
+    use crate::error::Error;
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    #[test]
+    fn a_child_that_hangs_is_killed() {
+        const NAME: &str = "child::tests::a_child_that_hangs_is_killed";
+        if is_child(NAME) {
+            eprintln!("it begins");
+            loop {
+                std::thread::park();
+            }
+        }
+        let limit = Duration::from_millis(500);
+        match run_limited(NAME, &[], Stdio::null(), limit) {
+            Err(Error::ChildHangs { test, limit: waited, .. }) => assert_eq!((&*test, waited), (NAME, limit)),
+            other => panic!("{other:?}"),
+        }
+    }
+}

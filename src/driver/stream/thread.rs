@@ -416,6 +416,7 @@ impl Queue for ThreadStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::any::Any;
 
     #[test]
     fn a_hold_grows_with_the_time_before_it_up_to_its_limit() {
@@ -442,5 +443,40 @@ mod tests {
         ] {
             assert_eq!(is_time_to_hold(microseconds(soon, fraction)), holds, "{soon}.{fraction:03}");
         }
+    }
+
+    #[test]
+    fn nothing_is_held_back_inside_of_another_submission() {
+        assert!(may_be_held_back());
+        let begins: [fn() -> Box<dyn Any>; 3] = [
+            || Box::new(Orders::begin()),
+            || Box::new(Launching(LAUNCH.replace(Some(7)))),
+            || {
+                GivenAway::change(|own| own.push(7));
+                Box::new(GivenAway(7))
+            },
+        ];
+        for begin in begins {
+            let inside = begin();
+            assert!(!may_be_held_back());
+            drop(inside);
+            assert!(may_be_held_back());
+        }
+    }
+
+    #[test]
+    fn what_is_given_away_is_so_until_its_own_end() {
+        let given = |stream| {
+            GivenAway::change(|own| own.push(stream));
+            GivenAway(stream)
+        };
+        let is_given = |stream| GivenAway::any(|own| own == stream);
+        let (one, again, other) = (given(7), given(7), given(9));
+        drop(one);
+        assert!(is_given(7) && is_given(9));
+        drop(other);
+        assert!(is_given(7) && !is_given(9));
+        drop(again);
+        assert!(!is_given(7));
     }
 }

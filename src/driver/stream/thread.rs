@@ -446,6 +446,24 @@ mod tests {
     }
 
     #[test]
+    fn each_stream_is_held_once_and_until_the_hold_ends() -> Result<(), Error> {
+        static NOW_AND_EVER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+        let count = || NOW_AND_EVER.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let begin =
+            |_: &StreamQueue| NOW_AND_EVER.iter().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
+        let ctx = CudaContext::new(0)?;
+        let (one, other) = (ctx.new_stream()?, ctx.new_stream()?);
+        let mut hold = Hold::of(|_| _ = NOW_AND_EVER[0].fetch_sub(1, Ordering::Relaxed));
+        hold.add(vec![one.clone(), one.clone()], begin);
+        assert_eq!(count(), [1, 1]);
+        hold.add(vec![other, one], begin);
+        assert_eq!(count(), [2, 2]);
+        drop(hold);
+        assert_eq!(count(), [0, 2]);
+        Ok(())
+    }
+
+    #[test]
     fn nothing_is_held_back_inside_of_another_submission() {
         assert!(may_be_held_back());
         let begins: [fn() -> Box<dyn Any>; 3] = [

@@ -7,7 +7,7 @@ use cuda_harness::skipped;
 use cuda_launch::error::CaptureError;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PinnedFlags, RowLayout};
-use cuda_launch::operation::{DeviceOperation, zeroed};
+use cuda_launch::operation::{DeviceOperation, value, with_context, zeroed};
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
     PinnedBuffer, cuda_launch,
@@ -119,6 +119,16 @@ fn streams_of_a_capture_serve_nobody_after_it() {
             ("fork", Box::new(|stream| stream.fork().map(drop))),
             ("call_host", Box::new(|stream| stream.call_host(|| panic!("it is called")))),
             ("operation", Box::new(|stream| zeroed::<u32>(N).sync_on(stream).map(drop))),
+            ("operation that keeps something", {
+                Box::new(|stream| {
+                    let kept = buffer();
+                    let keeps = with_context(move |cx| {
+                        cx.keep(kept);
+                        value(())
+                    });
+                    keeps.submit_on(stream).map(drop)
+                })
+            }),
             ("query", Box::new(|stream| stream.query().map(drop))),
             ("synchronize", Box::new(CudaStream::synchronize)),
         ];

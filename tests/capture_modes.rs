@@ -10,6 +10,7 @@ mod alone;
 use alone::alone;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::RegisterFlags;
+use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,15 @@ use std::thread;
 use std::time::Duration;
 
 const N: usize = 1000;
+
+/// The mode of this thread towards captures, which is the default from now on.
+fn own_mode(ctx: &CudaContext) -> CUstreamCaptureMode {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: a local, which outlives the call, and one of the three modes.
+    let code = unsafe { ctx.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    assert_eq!(code, CUresult::SUCCESS);
+    mode
+}
 
 /// In the global mode the driver forbids unsafe calls to all threads of the process; those of this crate are made despite it.
 #[test]
@@ -40,6 +50,7 @@ fn no_mode_of_a_capture_disturbs_other_threads() {
                     event.record(&other).unwrap();
                     assert_eq!(buffer.to_host_vec(&other).unwrap(), data);
                     assert!(event.query().unwrap() && other.query().unwrap());
+                    assert_eq!(own_mode(&ctx), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
                 });
             });
             Ok(())

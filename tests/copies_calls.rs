@@ -123,6 +123,24 @@ fn a_batch_reads_all_sources_in_the_order_of_the_stream() {
 }
 
 #[test]
+fn a_batch_of_device_memory_is_not_waited_for() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let source = DeviceBuffer::from_host(&stream, &[1u32, 2, 3, 4]).unwrap();
+    let mut targets: [_; 2] = std::array::from_fn(|_| DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap());
+    let mut batch = CopyBatch::new();
+    targets.iter_mut().for_each(|target| _ = batch.push(target, &source).unwrap());
+    let mut result = Ok(());
+    let made = calls(&spy, || result = batch.submit(&stream));
+    match result {
+        Err(error) if error.is_unsupported() => return skipped(error),
+        submitted => submitted.unwrap(),
+    }
+    assert_eq!(made, ["cuMemcpyBatchAsync_v2"]);
+}
+
+#[test]
 fn a_region_of_host_memory_is_waited_for() {
     let _alone = alone();
     let (spy, ctx) = spies::spied();

@@ -17,7 +17,7 @@ use cuda_launch::operation::{DeviceOperation, value, with_context};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, GraphExec};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -290,6 +290,120 @@ fn a_wait_for_the_stream_of_another_thread_holds_up_nobody() {
     drop(exec_of(&CudaGraph::new(&ctx).unwrap()));
     drop(held);
     ends_elsewhere(&ended);
+}
+
+/// Nobody can ask for that stream from here. Only a wait tells whether the work is over, and it is not the caller's.
+#[test]
+fn what_work_on_the_stream_of_another_thread_uses_stays_until_it_is_over() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let (bomb, ended) = bomb();
+    let ((busy, is_busy), (go, gate)) = (mpsc::channel(), mpsc::channel::<()>());
+    thread::scope(|scope| {
+        let (ctx, spy) = (&ctx, &spy);
+        scope.spawn(move || {
+            let own = ctx.per_thread_stream();
+            let mut graph = CudaGraph::new(ctx).unwrap();
+            let function = move || {
+                let _owned = &bomb;
+            };
+            graph.add_host(&[], function).unwrap();
+            let mut exec = exec_of(&graph);
+            drop(graph);
+            let held = hold(&own);
+            exec.launch(&own).unwrap();
+            spies::fail_calls_of(spy, "cuEventCreate", CUresult::CUDA_ERROR_UNKNOWN);
+            drop(exec);
+            spies::watch(spy);
+            busy.send(()).unwrap();
+            gate.recv_timeout(SOON).unwrap_err();
+            drop(held);
+        });
+        is_busy.recv_timeout(SOON).unwrap();
+        drop(exec_of(&CudaGraph::new(ctx).unwrap()));
+        assert_eq!(ended.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+        drop(go);
+    });
+    ends_elsewhere(&ended);
+}
+
+/// What it gives back might break a capture, or wait in vain for its end.
+#[test]
+fn nothing_ends_while_this_thread_captures() {
+    let _alone = alone();
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let (bomb, ended) = bomb();
+    let held = park(&ctx, &stream, bomb);
+    let other = exec_of(&CudaGraph::new(&ctx).unwrap());
+    let captured = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |_| {
+        drop(held);
+        stream.synchronize()?;
+        // It looks for what may end.
+        drop(other);
+        assert_eq!(ended.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+        Ok(())
+    });
+    captured.unwrap();
+    ends_elsewhere(&ended);
+}
+
+/// Work on the captured stream may use the address, and runs nobody knows when.
+#[test]
+fn memory_whose_address_was_taken_stays_while_another_thread_captures() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let x = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
+    let _ = x.as_device_ptr();
+    stream.synchronize().unwrap();
+    let captured = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |_| {
+        spy.clear();
+        thread::scope(|scope| scope.spawn(move || drop(x)).join().unwrap());
+        assert_eq!(spy.count("cuMemFreeAsync"), 0);
+        Ok(())
+    });
+    captured.unwrap();
+    eventually("it is freed", || spy.count("cuMemFreeAsync") == 1);
+}
+
+#[test]
+fn what_a_graph_uses_stays_until_its_last_launch_is_over() {
+    let _alone = alone();
+    let ctx = CudaContext::new(0).unwrap();
+    let [first, last] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let (bomb, ended) = bomb();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let function = move || {
+        let _owned = &bomb;
+    };
+    graph.add_host(&[], function).unwrap();
+    let mut exec = exec_of(&graph);
+    drop(graph);
+    exec.launch(&first).unwrap();
+    first.synchronize().unwrap();
+    let held = hold(&last);
+    exec.launch(&last).unwrap();
+    drop(exec);
+    assert_eq!(ended.try_recv(), Err(TryRecvError::Empty));
+    drop(held);
+    last.synchronize().unwrap();
+    drop(exec_of(&CudaGraph::new(&ctx).unwrap()));
+    ends_elsewhere(&ended);
+}
+
+#[test]
+fn the_end_of_a_graph_whose_work_is_over_marks_nothing() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    graph.add_host(&[], || ()).unwrap();
+    let mut exec = exec_of(&graph);
+    exec.launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+    let ((), calls) = spy.during(|| drop(exec));
+    assert!(calls.names().iter().all(|call| !call.starts_with("cuEvent")), "{:?}", calls.names());
 }
 
 /// Takes its time.

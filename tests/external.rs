@@ -203,6 +203,22 @@ fn plain_memory_goes_after_the_copies_of_other_contexts() {
     }
 }
 
+/// A fault has ended the work of the other context.
+#[test]
+fn plain_memory_goes_where_the_copies_of_another_context_have_faulted() {
+    let _alone = alone();
+    let (spy, near) = spies::spied();
+    let far = near.device().create_context(&ContextOptions::default()).unwrap();
+    let other = far.new_stream().unwrap();
+    let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
+    let mut copy = DeviceBuffer::<u32>::zeroed(&other, 16).unwrap();
+    copy.view_mut().copy_from_peer(&other, &source).unwrap();
+    spies::fail_calls_of(&spy, "cuStreamSynchronize", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    source.close().unwrap();
+    assert_eq!((spies::failed(&spy), spy.count("cuMemFree_v2")), (Some("cuStreamSynchronize"), 1));
+    spy.heal();
+}
+
 /// What was put off until a capture is over is done then, on another thread; once.
 fn wait_for_a_free(spy: &Spy, call: &str) {
     wait_until(&format!("{call} after the capture"), || spy.count(call) > 0).unwrap();

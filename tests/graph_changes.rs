@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod graph_support;
+#[path = "support/spies.rs"]
+mod spies;
 
 use cuda_launch::error::{GraphError, UpdateRefusal};
 use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaGraph, DeviceBuffer};
+use cuda_launch::{CudaGraph, DeviceBuffer, ErrorKind};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,6 +60,23 @@ fn an_executable_graph_changes_node_by_node() {
     run(&mut exec, (70.0, 1, 33));
     let wrong = graph_error(exec.set_host(memset, || ()));
     assert_eq!(wrong, GraphError::WrongKind { node: "node 2 (memset)".into(), wanted: "host" });
+}
+
+/// The other memory is what a driver refuses of a copy or a memset. What it refuses of a kernel it alone knows.
+#[test]
+fn a_kernel_that_the_driver_refuses_to_change_is_not_said_to_need_a_new_graph() {
+    let (spy, ctx) = spies::spied();
+    let gpu = Gpu::on(ctx);
+    let (x, mut y) = (gpu.put(&input()), gpu.put(&[0.0; N]));
+    let mut graph = gpu.graph();
+    let kernel = unsafe { graph.add_kernel(&[], gpu.scale(2.0, &x, &mut y)) }.unwrap();
+    let mut exec = exec(&graph);
+    let call = "cuGraphExecKernelNodeSetParams_v2";
+    let refuses = spies::fail_calls_of(&spy, call, CUresult::CUDA_ERROR_INVALID_VALUE);
+    let refused = unsafe { exec.set_kernel(kernel, gpu.scale(5.0, &x, &mut y)) }.unwrap_err();
+    assert_eq!(spies::failed(&spy), Some(call));
+    drop(refuses);
+    assert!(matches!(refused.kind(), ErrorKind::Driver(_)), "{refused}");
 }
 
 #[test]
@@ -135,5 +154,6 @@ fn a_child_graph_runs_as_one_node_and_can_be_replaced() {
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(y.to_host_vec(&gpu.stream).unwrap(), [6; N]);
     // The graph that it was made from: of another shape, and nobody waits for himself.
-    assert!(exec.set_child(node, &graph).is_err());
+    let refused = exec.set_child(node, &graph).unwrap_err();
+    assert!(refused.code().is_some(), "by the driver: {refused}");
 }

@@ -17,7 +17,7 @@ use cuda_launch::operation::{
     set_inline_wait, value, with_context,
 };
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaStream, Error};
+use cuda_launch::{CaptureMode, CudaGraph, CudaStream, DeviceBuffer, Error};
 use spies::spied;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -292,4 +292,26 @@ fn a_wait_that_the_driver_refuses_is_made_again() {
         release.join().unwrap();
         spy.heal();
     }
+}
+
+/// Each is a fork of the capture, and not one after the other on its stream.
+#[test]
+fn branches_of_a_chain_that_is_captured_do_not_come_after_each_other() {
+    let _alone = alone();
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let [mut x, mut y] = std::array::from_fn(|_| DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap());
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |capture| {
+        let operation = with_context(move |cx| {
+            let mut branches = cx.branches();
+            for buffer in [&mut x, &mut y] {
+                branches.branch(|cx| buffer.view_mut().fill(cx.stream().unwrap(), 1)).unwrap();
+            }
+            branches.join().unwrap();
+            value((x, y))
+        });
+        operation.submit_on(capture).map(drop)
+    });
+    let graph = graph.unwrap();
+    assert_eq!((graph.nodes().len(), graph.dependencies().unwrap()), (2, vec![]));
 }

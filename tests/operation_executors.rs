@@ -14,13 +14,14 @@ mod support;
 use alone::{alone, hold};
 use cuda_harness::Hold;
 use cuda_launch::operation::{
-    DeviceOperation, Either, SchedulingPolicy, SingleStream, allocate, in_flight, select, value, zeroed, zip,
+    DeviceOperation, Either, SchedulingPolicy, SingleStream, allocate, block_on, in_flight, select, value,
+    zeroed, zip,
 };
 use cuda_launch::{CudaFunction, CudaStream, DeviceBuffer, Error};
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,6 +42,29 @@ async fn task(function: CudaFunction, number: u32) -> Result<Vec<u32>, Error> {
     let filled: DeviceBuffer<u32> = filled.await?;
     Ok(read(&filled))
 }
+
+/// Until then its thread sleeps.
+#[test]
+fn a_future_that_is_blocked_on_is_polled_when_it_is_woken() {
+    let mut polls = 0;
+    let waiting = poll_fn(|cx| {
+        polls += 1;
+        if polls > 1 {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        thread::spawn(move || {
+            thread::sleep(SOON);
+            IS_WOKEN.store(true, Ordering::SeqCst);
+            waker.wake();
+        });
+        Poll::Pending
+    });
+    block_on(waiting);
+    assert!(IS_WOKEN.load(Ordering::SeqCst), "it was polled before");
+}
+
+static IS_WOKEN: AtomicBool = AtomicBool::new(false);
 
 fn expected(number: u32) -> Vec<u32> {
     vec![number + 1; 100]

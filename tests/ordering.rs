@@ -8,7 +8,7 @@
 mod form;
 mod support;
 
-use cuda_launch::launch::slice;
+use cuda_launch::launch::{slice, slice_mut};
 use cuda_launch::memory::SliceParts;
 use cuda_launch::{
     CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig,
@@ -148,6 +148,20 @@ fn what_a_prepared_launch_only_reads_has_no_writer() {
     assert_eq!(marks(), [], "two readers");
     unsafe { launch.launch_on(rig.b()) }.unwrap();
     assert_eq!(marks(), []);
+}
+
+/// The same.
+#[test]
+fn what_a_prepared_launch_writes_has_a_writer() {
+    let rig = Rig::new(FORMS[0]);
+    let (x, mut y, mut z) = (rig.buffer(), rig.buffer(), rig.buffer());
+    let mut builder = rig.b().launch_builder(&rig.f);
+    let mut launch = builder.slice(&x).named("to", slice_mut(&mut z)).prepare(ONE).unwrap();
+    launch.set_slice_mut("to", &mut y).unwrap();
+    unsafe { launch.launch_on(rig.b()) }.unwrap();
+    reset();
+    rig.read(rig.a(), &y);
+    assert_eq!(marks(), crossing(rig.b(), rig.a()));
 }
 
 #[test]
@@ -312,6 +326,22 @@ fn foreign_memory_whose_address_was_taken_goes_after_all_work() {
 
 /// Whether work makes progress is told to all threads.
 static PROGRESS: Mutex<()> = Mutex::new(());
+
+/// More than a list may hold before it is searched for those that are done.
+#[test]
+fn however_many_read_a_writer_waits_for_all_that_are_not_done() {
+    let _alone = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let rig = Rig::new(FORMS[0]);
+    let mut x = rig.buffer();
+    support::progress(sys::CUresult::CUDA_ERROR_NOT_READY);
+    let streams: Vec<_> = (0..80).map(|_| rig.ctx.new_stream().unwrap()).collect();
+    streams.iter().for_each(|stream| rig.read(stream, &x));
+    reset();
+    x.view_mut().set_zero(rig.c()).unwrap();
+    support::progress(sys::CUresult::SUCCESS);
+    let all: Vec<_> = streams.iter().flat_map(|stream| crossing(stream, rig.c())).collect();
+    assert_eq!(marks(), all);
+}
 
 #[test]
 fn forty_streams_read_one_buffer_and_none_waits() {

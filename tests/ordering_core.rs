@@ -25,6 +25,7 @@ use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 use std::cell::{Cell, RefCell};
 use std::process;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -725,13 +726,17 @@ fn a_submission_that_is_held_back_is_announced_again() {
     };
     let announce = || all.announce_in_turn(withdraw);
     let while_held = |announce: &dyn Fn() -> usize| {
+        let is_over = AtomicBool::new(false);
         all.hold(|_| ());
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_millis(5));
+                thread::sleep(Duration::from_millis(5));
+                is_over.store(true, Ordering::SeqCst);
                 all.release();
             });
-            announce()
+            let number = announce();
+            assert!(is_over.load(Ordering::SeqCst), "it was not held back");
+            number
         })
     };
     assert_eq!(announce(), 0);
@@ -900,4 +905,25 @@ fn a_launch_that_withdraws_is_not_after_what_it_has_not_waited_for() {
     c.submissions().announce();
     two.read(c, &mut Waits::default()).unwrap();
     assert!(c.waited().contains(&0));
+}
+
+/// What it has waited for is over for the memory: nobody waits for it again.
+#[test]
+fn a_launch_that_could_withdraw_leaves_what_it_has_waited_for_to_nobody() {
+    let (lanes, memory) = (lanes(2), Memory::new(owner(1)));
+    submit(&lanes[0], &memory, true);
+    lanes[1].submissions().announce();
+    memory.write(&lanes[1], &mut Waits::unborrowed()).unwrap();
+    end(&lanes[1]);
+    assert_eq!(lanes[1].waited(), [0]);
+    assert_eq!(memory.queues().len(), 1);
+}
+
+/// A launch of a graph whose memory is not this: all that the stream did with this memory was submitted before.
+#[test]
+fn a_launch_with_other_memory_is_not_waited_for() {
+    let (lanes, memory) = (lanes(2), Memory::new(owner(1)));
+    submit(&lanes[0], &memory, true);
+    lanes[0].unborrowed().announce();
+    assert_eq!(submit(&lanes[1], &memory, true), [0]);
 }

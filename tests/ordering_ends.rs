@@ -133,6 +133,23 @@ fn threads_that_have_waited_for_their_own_streams_are_waited_for_no_more() {
     assert_eq!(marks(), []);
 }
 
+/// A thread that uses one more handle of its own stream still knows what the others mean.
+#[test]
+fn a_thread_that_has_waited_for_each_of_its_streams_is_waited_for_no_more() {
+    let ctx = context();
+    let writer = ctx.new_stream().unwrap();
+    let (mut x, mut y) = (buffer(&writer), buffer(&writer));
+    elsewhere(|| {
+        let [one, other] = std::array::from_fn(|_| ctx.per_thread_stream());
+        x.view_mut().set_zero(&one).unwrap();
+        y.view_mut().set_zero(&other).unwrap();
+        one.synchronize().unwrap();
+    });
+    reset();
+    x.view_mut().set_zero(&writer).unwrap();
+    assert_eq!(marks(), []);
+}
+
 /// What a thread does with its own stream before it ends.
 type Steps = fn(&CudaStream, &mut dyn FnMut());
 
@@ -170,6 +187,29 @@ fn threads_that_have_not_waited_for_all_are_waited_for() {
         weights.view_mut().set_zero(&writer).unwrap();
         assert_eq!(marks(), [("idle", 0)], "waited {name}");
     }
+}
+
+/// A list that has become long is searched for those that are done: nobody knows that of these.
+#[test]
+fn many_threads_that_have_not_waited_are_waited_for() {
+    for threads in 60..70 {
+        let ctx = context();
+        let (last, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
+        let mut weights = buffer(&last);
+        let targets: Vec<_> = (0..threads).map(|_| elsewhere(|| read(&shared, &weights))).collect();
+        let target = read(&last, &weights);
+        reset();
+        weights.view_mut().set_zero(&last).unwrap();
+        assert_eq!(marks(), [("idle", 0)], "{threads} threads");
+        drop((targets, target));
+    }
+}
+
+/// Into memory of its own.
+fn read(stream: &CudaStream, source: &DeviceBuffer<u32>) -> DeviceBuffer<u32> {
+    let mut target = buffer(stream);
+    target.view_mut().copy_from_device(stream, source).unwrap();
+    target
 }
 
 #[test]

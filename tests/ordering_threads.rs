@@ -265,6 +265,21 @@ fn a_reader_is_not_forgotten_among_many() {
     }
 }
 
+/// It is struck off the list when it is done. What it reads after that is known as well.
+#[test]
+fn a_reader_that_was_done_is_not_forgotten_when_it_reads_again() {
+    for readers in 62..70 {
+        let ctx = context();
+        let [a, b, early] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+        let mut weights = buffer(&a);
+        let read = |stream: &CudaStream| buffer(stream).copy_from_device_whole(stream, &weights);
+        read(&early);
+        (0..readers).for_each(|_| read(&ctx.new_stream().unwrap()));
+        read(&early);
+        assert!(waited_for(&mut weights, &b).contains(&early.raw().addr()), "{readers} others");
+    }
+}
+
 static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
 thread_local! {
     /// What the next copy or launch of a graph of this thread does first.

@@ -335,8 +335,9 @@ fn attributes_are_those_that_were_set() {
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 16).unwrap();
     let window = AccessPolicyWindow::new(buffer.cu_deviceptr(), 1 << 16)
         .hit_ratio(0.5)
-        .hit(AccessProperty::Persisting)
+        .hit(AccessProperty::Normal)
         .miss(AccessProperty::Streaming);
+    assert_eq!((window.hit, window.miss), (AccessProperty::Normal, AccessProperty::Streaming));
     stream.set_attribute(Attribute::synchronization_policy(SynchronizationPolicy::Yield)).unwrap();
     stream.set_attribute(Attribute::access_policy_window(window)).unwrap();
     stream.set_attribute(Attribute::mem_sync_domain(MemSyncDomain::Remote)).unwrap();

@@ -124,7 +124,8 @@ fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
         ("cuEventRecord", true),
         ("cuEventRecord", false),
     ] {
-        let (ctx, stream) = rig();
+        let (spy, ctx) = spies::spied();
+        let stream = ctx.new_stream().unwrap();
         let (done, log) = (hold(&stream), Log::default());
         let owner = Owner(done, log.clone());
         let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |captured| {
@@ -143,6 +144,7 @@ fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
             at_exit(call, panics)
         }
         assert!(unwinds(|| drop(exec)), "{call}");
+        assert_eq!(spy.count("cuGraphExecDestroy"), 1, "{call}, at its beginning: {enters}");
         assert_eq!(noted(&log, &ctx), [true], "{call}, at its beginning: {enters}");
     }
 }

@@ -21,7 +21,10 @@ pub struct Gpu {
 
 impl Gpu {
     pub fn new() -> Self {
-        let ctx = CudaContext::new(0).unwrap();
+        Self::on(CudaContext::new(0).unwrap())
+    }
+
+    pub fn on(ctx: CudaContext) -> Self {
         let stream = ctx.new_stream().unwrap();
         let function = |ptx: &str, name| ctx.load_module(ptx).unwrap().load_function(name).unwrap();
         let scale = function(include_str!("../../examples/kernels/scale.ptx"), "scale");

@@ -240,6 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn a_capture_forbids_calls_in_its_mode() {
+        let forbids = |mode: CUstreamCaptureMode| {
+            let open = Open { mode, ..open(CONTEXT) };
+            let elsewhere = thread::scope(|scope| scope.spawn(|| open.forbids()).join());
+            (open.forbids(), elsewhere.unwrap_or_default())
+        };
+        assert_eq!(forbids(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL), (true, true));
+        assert_eq!(forbids(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), (true, false));
+        assert_eq!(forbids(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED), (false, false));
+    }
+
+    #[test]
     fn a_capture_does_not_wait_for_ever() {
         let _wait = ContextWait::of(OTHER + 2, "cuCtxSynchronize");
         let open = open(OTHER + 2);

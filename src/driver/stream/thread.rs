@@ -434,6 +434,7 @@ mod held;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::any::Any;
 
     /// How long others are held back, in microseconds, from this time on up to twice as much, of whoever began to wait at `begin`.
     fn held(soons: u32, begin: Duration) -> u128 {
@@ -460,5 +461,58 @@ mod tests {
     fn all_hold_others_back_at_the_same_time() {
         let at = |clock| [64, 70, 127].map(|waited| is_time_to_hold(SOON * waited, SOON * clock));
         assert_eq!((at(640), at(671), at(672), at(703)), ([true; 3], [true; 3], [false; 3], [false; 3]));
+    }
+
+    #[test]
+    fn each_stream_is_held_once_and_until_the_hold_ends() -> Result<(), Error> {
+        static NOW_AND_EVER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+        let count = || NOW_AND_EVER.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let begin =
+            |_: &StreamQueue| NOW_AND_EVER.iter().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
+        let ctx = CudaContext::new(0)?;
+        let (one, other) = (ctx.new_stream()?, ctx.new_stream()?);
+        let mut hold = Hold::of(|_| _ = NOW_AND_EVER[0].fetch_sub(1, Ordering::Relaxed));
+        hold.add(vec![one.clone(), one.clone()], begin);
+        assert_eq!(count(), [1, 1]);
+        hold.add(vec![other, one], begin);
+        assert_eq!(count(), [2, 2]);
+        drop(hold);
+        assert_eq!(count(), [0, 2]);
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_is_held_back_inside_of_another_submission() {
+        assert!(may_be_held_back());
+        let begins: [fn() -> Box<dyn Any>; 3] = [
+            || Box::new(Orders::begin()),
+            || Box::new(Launching(LAUNCH.replace(Some(7)))),
+            || {
+                GivenAway::change(|own| own.push(7));
+                Box::new(GivenAway(7))
+            },
+        ];
+        for begin in begins {
+            let inside = begin();
+            assert!(!may_be_held_back());
+            drop(inside);
+            assert!(may_be_held_back());
+        }
+    }
+
+    #[test]
+    fn what_is_given_away_is_so_until_its_own_end() {
+        let given = |stream| {
+            GivenAway::change(|own| own.push(stream));
+            GivenAway(stream)
+        };
+        let is_given = |stream| GivenAway::any(|own| own == stream);
+        let (one, again, other) = (given(7), given(7), given(9));
+        drop(one);
+        assert!(is_given(7) && is_given(9));
+        drop(other);
+        assert!(is_given(7) && !is_given(9));
+        drop(again);
+        assert!(!is_given(7));
     }
 }

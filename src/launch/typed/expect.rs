@@ -103,13 +103,22 @@ mod tests {
         assert_eq!(Message::new().text(&long).as_str().len(), CAPACITY);
     }
 
+    fn message(check: fn()) -> String {
+        let payload = std::panic::catch_unwind(check).unwrap_err();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_type_of_another_size_is_told_its_own() {
+        let bytes = |check| message(check).contains("`T` has 4 bytes; use another");
+        assert!(bytes(|| expect::<u32>("a parameter", "T", 8, 4, "; use another")));
+        let byte = message(|| expect::<u8>("a parameter", "T", 8, 4, "; use another"));
+        assert!(byte.contains("`T` has 1 byte; use another"), "{byte}");
+    }
+
     #[test]
     fn a_type_whose_alignment_is_too_small_is_told_how_to_raise_it() {
-        let message = |check: fn()| {
-            let payload = std::panic::catch_unwind(check).unwrap_err();
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap().to_owned()
-        };
         let small = message(|| expect::<u32>("a parameter", "u32", 4, 8, "; use another"));
         assert!(small.contains("`u32` is aligned to 4: its layout may differ; use another"), "{small}");
         assert!(small.contains("`#[repr(C, align(..))]`"), "{small}");

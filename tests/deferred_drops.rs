@@ -364,7 +364,7 @@ fn memory_whose_address_was_taken_stays_while_another_thread_captures() {
         Ok(())
     });
     captured.unwrap();
-    eventually("it is freed", || spy.count("cuMemFreeAsync") == 1);
+    wait_until("it is freed", || spy.count("cuMemFreeAsync") == 1).unwrap();
 }
 
 #[test]

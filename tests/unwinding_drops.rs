@@ -149,6 +149,23 @@ fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
     }
 }
 
+/// Nobody knows which capture it belongs to, until it is recorded again.
+#[test]
+fn an_event_whose_record_unwinds_in_a_capture_can_be_recorded_again() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let event = ctx.new_event().unwrap();
+    let captured = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |captured| {
+        at_enter("cuEventRecord", || panic!("a subscriber"));
+        assert!(unwinds(|| event.record(captured)));
+        Ok(())
+    });
+    drop(captured);
+    event.record(&stream).unwrap();
+    stream.wait(&event).unwrap();
+}
+
 #[test]
 fn a_loan_ends_where_its_end_unwinds_and_again() {
     // A capture of another test would stand against waits for the context.

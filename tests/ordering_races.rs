@@ -1,5 +1,7 @@
 //! Ordinary programs of several threads and streams, in safe code: halves of one buffer, weights that many streams read, arrays
 //! that are shared, graphs. What comes out is what their order promises, also where the driver takes its time.
+//!
+//! One after another: a GPU's driver refuses a wait for the context while another test captures.
 
 #![deny(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -8,6 +10,7 @@
 #[allow(dead_code)] // This program uses a part of it.
 mod pause;
 
+use cuda_harness::alone;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
@@ -39,6 +42,7 @@ fn streams<const N: usize>(ctx: &CudaContext) -> [CudaStream; N] {
 
 #[test]
 fn halves_of_pinned_memory_are_written_by_two_threads() {
+    let _alone = alone();
     const N: usize = 1 << 16;
     let ctx = context();
     let [a, b] = streams(&ctx);
@@ -65,6 +69,7 @@ fn halves_of_pinned_memory_are_written_by_two_threads() {
 
 #[test]
 fn weights_that_many_streams_read_are_written_and_freed_after_them() {
+    let _alone = alone();
     const N: usize = 1 << 14;
     const READERS: usize = 12;
     let ctx = context();
@@ -114,6 +119,7 @@ fn start_and_free(copies: &mut [DeviceBuffer<u32>], readers: &[CudaStream], weig
 
 #[test]
 fn an_array_is_read_after_what_another_thread_wrote_to_it() {
+    let _alone = alone();
     const SIDE: usize = 64;
     let ctx = context();
     let shape = ArrayShape::D2 { width: SIDE, height: SIDE };
@@ -138,6 +144,7 @@ fn an_array_is_read_after_what_another_thread_wrote_to_it() {
 
 #[test]
 fn an_array_is_read_after_the_copies_of_two_threads() {
+    let _alone = alone();
     const SIDE: usize = 64;
     let ctx = context();
     let shape = ArrayShape::D2 { width: SIDE, height: SIDE };
@@ -169,6 +176,7 @@ fn an_array_is_read_after_the_copies_of_two_threads() {
 
 #[test]
 fn graphs_and_streams_of_two_threads_keep_their_order() {
+    let _alone = alone();
     const N: usize = 1 << 12;
     let ctx = context();
     let [a, b, c] = streams(&ctx);
@@ -203,6 +211,7 @@ fn graphs_and_streams_of_two_threads_keep_their_order() {
 /// Two graphs with a buffer in common, each of which writes it and reads it a while later: whichever launch is the first, each reads its own.
 #[test]
 fn launches_of_two_graphs_do_not_mix() {
+    let _alone = alone();
     let ctx = context();
     let streams @ [a, _] = &streams(&ctx);
     let mut shared = DeviceBuffer::<u32>::zeroed(a, 16).unwrap();
@@ -238,6 +247,7 @@ fn launches_of_two_graphs_do_not_mix() {
 /// A graph that reads a buffer twice, beside a call that writes it: it sees one value.
 #[test]
 fn a_launch_does_not_mix_with_a_call_on_memory_of_its_graph() {
+    let _alone = alone();
     let ctx = context();
     let [a, b] = streams(&ctx);
     let mut x = DeviceBuffer::<u32>::zeroed(&a, 16).unwrap();

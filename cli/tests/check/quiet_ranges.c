@@ -49,7 +49,7 @@ int main(void) {
     OK(cuArrayDestroy(array));
     OK(cuMemFree_v2(x));
     /* Its handle may be that of one with more. */
-    array_of_rows more = {.width = 64, .height = 8, .format = BYTES, .channels = 4};
+    array_of_rows more = {.width = 512, .height = 0, .format = BYTES, .channels = 4};
     OK(cuArrayCreate_v2(&array, &more));
     OK(cuMemcpyHtoA_v2(array, 1024, bytes, 1024));
     OK(cuArrayDestroy(array));

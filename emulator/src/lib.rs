@@ -151,6 +151,7 @@ mod profile;
 mod progress;
 #[doc(hidden)]
 pub mod schedule;
+mod tensor;
 #[doc(hidden)]
 pub mod texture;
 

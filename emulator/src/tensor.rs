@@ -91,6 +91,20 @@ pub(crate) fn element_bytes(data_type: u8) -> Option<usize> {
 }
 
 impl TensorMap {
+    /// What a kernel makes one of.
+    pub(crate) const NOTHING: TensorMap = TensorMap {
+        address: 0,
+        data_type: 0,
+        interleave: 0,
+        swizzle: 0,
+        fill: 0,
+        rank: 1,
+        sizes: [0; RANK],
+        strides: [0; RANK - 1],
+        steps: [1; RANK],
+        mode: Mode::Tiled { sizes: [0; RANK] },
+    };
+
     /// As words. Those of lists are packed: sizes less one, 32 bits each; steps in 4 bits.
     pub(crate) fn encode(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];

@@ -138,7 +138,7 @@ fn span(
 }
 
 /// Tells those who look on that bytes are about to be written.
-fn wrote(lanes: &mut Lanes<'_>, inst: &Inst, address: u64, bytes: u64) {
+pub(super) fn wrote(lanes: &mut Lanes<'_>, inst: &Inst, address: u64, bytes: u64) {
     let Some(region) = region(lanes, inst, address) else { return };
     if let Some(mut watch) = lanes.watch.take() {
         watch.wrote(lanes, region, address, bytes);

@@ -15,6 +15,7 @@ pub(crate) mod operand;
 pub(crate) mod reduce;
 pub(crate) mod store;
 pub(crate) mod sync;
+pub(crate) mod tensormap;
 pub(crate) mod texture;
 mod vector;
 pub(crate) mod warp_ops;

@@ -110,7 +110,11 @@ fn wide(builder: &mut Builder<'_, '_>, operand: Operand, narrow: bool) -> Result
 }
 
 /// An address in a register of 64 bits, offset included.
-fn address<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>, generic: bool) -> Result<Operand, Refusal> {
+pub(super) fn address<'a>(
+    builder: &mut Builder<'_, 'a>,
+    text: &Text<'a>,
+    generic: bool,
+) -> Result<Operand, Refusal> {
     let address = builder.address(text, generic)?;
     let base = wide(builder, address.base, address.narrow)?;
     if address.offset == 0 {
@@ -122,7 +126,7 @@ fn address<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>, generic: bool) ->
 }
 
 /// A number of up to 32 bits in a register of 64 bits.
-fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<Operand, Refusal> {
+pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<Operand, Refusal> {
     let class = builder.class_of(text).unwrap_or(Class::Word);
     let operand = builder.source(text, class)?;
     wide(builder, operand, class == Class::Word)

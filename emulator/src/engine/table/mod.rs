@@ -26,6 +26,7 @@ mod mnemonics;
 pub(super) mod movement;
 pub(super) mod pattern;
 mod sync;
+mod tensormap;
 mod texture;
 
 use std::collections::HashMap;
@@ -215,6 +216,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         sync::ROWS,
         mbarrier::ROWS,
         bulk::ROWS,
+        tensormap::ROWS,
         matrix::ROWS,
         matrix_rows::ROWS,
         matrix_group::ROWS,

@@ -118,7 +118,7 @@ impl TensorMap {
         words
     }
 
-    /// A map that [`encode`](Self::encode) made.
+    /// A map that [`encode`](Self::encode) made, as the driver encodes one: of no others is anything known.
     pub(crate) fn decode(words: &[u64; WORDS]) -> Option<Self> {
         let kind = |at: u32| (words[2] >> (8 * at)) as u8;
         let rank = usize::from(kind(4));
@@ -135,7 +135,7 @@ impl TensorMap {
                 pixels: (words[12] >> 32) as u32,
             }
         };
-        Some(Self {
+        let map = Self {
             address: words[1],
             data_type: kind(0),
             interleave: kind(1),
@@ -146,7 +146,32 @@ impl TensorMap {
             strides: std::array::from_fn(|at| words[8 + at]),
             steps: std::array::from_fn(|at| (words[2] >> (40 + 4 * at)) as u32 & 15),
             mode,
-        })
+        };
+        map.is_valid().then_some(map)
+    }
+
+    /// Whether the numbers are those of a map that the driver encodes: none is zero or overflows what is computed from them.
+    fn is_valid(&self) -> bool {
+        let kinds = self.data_type <= 15 && self.interleave <= 2 && self.swizzle <= 6 && self.fill <= 1;
+        let multiple = if self.interleave == 2 || self.data_type >= 14 { 32 } else { 16 };
+        let placed = self.address != 0 && self.address.is_multiple_of(multiple);
+        let strided = |stride: &u64| stride.is_multiple_of(multiple) && *stride < 1 << 40;
+        let boxed = match self.mode {
+            Mode::Tiled { sizes } => sizes.iter().take(self.rank).all(|size| (1..=256).contains(size)),
+            Mode::Im2col { channels, pixels, .. } => {
+                self.rank >= 3 && (1..=256).contains(&channels) && (1..=1024).contains(&pixels)
+            }
+        };
+        let limit = [usize::MAX, 32, 64].get(usize::from(self.swizzle)).copied().unwrap_or(128);
+        let inner = self.interleave != 0
+            || self.row_bytes().is_none_or(|bytes| bytes.is_multiple_of(16) && bytes <= limit);
+        kinds
+            && placed
+            && boxed
+            && inner
+            && self.sizes.iter().take(self.rank).all(|size| (1..=1 << 32).contains(size))
+            && self.strides.iter().take(self.rank - 1).all(strided)
+            && self.steps.iter().take(self.rank).all(|step| (1..=8).contains(step))
     }
 
     /// Elements of the box in each dimension; of pixels: channels, and how many.
@@ -181,6 +206,12 @@ impl TensorMap {
     pub(crate) fn pitch(&self) -> Option<usize> {
         let together = if self.swizzle == 0 { 0 } else { 16 << self.swizzle };
         Some(self.row_bytes()?.max(together))
+    }
+
+    /// Bytes from the first of the box in shared memory to the one behind the last.
+    pub(crate) fn shared_bytes(&self) -> Option<u64> {
+        let rows = self.row_count()?.checked_sub(1)?;
+        Some(rows.checked_mul(self.pitch()?)?.checked_add(self.row_bytes()?)? as u64)
     }
 
     /// Why a box cannot begin there, for a copy out of shared memory if `stores`. An H200 answers so; the ISA does not say all of it.

@@ -21,7 +21,10 @@ const TENSOR: usize = 1 << 18;
 fn kernel(body: &str, cluster: u32) -> String {
     let (clustered, meet) = match cluster {
         1 => (String::new(), ""),
-        _ => (format!(".explicitcluster .reqnctapercluster {cluster}"), "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"),
+        _ => (
+            format!(".explicitcluster .reqnctapercluster {cluster}"),
+            "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        ),
     };
     let numbers: String = (0..8).map(|at| format!("ld.param.b32 %c{at}, [co+{}]; ", 4 * at)).collect();
     format!(
@@ -56,7 +59,13 @@ struct Left {
     input: Vec<u8>,
 }
 
-fn run_on(device: &Device, blocks: u32, input: &[u8], map: [u8; 128], numbers: [i32; 8]) -> Result<Left, Box<Fault>> {
+fn run_on(
+    device: &Device,
+    blocks: u32,
+    input: &[u8],
+    map: [u8; 128],
+    numbers: [i32; 8],
+) -> Result<Left, Box<Fault>> {
     let (place, out) = (device.upload(input), device.zeroed::<u8>(SHARED * blocks as usize));
     let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     let args = Args::new().add(place).add(out).bytes(&map).bytes(&numbers);
@@ -79,7 +88,9 @@ fn load(bytes: &str, from: &str, to: &str) -> String {
 #[test]
 fn bulk_loads_and_stores() {
     let input = random(1, 2 * SHARED);
-    for (bytes, from, to) in [(16, 0, 0), (4144, 4096, 256), (SHARED, 16, 0), (16, 2 * SHARED - 16, SHARED - 16), (0, 3, 5)] {
+    for (bytes, from, to) in
+        [(16, 0, 0), (4144, 4096, 256), (SHARED, 16, 0), (16, 2 * SHARED - 16, SHARED - 16), (0, 3, 5)]
+    {
         let left = run(&load(&bytes.to_string(), &from.to_string(), &to.to_string()), 1, 1, &input).unwrap();
         let mut wanted = input[..SHARED].to_vec();
         if bytes > 0 {
@@ -87,7 +98,9 @@ fn bulk_loads_and_stores() {
         }
         assert!(left.shared == wanted && left.input == input, "{bytes} bytes");
     }
-    let body = format!("@!%first bra S; cp.async.bulk.global.shared::cta.bulk_group [%in+16432], [%s+512], 1040; {GROUP} S:");
+    let body = format!(
+        "@!%first bra S; cp.async.bulk.global.shared::cta.bulk_group [%in+16432], [%s+512], 1040; {GROUP} S:"
+    );
     let left = run(&body, 1, 1, &input).unwrap();
     let mut wanted = input.clone();
     wanted.copy_within(512..1552, 16432);
@@ -105,7 +118,15 @@ fn bulk_copies_that_fault() {
     assert_eq!(of(8), (FaultKind::MisalignedAddress, true));
     assert_eq!(of(SHARED as i32), (FaultKind::IllegalAddress, true));
     // 2^32 - 16, of which nothing is set aside.
-    assert_eq!(of(-16), (FaultKind::IllegalAddress, true));
+    for copy in [
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], %c0, [%bar];",
+        "cp.async.bulk.global.shared::cta.bulk_group [%in], [%s], %c0;",
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%s], [%s], %c0, [%bar];",
+    ] {
+        let device = Device::new(&kernel(&format!("@%first {copy}"), 1));
+        let fault = run_on(&device, 1, &input, [0; 128], [-16, 0, 0, 0, 0, 0, 0, 0]).err().unwrap();
+        assert_eq!((fault.kind, fault.address.is_some()), (FaultKind::IllegalAddress, true), "{fault}");
+    }
     for (bytes, from, to, kind) in [
         ("16", "8", "0", FaultKind::MisalignedAddress),
         ("16", "0", "8", FaultKind::MisalignedAddress),
@@ -118,7 +139,7 @@ fn bulk_copies_that_fault() {
     }
     let fault = run(&load("32", "16368", "0"), 1, 1, &input).err().unwrap();
     assert_eq!(fault.address.unwrap() % 16, 0);
-    assert!(fault.message.contains("illegal load of 16 bytes"), "{fault}");
+    assert!(fault.message.contains("illegal read of 16 bytes"), "{fault}");
     // One that no block of the cluster is there for.
     let body = "mov.b16 %h0, 8; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%in], 16, [%bar], %h0;";
     assert_eq!(run(body, 2, 2, &random(1, 2 * SHARED)).err().unwrap().kind, FaultKind::IllegalAddress);
@@ -131,18 +152,23 @@ fn bulk_copies_that_fault() {
 #[test]
 fn barriers_count_bytes() {
     // Expected before or after the copy, in parts; too few of them never complete.
-    let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in+4096], 64, [%bar];";
+    let copy =
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in+4096], 64, [%bar];";
     let input = random(2, SHARED);
     let mut wanted = input.clone();
     wanted.copy_within(4096..4160, 0);
     for body in [
         format!("@!%first bra S; {copy} mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 64; S: {WAIT}"),
-        format!("@!%first bra S; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%bar], 128; {copy} {copy} mbarrier.arrive.shared::cta.b64 _, [%bar]; S: {WAIT}"),
+        format!(
+            "@!%first bra S; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%bar], 128; {copy} {copy} mbarrier.arrive.shared::cta.b64 _, [%bar]; S: {WAIT}"
+        ),
     ] {
         assert!(run(&body, 1, 1, &input).unwrap().shared == wanted, "{body}");
     }
     for bytes in [48, 80] {
-        let body = format!("@!%first bra S; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], {bytes}; {copy} S:\n mbarrier.test_wait.parity.shared::cta.b64 %q2, [%bar], 0; @%q2 trap;");
+        let body = format!(
+            "@!%first bra S; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], {bytes}; {copy} S:\n mbarrier.test_wait.parity.shared::cta.b64 %q2, [%bar], 0; @%q2 trap;"
+        );
         assert!(run(&body, 1, 1, &input).is_ok(), "{bytes} are not what is copied");
     }
 }
@@ -199,8 +225,20 @@ fn reduced(operation: &str, ty: &str, old: u64, new: u64) -> u64 {
         ("and", _) => old & new,
         ("or", _) => old | new,
         ("xor", _) => old ^ new,
-        ("inc", _) => if old >= new { 0 } else { old + 1 },
-        ("dec", _) => if old == 0 || old > new { new } else { old - 1 },
+        ("inc", _) => {
+            if old >= new {
+                0
+            } else {
+                old + 1
+            }
+        }
+        ("dec", _) => {
+            if old == 0 || old > new {
+                new
+            } else {
+                old - 1
+            }
+        }
         ("add", "u32" | "s32") => u64::from((old as u32).wrapping_add(new as u32)),
         ("add", "u64") => old.wrapping_add(new),
         ("min", "u32" | "u64") => old.min(new),
@@ -244,26 +282,59 @@ fn numbers(seed: u64, ty: &str, bytes: usize) -> Vec<u8> {
 fn reduce_into(operation: &str, ty: &str, target: &mut [u8], source: &[u8]) {
     let each = size(ty);
     for (old, new) in target.chunks_mut(each).zip(source.chunks(each)) {
-        let [a, b] = [&*old, new].map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        let [a, b] =
+            [&*old, new].map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
         old.copy_from_slice(&reduced(operation, ty, a, b).to_le_bytes()[..each]);
     }
 }
 
 const INTEGERS: [(&str, &str); 18] = [
-    ("add", "u32"), ("add", "s32"), ("add", "u64"), ("inc", "u32"), ("dec", "u32"), ("min", "u32"), ("max", "u32"), ("min", "s32"),
-    ("max", "s32"), ("min", "u64"), ("max", "u64"), ("min", "s64"), ("max", "s64"), ("and", "b32"), ("or", "b32"), ("xor", "b32"),
-    ("and", "b64"), ("xor", "b64"),
+    ("add", "u32"),
+    ("add", "s32"),
+    ("add", "u64"),
+    ("inc", "u32"),
+    ("dec", "u32"),
+    ("min", "u32"),
+    ("max", "u32"),
+    ("min", "s32"),
+    ("max", "s32"),
+    ("min", "u64"),
+    ("max", "u64"),
+    ("min", "s64"),
+    ("max", "s64"),
+    ("and", "b32"),
+    ("or", "b32"),
+    ("xor", "b32"),
+    ("and", "b64"),
+    ("xor", "b64"),
 ];
 const FLOATS: [(&str, &str); 8] = [
-    ("add", "f16"), ("add", "bf16"), ("min", "f16"), ("max", "f16"), ("min", "bf16"), ("max", "bf16"), ("add", "f32"), ("add", "f64"),
+    ("add", "f16"),
+    ("add", "bf16"),
+    ("min", "f16"),
+    ("max", "f16"),
+    ("min", "bf16"),
+    ("max", "bf16"),
+    ("add", "f32"),
+    ("add", "f64"),
 ];
 
 #[test]
 fn bulk_reductions() {
+    let body = format!(
+        "@!%first bra S; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%in], [%s], 16; {GROUP} S:"
+    );
+    assert_eq!(
+        Device::new(&kernel(&body, 1)).kernel("k").unsupported().count(),
+        1,
+        "PTX has no sum of `.s64`"
+    );
     for (operation, ty) in INTEGERS.into_iter().chain(FLOATS).chain([("or", "b64")]) {
         let input = numbers(4, ty, 2 * SHARED);
         let how = if operation == "add" && ty.ends_with("f16") { "add.noftz" } else { operation };
-        let body = format!("@!%first bra S; cp.reduce.async.bulk.global.shared::cta.bulk_group.{how}.{ty} [%in+16432], [%s+512], 2064; {GROUP} S:");
+        let body = format!(
+            "@!%first bra S; cp.reduce.async.bulk.global.shared::cta.bulk_group.{how}.{ty} [%in+16432], [%s+512], 2064; {GROUP} S:"
+        );
         let left = run(&body, 1, 1, &input).unwrap();
         let mut wanted = input.clone();
         reduce_into(operation, ty, &mut wanted[16432..16432 + 2064], &input[512..512 + 2064]);
@@ -281,7 +352,11 @@ fn bulk_reductions() {
             }
             assert!(left.shared == wanted, "{operation} {ty}");
         } else {
-            let reasons: Vec<_> = Device::new(&kernel(&body, 2)).kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
+            let reasons: Vec<_> = Device::new(&kernel(&body, 2))
+                .kernel("k")
+                .unsupported()
+                .map(|(_, reason)| reason.to_owned())
+                .collect();
             assert_eq!(reasons.len(), 1, "{operation} {ty}");
         }
     }
@@ -303,7 +378,16 @@ struct Map {
 
 fn tiled(ty: u32, sizes: &[u64], tile: &[u32]) -> Map {
     let steps = vec![1; sizes.len()];
-    Map { ty, sizes: sizes.to_vec(), tile: tile.to_vec(), steps, swizzle: 0, fill: 0, interleave: 0, im2col: None }
+    Map {
+        ty,
+        sizes: sizes.to_vec(),
+        tile: tile.to_vec(),
+        steps,
+        swizzle: 0,
+        fill: 0,
+        interleave: 0,
+        im2col: None,
+    }
 }
 
 fn im2col(sizes: &[u64], lower: &[i32], upper: &[i32], channels: u32, pixels: u32) -> Map {
@@ -330,16 +414,44 @@ impl Map {
         let cuda = instance.driver();
         let (mut map, rank, strides) = (CUtensorMap::default(), self.sizes.len() as u32, self.strides());
         let (ty, place) = (CUtensorMapDataType(self.ty as _), without_provenance_mut(address as usize));
-        let (interleave, swizzle) = (CUtensorMapInterleave(self.interleave as _), CUtensorMapSwizzle(self.swizzle as _));
+        let (interleave, swizzle) =
+            (CUtensorMapInterleave(self.interleave as _), CUtensorMapSwizzle(self.swizzle as _));
         let (promotion, fill) = (CUtensorMapL2promotion(0), CUtensorMapFloatOOBfill(self.fill as _));
         let (sizes, strides, steps) = (self.sizes.as_ptr(), strides[1..].as_ptr(), self.steps.as_ptr());
         // SAFETY: C1: all lists have `rank` elements, or one or two less where the function takes so many.
         let code = unsafe {
             assert_eq!(cuda.cuInit(0), CUresult::SUCCESS);
             match &self.im2col {
-                None => cuda.cuTensorMapEncodeTiled(&mut map, ty, rank, place, sizes, strides, self.tile.as_ptr(), steps, interleave, swizzle, promotion, fill),
+                None => cuda.cuTensorMapEncodeTiled(
+                    &mut map,
+                    ty,
+                    rank,
+                    place,
+                    sizes,
+                    strides,
+                    self.tile.as_ptr(),
+                    steps,
+                    interleave,
+                    swizzle,
+                    promotion,
+                    fill,
+                ),
                 Some(([lower, upper], channels, pixels)) => cuda.cuTensorMapEncodeIm2col(
-                    &mut map, ty, rank, place, sizes, strides, lower.as_ptr(), upper.as_ptr(), *channels, *pixels, steps, interleave, swizzle, promotion, fill,
+                    &mut map,
+                    ty,
+                    rank,
+                    place,
+                    sizes,
+                    strides,
+                    lower.as_ptr(),
+                    upper.as_ptr(),
+                    *channels,
+                    *pixels,
+                    steps,
+                    interleave,
+                    swizzle,
+                    promotion,
+                    fill,
                 ),
             }
         };
@@ -354,7 +466,8 @@ impl Map {
         let corner: Vec<i64> = corner[..rank].iter().map(|at| i64::from(*at)).collect();
         let mut rows = Vec::new();
         let Some(([lower, upper], channels, pixels)) = &self.im2col else {
-            let counts: Vec<usize> = (1..rank).map(|dim| self.tile[dim].div_ceil(self.steps[dim]) as usize).collect();
+            let counts: Vec<usize> =
+                (1..rank).map(|dim| self.tile[dim].div_ceil(self.steps[dim]) as usize).collect();
             for row in 0..counts.iter().product::<usize>() {
                 let (mut rest, mut place) = (row, corner.clone());
                 for (dim, count) in counts.iter().enumerate() {
@@ -368,7 +481,11 @@ impl Map {
         let mut at = corner;
         for _ in 0..*pixels {
             let mut place = at.clone();
-            place.iter_mut().skip(1).zip(offsets.iter().take(rank - 2)).for_each(|(at, offset)| *at += offset);
+            place
+                .iter_mut()
+                .skip(1)
+                .zip(offsets.iter().take(rank - 2))
+                .for_each(|(at, offset)| *at += offset);
             rows.push(place);
             let mut dim = 1;
             while dim < rank - 1 {
@@ -411,13 +528,17 @@ impl Map {
 
     fn instruction(&self, kind: &str) -> String {
         let rank = self.sizes.len();
-        let list = |name: &str, from: usize, count: usize| (from..from + count).map(|at| format!("%{name}{at}")).collect::<Vec<_>>().join(",");
+        let list = |name: &str, from: usize, count: usize| {
+            (from..from + count).map(|at| format!("%{name}{at}")).collect::<Vec<_>>().join(",")
+        };
         let co = list("c", 0, rank);
         if kind != "load" {
             let mode = if self.im2col.is_some() { "im2col_no_offs" } else { "tile" };
             let start = if kind == "store" { "cp.async.bulk.tensor" } else { "cp.reduce.async.bulk.tensor" };
             let operation = if kind == "store" { String::new() } else { format!(".{kind}") };
-            return format!("@!%first bra S; {start}.{rank}d.global.shared::cta{operation}.{mode}.bulk_group [%map, {{{co}}}], [%s+1024]; {GROUP} S:");
+            return format!(
+                "@!%first bra S; {start}.{rank}d.global.shared::cta{operation}.{mode}.bulk_group [%map, {{{co}}}], [%s+1024]; {GROUP} S:"
+            );
         }
         let (mode, prepare, offsets) = match self.im2col {
             None => ("tile", String::new(), String::new()),
@@ -458,7 +579,10 @@ impl Map {
                     convert(target);
                 }
                 None if self.fill == 0 => target.fill(0),
-                None => target.iter_mut().zip([0xf7, 0x7f].into_iter().cycle()).for_each(|(byte, fill)| *byte = fill),
+                None => target
+                    .iter_mut()
+                    .zip([0xf7, 0x7f].into_iter().cycle())
+                    .for_each(|(byte, fill)| *byte = fill),
             }
         }
         let (shared, tensor) = self.run("load", corner, &input).unwrap_or_else(|fault| panic!("{fault}"));
@@ -491,7 +615,16 @@ fn boxes_of_one_to_five_dimensions() {
     for corner in [0, 4, -4, 980, 996, 1000, 5000, -64, i32::MAX - 3, i32::MIN] {
         tiled(2, &[1000], &[64]).check_load(&[corner], |_| {});
     }
-    for corner in [[8, 5], [184, 90], [-8, -3], [-64, 0], [0, 100], [200, 99], [i32::MIN, i32::MIN], [i32::MAX - 7, i32::MAX]] {
+    for corner in [
+        [8, 5],
+        [184, 90],
+        [-8, -3],
+        [-64, 0],
+        [0, 100],
+        [200, 99],
+        [i32::MIN, i32::MIN],
+        [i32::MAX - 7, i32::MAX],
+    ] {
         tiled(6, &[200, 100], &[32, 24]).check_load(&corner, |_| {});
     }
     for corner in [[4, 28, 17], [-4, -2, -3], [36, 0, 19], [0, 0, -6]] {
@@ -569,8 +702,20 @@ fn tensor_floats_are_rounded() {
         let map = tiled(ty, &[64, 50], &[64, 8]);
         map.check_load(&[0, 3], rounded);
         // Ties, infinities, NaN and subnormal numbers.
-        let numbers = [0x3f80_1000, 0x3f80_3000, 0x7f80_0000, 0xff80_0001, 0x7fff_ffff, 0x1000, 0x8000_3000, 0x1001, 0x7f7f_ffff, 0xffc0_0000u32];
-        let input: Vec<u8> = numbers.iter().cycle().take(TENSOR / 4).flat_map(|number| number.to_le_bytes()).collect();
+        let numbers = [
+            0x3f80_1000,
+            0x3f80_3000,
+            0x7f80_0000,
+            0xff80_0001,
+            0x7fff_ffff,
+            0x1000,
+            0x8000_3000,
+            0x1001,
+            0x7f7f_ffff,
+            0xffc0_0000u32,
+        ];
+        let input: Vec<u8> =
+            numbers.iter().cycle().take(TENSOR / 4).flat_map(|number| number.to_le_bytes()).collect();
         let (shared, _) = map.run("load", &[0, 0], &input).unwrap();
         let mut wanted = input[..64 * 4].to_vec();
         wanted.chunks_mut(4).for_each(rounded);
@@ -597,13 +742,17 @@ fn tensor_reductions() {
     for (ty, wanted) in [(7, 3_u32), (10, 0)] {
         let input: Vec<u8> = (0..TENSOR / 4).flat_map(|at| (1 + at as u32 % 2).to_le_bytes()).collect();
         let (_, tensor) = tiled(ty, &[64, 50], &[16, 8]).run("add", &[1 << 2, 0], &input).unwrap();
-        let found: Vec<u32> = tensor[16..80].chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        let found: Vec<u32> =
+            tensor[16..80].chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
         // 1 + 1 and 2 + 2.
         let wanted: Vec<u32> = (0..16).map(|at| if wanted == 0 { 0 } else { 2 + 2 * (at % 2) }).collect();
         assert_eq!(found, wanted, "type {ty}");
     }
-    for (ty, operation) in [(0, "add"), (5, "add"), (5, "and"), (6, "and"), (7, "min"), (8, "max"), (3, "inc"), (10, "min"), (11, "add")] {
-        let fault = tiled(ty, &[64, 50], &[16, 8]).run(operation, &[0, 0], &random(1, TENSOR)).unwrap_err();
+    for (ty, operation) in
+        [(0, "add"), (5, "and"), (6, "and"), (7, "min"), (8, "max"), (3, "inc"), (10, "min"), (11, "add")]
+    {
+        let result = tiled(ty, &[64, 50], &[16, 8]).run(operation, &[0, 0], &random(1, TENSOR)).map(|_| ());
+        let fault = result.expect_err(operation);
         assert_eq!(fault.kind, FaultKind::InvalidSync);
         assert!(fault.message.contains("no such reduction"), "{fault}");
     }
@@ -612,17 +761,23 @@ fn tensor_reductions() {
 #[test]
 fn pixels_become_columns() {
     let image: &[u64] = &[16, 9, 7, 3];
-    for (lower, upper) in [([0, 0], [0, 0]), ([-1, -1], [1, 1]), ([-1, -1], [-1, -1]), ([0, -2], [-2, 1]), ([1, 0], [-1, 0])] {
+    for (lower, upper) in
+        [([0, 0], [0, 0]), ([-1, -1], [1, 1]), ([-1, -1], [-1, -1]), ([0, -2], [-2, 1]), ([1, 0], [-1, 0])]
+    {
         let map = im2col(image, &lower, &upper, 8, 40);
         map.check_load(&[0, lower[0].max(0), lower[1].max(0), 0, 0, 0, 0, 0], |_| {});
         map.check_load(&[8, lower[0] + 3, lower[1] + 2, 1, 0, 1, 2, 0], |_| {});
         map.check_load(&[-8, lower[0] + 1, lower[1], 2, 0, 3, 0, 0], |_| {});
     }
-    Map { steps: vec![1, 2, 2, 1], ..im2col(image, &[-1, -1], &[0, 0], 8, 24) }.check_load(&[0, -1, -1, 0, 0, 1, 1, 0], |_| {});
-    Map { steps: vec![1, 3, 1, 1], ..im2col(image, &[-1, -1], &[1, 0], 8, 24) }.check_load(&[0, 1, -1, 0, 0, 2, 1, 0], |_| {});
+    Map { steps: vec![1, 2, 2, 1], ..im2col(image, &[-1, -1], &[0, 0], 8, 24) }
+        .check_load(&[0, -1, -1, 0, 0, 1, 1, 0], |_| {});
+    Map { steps: vec![1, 3, 1, 1], ..im2col(image, &[-1, -1], &[1, 0], 8, 24) }
+        .check_load(&[0, 1, -1, 0, 0, 2, 1, 0], |_| {});
     im2col(&[16, 9, 7], &[-1], &[0], 16, 24).check_load(&[0, -1, 0, 0, 0, 1, 0, 0], |_| {});
-    im2col(&[16, 5, 4, 3, 2], &[-1, 0, -1], &[0, 1, 0], 8, 60).check_load(&[0, -1, 0, -1, 0, 1, 0, 1], |_| {});
-    Map { swizzle: 3, ..im2col(&[64, 9, 7, 3], &[-1, -1], &[-1, -1], 64, 40) }.check_load(&[0, -1, -1, 0, 0, 1, 2, 0], |_| {});
+    im2col(&[16, 5, 4, 3, 2], &[-1, 0, -1], &[0, 1, 0], 8, 60)
+        .check_load(&[0, -1, 0, -1, 0, 1, 0, 1], |_| {});
+    Map { swizzle: 3, ..im2col(&[64, 9, 7, 3], &[-1, -1], &[-1, -1], 64, 40) }
+        .check_load(&[0, -1, -1, 0, 0, 1, 2, 0], |_| {});
     im2col(image, &[0, 0], &[0, 0], 8, 40).check_store("store", "", &[8, 2, 3, 1]);
     im2col(image, &[1, 0], &[-1, 0], 8, 40).check_store("store", "", &[0, 1, 0, 1]);
     im2col(&[16, 9, 7], &[0], &[0], 16, 24).check_store("store", "", &[0, 3, 1]);
@@ -666,15 +821,30 @@ fn maps_that_do_not_fit_the_instruction() {
         (&plain, "load", tiled(6, &[200, 100, 2], &[32, 24, 1]), FaultKind::InvalidSync, "3 dimensions"),
         (&plain, "store", tiled(6, &[200], &[32]), FaultKind::InvalidSync, "1 dimensions"),
         (&pixels, "load", tiled(6, &[16, 9, 7, 3], &[8, 5, 4, 2]), FaultKind::InvalidSync, "is for `.tile`"),
-        (&tiled(6, &[16, 9, 7, 3], &[8, 5, 4, 2]), "load", pixels.clone(), FaultKind::InvalidSync, "is for `.im2col`"),
-        (&tiled(6, &[16, 9, 7], &[8, 5, 4]), "load", Map { interleave: 1, ..tiled(6, &[16, 9, 7], &[8, 5, 4]) }, FaultKind::UnsupportedInstruction, "that are interleaved"),
+        (
+            &tiled(6, &[16, 9, 7, 3], &[8, 5, 4, 2]),
+            "load",
+            pixels.clone(),
+            FaultKind::InvalidSync,
+            "is for `.im2col`",
+        ),
+        (
+            &tiled(6, &[16, 9, 7], &[8, 5, 4]),
+            "load",
+            Map { interleave: 1, ..tiled(6, &[16, 9, 7], &[8, 5, 4]) },
+            FaultKind::UnsupportedInstruction,
+            "that are interleaved",
+        ),
     ] {
         let fault = other(map, kind, |tensor| with.encode(tensor)).unwrap_err();
         assert_eq!(fault.kind, expected, "{fault}");
         assert!(fault.message.contains(wanted), "{fault}");
     }
     let fault = other(&plain, "load", |_| [0; 128]).unwrap_err();
-    assert!(fault.kind == FaultKind::IllegalAddress && fault.message.contains("there is no tensor map"), "{fault}");
+    assert!(
+        fault.kind == FaultKind::IllegalAddress && fault.message.contains("there is no tensor map"),
+        "{fault}"
+    );
     // A map of memory that is not there.
     let fault = other(&plain, "load", |tensor| plain.encode(tensor + (1 << 40))).unwrap_err();
     assert!(fault.kind == FaultKind::IllegalAddress && fault.address.is_some(), "{fault}");
@@ -705,7 +875,9 @@ fn a_box_of_terabytes_is_refused() {
     for kind in ["load", "store", "add"] {
         let huge = tiled(2, &[256; 5], &[256; 5]);
         let small = tiled(2, &[256; 5], &[4; 5]);
-        let fault = other(&small, kind, |tensor| Map { sizes: vec![4, 4, 4, 4, 4], ..huge.clone() }.encode(tensor)).unwrap_err();
+        let fault =
+            other(&small, kind, |tensor| Map { sizes: vec![4, 4, 4, 4, 4], ..huge.clone() }.encode(tensor))
+                .unwrap_err();
         assert!(fault.kind == FaultKind::IllegalAddress && fault.address.is_some(), "{fault}");
     }
 }
@@ -716,7 +888,8 @@ fn random_maps_are_faults_or_results() {
     let (plain, pixels) = (tiled(6, &[200, 100], &[32, 24]), im2col(&[16, 9, 7, 3], &[0, 0], &[0, 0], 8, 40));
     let mut ends = std::collections::BTreeMap::<String, usize>::new();
     let cases = [(&plain, "load"), (&plain, "store"), (&plain, "add"), (&pixels, "load"), (&pixels, "store")];
-    let devices: Vec<_> = cases.iter().map(|(map, kind)| Device::new(&kernel(&map.instruction(kind), 1))).collect();
+    let devices: Vec<_> =
+        cases.iter().map(|(map, kind)| Device::new(&kernel(&map.instruction(kind), 1))).collect();
     let input = self::random(1, SHARED);
     for at in 0..1500 {
         let (map, device) = (cases[at % 5].0, &devices[at % 5]);
@@ -740,7 +913,12 @@ fn random_maps_are_faults_or_results() {
         let end = run_on(device, 1, &input, bytes, corner).err().map(|fault| format!("{:?}", fault.kind));
         *ends.entry(end.unwrap_or_default()).or_default() += 1;
     }
-    assert!(ends.contains_key("IllegalAddress") && ends.contains_key("InvalidSync") && !ends.contains_key("OutOfResources"), "{ends:?}");
+    assert!(
+        ends.contains_key("IllegalAddress")
+            && ends.contains_key("InvalidSync")
+            && !ends.contains_key("OutOfResources"),
+        "{ends:?}"
+    );
 }
 
 #[test]
@@ -779,7 +957,8 @@ fn alone(load: &str, store: &str, words: u32) -> String {
     )
 }
 
-const LOAD: &str = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 512, [%bar];";
+const LOAD: &str =
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 512, [%bar];";
 const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 512;";
 const LOAD_TENSOR: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%s], [%map, {0, 0}], [%bar];";
 const STORE_TENSOR: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {0, 4}], [%s];";
@@ -800,7 +979,9 @@ fn what_copies_write_is_initialised() {
         launched(&device, swizzle, width);
         device.findings()
     };
-    for (load, swizzle, width) in [(LOAD, 0, 32), (LOAD_TENSOR, 0, 32), (LOAD_TENSOR, 3, 32), (LOAD_TENSOR, 0, 4)] {
+    for (load, swizzle, width) in
+        [(LOAD, 0, 32), (LOAD_TENSOR, 0, 32), (LOAD_TENSOR, 3, 32), (LOAD_TENSOR, 0, 4)]
+    {
         assert_eq!(findings(load, STORE, 128, swizzle, width), [], "{load}");
     }
     // What no copy has written is still found.
@@ -829,7 +1010,9 @@ fn copies_are_the_same_in_each_order() {
     let (place, out) = (device.upload(&(0..1024).collect::<Vec<u32>>()), device.zeroed::<u32>(2048));
     device.launch("k", [1; 3], [128, 1, 1], &Args::new().add(place).add(out).bytes(&[0; 128]));
     assert_eq!(device.download::<u32>(out, 128), (0..128).collect::<Vec<u32>>());
-    assert!(device.differences().iter().all(|difference| !matches!(difference.kind, DifferenceKind::Memory(_))));
+    assert!(
+        device.differences().iter().all(|difference| !matches!(difference.kind, DifferenceKind::Memory(_)))
+    );
 }
 
 #[test]

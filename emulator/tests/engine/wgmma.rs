@@ -93,12 +93,13 @@ impl Layout {
                     + k / 8 * self.stride
             }
         };
-        dense ^ match width {
-            0 => 0,
-            32 => (dense >> 7 & 1) << 4,
-            64 => (dense >> 7 & 3) << 4,
-            _ => (dense >> 7 & 7) << 4,
-        }
+        dense
+            ^ match width {
+                0 => 0,
+                32 => (dense >> 7 & 1) << 4,
+                64 => (dense >> 7 & 3) << 4,
+                _ => (dense >> 7 & 7) << 4,
+            }
     }
 
     fn descriptor(&self) -> u64 {
@@ -310,7 +311,8 @@ impl Case {
             for column in 0..self.n {
                 let products = (0..self.k).map(|k| a[row * self.k + k] * b[column * self.k + k]);
                 let sign = if self.is_float() { f64::from(self.signs[0] * self.signs[1]) } else { 1.0 };
-                let sum = products.sum::<f64>() * sign + if self.adds { c[row * self.n + column] } else { 0.0 };
+                let sum =
+                    products.sum::<f64>() * sign + if self.adds { c[row * self.n + column] } else { 0.0 };
                 wanted.push(match (self.d, self.saturates) {
                     ("s32", true) => (sum as i32) as u32,
                     ("s32", false) => sum as i64 as u32,
@@ -360,7 +362,8 @@ fn matrices_of_all_layouts() {
     let [_, [narrow, _], _, [wide, _]] = layouts()[..] else { panic!() };
     Case { left: Some(narrow), right: wide, ..HALVES }.check();
     let sparse = Layout { leading: 1024, stride: 2048 + 128, ..PLAIN };
-    Case { n: 32, left: Some(Layout { leading: 4096, stride: 512, ..PLAIN }), right: sparse, ..HALVES }.check();
+    Case { n: 32, left: Some(Layout { leading: 4096, stride: 512, ..PLAIN }), right: sparse, ..HALVES }
+        .check();
 }
 
 #[test]
@@ -425,7 +428,9 @@ fn coarse(products: &[(f64, i32)], c: (f64, i32), to: &str) -> u32 {
 #[test]
 fn sums_of_8_bit_floats_keep_13_places() {
     let mut random = Random(3);
-    for (d, a, b) in [("f32", "e4m3", "e4m3"), ("f32", "e4m3", "e5m2"), ("f16", "e5m2", "e4m3"), ("f16", "e4m3", "e4m3")] {
+    for (d, a, b) in
+        [("f32", "e4m3", "e4m3"), ("f32", "e4m3", "e5m2"), ("f16", "e5m2", "e4m3"), ("f16", "e4m3", "e4m3")]
+    {
         let case = Case { n: 16, k: 32, d, a, b, left: None, ..HALVES };
         // Exponents from 2^-6 to 2^5, all fractions and signs, subnormal numbers among those of `.e4m3`.
         let mut eighths = |name: &str, count: usize| -> Vec<u32> {
@@ -507,7 +512,7 @@ fn what_a_descriptor_cannot_say() {
     for (a, b, kind, wanted) in [
         (plain, plain | (last + 1), FaultKind::IllegalAddress, "reaches to shared address 0xc400"),
         (plain | (last + 1), plain, FaultKind::IllegalAddress, "reaches to shared address 0xc400"),
-        (plain, plain | 0x3f00, FaultKind::IllegalAddress, "illegal load of 16 bytes"),
+        (plain, plain | 0x3f00, FaultKind::IllegalAddress, "illegal read of 16 bytes"),
         (plain, plain | 1 << 49, FaultKind::UnsupportedInstruction, "base offset"),
     ] {
         let (found, message) = fault(HALVES, 128, a, b).unwrap_err();
@@ -523,7 +528,12 @@ fn random_descriptors_are_faults_or_results() {
     let mut kinds = std::collections::BTreeSet::new();
     for at in 0..150 {
         let across = Layout { across: true, ..PLAIN };
-        let case = Case { n: 8, left: Some(if at % 3 == 0 { across } else { PLAIN }), right: if at % 2 == 0 { across } else { PLAIN }, ..HALVES };
+        let case = Case {
+            n: 8,
+            left: Some(if at % 3 == 0 { across } else { PLAIN }),
+            right: if at % 2 == 0 { across } else { PLAIN },
+            ..HALVES
+        };
         // Some without a base offset, some near the beginning.
         let mask = [u64::MAX, !(7 << 49), !(7 << 49) & !0x3000_3000_3000][at % 3];
         let result = fault(case, 128, random.next() & mask, random.next() & mask);
@@ -549,10 +559,12 @@ fn what_ptx_does_not_have_is_refused() {
         (HALVES, plain.replace("mma_async", "mma_async.sp"), ""),
     ] {
         let device = Device::new(&case.text(&instruction));
-        let reasons: Vec<String> = device.kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
+        let reasons: Vec<String> =
+            device.kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
         assert!(reasons.len() == 1 && reasons[0].contains(wanted), "{instruction}: {reasons:?}");
     }
     let old = HALVES.text(&plain).replace(".version 8.6", ".version 7.8");
-    let reasons: Vec<String> = Device::new(&old).kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
+    let reasons: Vec<String> =
+        Device::new(&old).kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
     assert!(reasons.iter().any(|reason| reason.contains("PTX 8.0")), "{reasons:?}");
 }

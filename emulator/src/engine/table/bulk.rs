@@ -90,7 +90,7 @@ fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result
     let reduce = Reduce::from_name(&(capital(name) + &capital(ty)));
     let short = matches!(ty, "u32" | "s32" | "b32") || (ty, name) == ("u64", "add");
     reduce
-        .filter(|_| global || short)
+        .filter(|_| (global || short) && (ty, name) != ("s64", "add"))
         .ok_or_else(|| Refusal::new(format!("there is no `.{name}` of `.{ty}` in that memory")))
 }
 

@@ -317,8 +317,8 @@ impl TensorMap {
             if is_outside { [0; 2] } else { [clip(-place[0]), clip(self.sizes[0] as i64 - place[0])] };
         let inside = [first, end.max(first)].map(|at| at as usize * element);
         let mut address = self.address.wrapping_add_signed((place[0] + first) * element as i64);
-        for dim in 1..self.rank {
-            address = address.wrapping_add(self.strides[dim - 1].wrapping_mul(place[dim] as u64));
+        for (stride, at) in self.strides.iter().zip(&place[1..self.rank]) {
+            address = address.wrapping_add(stride.wrapping_mul(*at as u64));
         }
         Row { offset, inside, address }
     }

@@ -124,7 +124,7 @@ fn span(
     let found = region(lanes, &inst, address)?;
     if !found.contains(address, bytes) {
         // It says where the first byte behind the end is.
-        let end = found.base + found.len & !(align - 1);
+        let end = (found.base + found.len) & !(align - 1);
         effective_address(lanes, &inst, lane, end, align)?;
         let message =
             format!("a copy of {bytes} bytes at 0x{address:x} reaches from one allocation into another");
@@ -241,7 +241,7 @@ fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
         // `fetch` recorded where memory ends.
         return None;
     }
-    if address % 64 != 0 {
+    if !address.is_multiple_of(64) {
         let message = format!("the tensor map at 0x{address:x} is not aligned to 64 bytes");
         return refuse(lanes, FaultKind::MisalignedAddress, message);
     }

@@ -233,7 +233,7 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
         form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"])
             .is_some_and(|op| capital(op) == **name)
     };
-    let operation = bulk::OPERATIONS.iter().position(|name| is_same(&name)).map_or(0, |at| at + 1);
+    let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
     let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
     append(builder, bulk::STORE_TENSOR, aux, operands);
     Ok(())

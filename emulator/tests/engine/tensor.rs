@@ -515,7 +515,7 @@ impl Map {
                 let bytes = place.iter().zip(&strides).map(|(at, stride)| at * *stride as i64).sum::<i64>();
                 let dense = row * pitch + column * element;
                 let moved = (dense / 128) % [1, 2, 4, 8][self.swizzle as usize];
-                elements.push((dense ^ moved * 16, inside.then_some(bytes as usize)));
+                elements.push((dense ^ (moved * 16), inside.then_some(bytes as usize)));
             }
         }
         elements

@@ -436,7 +436,7 @@ fn sums_of_8_bit_floats_keep_13_places() {
         let mut eighths = |name: &str, count: usize| -> Vec<u32> {
             let number = |random: &mut Random| match name {
                 "e4m3" => (random.next() & 0x80 | random.below(13 * 8)) as u32,
-                _ => (random.next() & 0x80 | random.below(9) + 11 << 2 | random.next() & 3) as u32,
+                _ => (random.next() & 0x80 | (random.below(9) + 11) << 2 | random.next() & 3) as u32,
             };
             (0..count).map(|_| number(&mut random)).collect()
         };

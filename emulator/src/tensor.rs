@@ -365,7 +365,7 @@ mod tests {
     fn a_map_is_what_was_encoded() {
         let corners = [[-128, 127, -1], [0, -16, 15]];
         for mode in
-            [Mode::Tiled { sizes: [64, 256, 1, 4, 0] }, Mode::Im2col { corners, channels: 256, pixels: 1024 }]
+            [Mode::Tiled { sizes: [64, 256, 1, 4, 0] }, Mode::Im2col { corners, channels: 64, pixels: 1024 }]
         {
             assert_eq!(TensorMap::decode(&map(mode).encode()), Some(map(mode)));
         }

@@ -101,7 +101,7 @@ impl TensorMap {
         rank: 1,
         sizes: [0; RANK],
         strides: [0; RANK - 1],
-        steps: [1; RANK],
+        steps: [0; RANK],
         mode: Mode::Tiled { sizes: [0; RANK] },
     };
 
@@ -132,8 +132,13 @@ impl TensorMap {
         words
     }
 
-    /// A map that [`encode`](Self::encode) made.
+    /// A map that [`encode`](Self::encode) made, as the driver encodes one: of no others is anything known.
     pub(crate) fn decode(words: &[u64; WORDS]) -> Option<Self> {
+        Self::unchecked(words).filter(Self::is_valid)
+    }
+
+    /// A map that a kernel may not have finished.
+    pub(crate) fn unchecked(words: &[u64; WORDS]) -> Option<Self> {
         let kind = |at: u32| (words[2] >> (8 * at)) as u8;
         let rank = usize::from(kind(4));
         if words[0] != MARK || !(1..=RANK).contains(&rank) {
@@ -161,6 +166,30 @@ impl TensorMap {
             steps: std::array::from_fn(|at| (words[2] >> (40 + 4 * at)) as u32 & 15),
             mode,
         })
+    }
+
+    /// Whether the numbers are those of a map that the driver encodes: none is zero or overflows what is computed from them.
+    fn is_valid(&self) -> bool {
+        let kinds = self.data_type <= 15 && self.interleave <= 2 && self.swizzle <= 6 && self.fill <= 1;
+        let multiple = if self.interleave == 2 || self.data_type >= 14 { 32 } else { 16 };
+        let placed = self.address != 0 && self.address.is_multiple_of(multiple);
+        let strided = |stride: &u64| stride.is_multiple_of(multiple) && *stride < 1 << 40;
+        let boxed = match self.mode {
+            Mode::Tiled { sizes } => sizes.iter().take(self.rank).all(|size| (1..=256).contains(size)),
+            Mode::Im2col { channels, pixels, .. } => {
+                self.rank >= 3 && (1..=256).contains(&channels) && (1..=1024).contains(&pixels)
+            }
+        };
+        let limit = [usize::MAX, 32, 64].get(usize::from(self.swizzle)).copied().unwrap_or(128);
+        let inner = self.interleave != 0
+            || self.row_bytes().is_none_or(|bytes| bytes.is_multiple_of(16) && bytes <= limit);
+        kinds
+            && placed
+            && boxed
+            && inner
+            && self.sizes.iter().take(self.rank).all(|size| (1..=1 << 32).contains(size))
+            && self.strides.iter().take(self.rank - 1).all(strided)
+            && self.steps.iter().take(self.rank).all(|step| (1..=8).contains(step))
     }
 
     /// Elements of the box in each dimension; of pixels: channels, and how many.
@@ -195,6 +224,12 @@ impl TensorMap {
     pub(crate) fn pitch(&self) -> Option<usize> {
         let together = if self.swizzle == 0 { 0 } else { 16 << self.swizzle };
         Some(self.row_bytes()?.max(together))
+    }
+
+    /// Bytes from the first of the box in shared memory to the one behind the last.
+    pub(crate) fn shared_bytes(&self) -> Option<u64> {
+        let rows = self.row_count()?.checked_sub(1)?;
+        Some(rows.checked_mul(self.pitch()?)?.checked_add(self.row_bytes()?)? as u64)
     }
 
     /// Why a box cannot begin there, for a copy out of shared memory if `stores`. An H200 answers so; the ISA does not say all of it.
@@ -300,8 +335,8 @@ impl TensorMap {
             if is_outside { [0; 2] } else { [clip(-place[0]), clip(self.sizes[0] as i64 - place[0])] };
         let inside = [first, end.max(first)].map(|at| at as usize * element);
         let mut address = self.address.wrapping_add_signed((place[0] + first) * element as i64);
-        for dim in 1..self.rank {
-            address = address.wrapping_add(self.strides[dim - 1].wrapping_mul(place[dim] as u64));
+        for (stride, at) in self.strides.iter().zip(&place[1..self.rank]) {
+            address = address.wrapping_add(stride.wrapping_mul(*at as u64));
         }
         Row { offset, inside, address }
     }
@@ -348,7 +383,7 @@ mod tests {
     fn a_map_is_what_was_encoded() {
         let corners = [[-128, 127, -1], [0, -16, 15]];
         for mode in
-            [Mode::Tiled { sizes: [64, 256, 1, 4, 0] }, Mode::Im2col { corners, channels: 256, pixels: 1024 }]
+            [Mode::Tiled { sizes: [64, 256, 1, 4, 0] }, Mode::Im2col { corners, channels: 64, pixels: 1024 }]
         {
             assert_eq!(TensorMap::decode(&map(mode).encode()), Some(map(mode)));
         }

@@ -124,22 +124,22 @@ fn span(
     let found = region(lanes, &inst, address)?;
     if !found.contains(address, bytes) {
         // It says where the first byte behind the end is.
-        let end = found.base + found.len & !(align - 1);
+        let end = (found.base + found.len) & !(align - 1);
         effective_address(lanes, &inst, lane, end, align)?;
         let message =
             format!("a copy of {bytes} bytes at 0x{address:x} reaches from one allocation into another");
         lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
         return None;
     }
-    if writes {
-        wrote(lanes, &inst, address, bytes);
-    }
     Some(pointer)
 }
 
-/// Tells those who look on that bytes are about to be written.
-pub(super) fn wrote(lanes: &mut Lanes<'_>, inst: &Inst, address: u64, bytes: u64) {
-    let Some(region) = region(lanes, inst, address) else { return };
+/// Tells those who look on that bytes, which were found, are about to be written.
+pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, bytes: u64) {
+    let aux = Access::new(1, space, Access::WRITE);
+    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
+    let address = address & aux.address_mask();
+    let Some(region) = region(lanes, &inst, address) else { return };
     if let Some(mut watch) = lanes.watch.take() {
         watch.wrote(lanes, region, address, bytes);
         lanes.watch = Some(watch);
@@ -176,7 +176,9 @@ fn write(
     align: u64,
     with: Option<Reduce>,
 ) -> Option<()> {
-    let to = span(lanes, lane, (space, true), address, buffer.len() as u64, align)?;
+    let bytes = buffer.len() as u64;
+    let to = span(lanes, lane, (space, true), address, bytes, align)?;
+    wrote(lanes, Some(space), address, bytes);
     // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on, which is at
     // least the size of the numbers that are reduced.
     unsafe {
@@ -209,11 +211,19 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
     if bytes == 0 {
         return Some(());
     }
+    let targets = if bulk.to_global { Vec::new() } else { targets(bulk, mask, target, barrier) };
+    // Before a buffer is made of bytes that no shared memory has.
+    for (target, _) in &targets {
+        span(lanes, lane, (Space::Shared, true), *target, bytes, CHUNK)?;
+    }
+    if targets.is_empty() && !bulk.to_global {
+        return Some(());
+    }
     let buffer = read(lanes, lane, space(bulk.from_global), source, bytes, CHUNK)?;
     if bulk.to_global {
         return write(lanes, lane, Space::Global, target, &buffer, CHUNK, bulk.reduce);
     }
-    for (target, barrier) in targets(bulk, mask, target, barrier) {
+    for (target, barrier) in targets {
         write(lanes, lane, Space::Shared, target, &buffer, CHUNK, bulk.reduce)?;
         mbarrier::complete(lanes, lane, barrier, bytes)?;
     }
@@ -231,7 +241,7 @@ fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
         // `fetch` recorded where memory ends.
         return None;
     }
-    if address % 64 != 0 {
+    if !address.is_multiple_of(64) {
         let message = format!("the tensor map at 0x{address:x} is not aligned to 64 bytes");
         return refuse(lanes, FaultKind::MisalignedAddress, message);
     }
@@ -262,11 +272,13 @@ fn chunks(
     buffer: &mut [u8],
 ) -> Option<()> {
     let how = (Space::Shared, writes);
-    let (row, pitch) = (map.row_bytes()?, map.pitch()?);
-    let bytes = (buffer.len() / row).saturating_sub(1) * pitch + row;
-    let place = span(lanes, lane, how, shared, bytes as u64, LINE)?;
+    let (row, pitch, bytes) = (map.row_bytes()?, map.pitch()?, map.shared_bytes()?);
+    let place = span(lanes, lane, how, shared, bytes, LINE)?;
     // They change places inside a line.
-    let is_whole = row == pitch && bytes as u64 % LINE == 0;
+    let is_whole = row == pitch && bytes % LINE == 0;
+    if is_whole && writes {
+        wrote(lanes, Some(Space::Shared), shared, bytes);
+    }
     for (at, chunk) in buffer.chunks_mut(CHUNK as usize).enumerate() {
         let offset = at * CHUNK as usize;
         let dense = shared + (offset / row * pitch + offset % row) as u64;
@@ -276,6 +288,9 @@ fn chunks(
             true => unsafe { place.add((moved - shared) as usize) },
             false => span(lanes, lane, how, moved, chunk.len() as u64, CHUNK)?,
         };
+        if !is_whole && writes {
+            wrote(lanes, Some(Space::Shared), moved, chunk.len() as u64);
+        }
         // SAFETY: 1, 2, of both: as many bytes as the chunk has, which `span` found to be as `EffectiveAddress::Host` says.
         unsafe {
             match writes {
@@ -347,6 +362,14 @@ fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opti
         return None;
     }
     let offsets = std::array::from_fn(|index| operands.get(lanes, 4 + RANK + index) as u32 & 0xffff);
+    let targets = targets(bulk, mask, target & u64::from(u32::MAX), barrier);
+    // Before a buffer is made of bytes that no shared memory has: a box may have terabytes.
+    for (target, _) in &targets {
+        span(lanes, lane, (Space::Shared, true), *target, map.shared_bytes()?, LINE)?;
+    }
+    if targets.is_empty() {
+        return Some(());
+    }
     let mut buffer = vec![0; map.box_bytes()?];
     let fill = outside(&map);
     buffer.iter_mut().zip(fill.iter().cycle()).for_each(|(byte, fill)| *byte = *fill);
@@ -362,8 +385,8 @@ fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opti
         Some(())
     })?;
     let bytes = buffer.len() as u64;
-    for (target, barrier) in targets(bulk, mask, target, barrier) {
-        chunks(lanes, lane, &map, (target & u64::from(u32::MAX), true), &mut buffer)?;
+    for (target, barrier) in targets {
+        chunks(lanes, lane, &map, (target, true), &mut buffer)?;
         mbarrier::complete(lanes, lane, barrier, bytes)?;
     }
     Some(())
@@ -382,8 +405,11 @@ fn store_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opt
         lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
         return None;
     };
+    let source = source & u64::from(u32::MAX);
+    // Before a buffer is made of bytes that no shared memory has.
+    span(lanes, lane, (Space::Shared, false), source, map.shared_bytes()?, LINE)?;
     let mut buffer = vec![0; map.box_bytes()?];
-    chunks(lanes, lane, &map, (source & u64::from(u32::MAX), false), &mut buffer)?;
+    chunks(lanes, lane, &map, (source, false), &mut buffer)?;
     let align = tensor::element_bytes(map.data_type)? as u64;
     map.rows(corner, [0; 3], |row| {
         let inside = row.inside();

@@ -98,8 +98,9 @@ pub(super) fn complete(lanes: &mut Lanes<'_>, lane: usize, address: u64, bytes: 
     else {
         return None;
     };
-    // SAFETY: 1, 2, of both: `effective_address` found 8 bytes to be as `EffectiveAddress::Host` says.
+    // SAFETY: 1, 2: `effective_address` found 8 aligned bytes to be as `EffectiveAddress::Host` says.
     match next(unsafe { u64::load(pointer) }, Action::Complete, bytes) {
+        // SAFETY: 1, 2: the same 8 bytes.
         Ok(after) => unsafe { u64::store(pointer, after) },
         Err(message) => {
             lanes.fail(FaultKind::InvalidSync, lane as u32, Some(address), message);

@@ -113,7 +113,7 @@ fn pieces(
         match effective_address(lanes, &inst, lane, address, PIECE as u64)? {
             EffectiveAddress::Host { pointer, .. } => {
                 if writes {
-                    wrote(lanes, &inst, address, PIECE as u64);
+                    wrote(lanes, space, address, PIECE as u64);
                 }
                 run(pointer, piece);
             }
@@ -169,7 +169,7 @@ fn replace(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<()> {
         *word = u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
     }
     // A kernel that makes one starts from zeros.
-    let known = if words == [0; WORDS] { Some(TensorMap::NOTHING) } else { TensorMap::decode(&words) };
+    let known = if words == [0; WORDS] { Some(TensorMap::NOTHING) } else { TensorMap::unchecked(&words) };
     let changed = known.and_then(|map| with(map, field, at, value));
     let Some(map) = changed else {
         let message = match known {

@@ -90,7 +90,7 @@ fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result
     let reduce = Reduce::from_name(&(capital(name) + &capital(ty)));
     let short = matches!(ty, "u32" | "s32" | "b32") || (ty, name) == ("u64", "add");
     reduce
-        .filter(|_| global || short)
+        .filter(|_| (global || short) && (ty, name) != ("s64", "add"))
         .ok_or_else(|| Refusal::new(format!("there is no `.{name}` of `.{ty}` in that memory")))
 }
 
@@ -237,7 +237,7 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
         form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"])
             .is_some_and(|op| capital(op) == **name)
     };
-    let operation = bulk::OPERATIONS.iter().position(|name| is_same(&name)).map_or(0, |at| at + 1);
+    let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
     let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
     append(builder, bulk::STORE_TENSOR, aux, operands);
     Ok(())

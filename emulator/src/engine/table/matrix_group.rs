@@ -93,7 +93,7 @@ fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
 /// A number that stands in the text.
 fn literal(builder: &Builder<'_, '_>, index: usize) -> Result<i64, Refusal> {
     match builder.operand(index)? {
-        Text::Literal(Literal::Int(number)) => Ok(*number as i64),
+        Text::Literal(Literal::Int(number)) => Ok(*number),
         _ => Err(Refusal::new(format!("operand {} is a number", index + 1))),
     }
 }

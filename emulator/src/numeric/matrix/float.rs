@@ -6,8 +6,8 @@
 //! the smallest of its format. The sum is exact, and rounded once: towards zero to `.f32`, to the nearest even to `.f16`.
 //!
 //! Numbers of 8 bits are converted to `.f16` and multiplied in two groups, and the sum of these is added to C as `add` adds
-//! ([`multiply_apart`]); `wgmma` multiplies them as they are, and keeps 13 places ([`CoarseSingle`]). [`quad_to_single`] and [`quad_to_short`] are what `mma.m8n8k4` of halves becomes, which this
-//! generation no longer has.
+//! ([`multiply_apart`]); `wgmma` multiplies them as they are, and keeps 13 places ([`CoarseSingle`]). [`quad_to_single`] and
+//! [`quad_to_short`] are what `mma.m8n8k4` of halves becomes, which this generation no longer has.
 //!
 //! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
 #![allow(unsafe_code)]

@@ -58,7 +58,7 @@
 //! Initialisation and device queries; primary and other contexts; streams, events, host functions and callbacks; graphs and
 //! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies
 //! and fills of lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers,
-//! gradients or compressed formats); tensor maps, but not the instructions that take them; modules and libraries from
+//! gradients or compressed formats); tensor maps (no copies by interleaved ones); modules and libraries from
 //! PTX, including PTX in fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0,
 //! clusters and cooperative grids; several devices, with access to each other's memory; green contexts; a log of the
 //! calls that failed. Older ABIs, back to CUDA 3.2, and functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`)
@@ -68,7 +68,7 @@
 //!
 //! The device's limits are those of an H200. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
 //! levels of nesting (as child graphs or as bodies of conditional nodes), and 65,536 bodies per SWITCH. Attributes for features
-//! that an H200 has and the emulator does not (pools and events shared between processes, access through tensor maps, sparse arrays,
+//! that an H200 has and the emulator does not (pools and events shared between processes, sparse arrays,
 //! ..) are 0, so that programs use an alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by
 //! descriptor.
 //!
@@ -151,6 +151,7 @@ mod profile;
 mod progress;
 #[doc(hidden)]
 pub mod schedule;
+mod tensor;
 #[doc(hidden)]
 pub mod texture;
 

@@ -19,4 +19,6 @@ mod schedules;
 mod schedules_planted;
 mod support;
 mod sync;
+mod tensor;
 mod textures;
+mod wgmma;

@@ -1,5 +1,4 @@
-//! Tensor maps, in a form of the emulator's own: the instructions that take them are not emulated, and a kernel that
-//! reaches one stops with its name. Encoding checks what the driver's documentation demands.
+//! Tensor maps, in a form of the emulator's own ([`TensorMap`]). Encoding checks what the driver's documentation demands.
 //!
 //! Relies on the program: the lists have as many elements as the rank says: C1 in `entry`.
 #![allow(unsafe_code)]
@@ -9,15 +8,13 @@ use std::ffi::{c_int, c_void};
 
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::state::Call;
+use crate::tensor::{Mode, RANK, TensorMap};
 
 entries! {
     cuTensorMapEncodeTiled(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, tile: *const cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = tiled;
     cuTensorMapEncodeIm2col(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, lower: *const c_int, upper: *const c_int, channels: cuuint32_t, pixels: cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = im2col;
     cuTensorMapReplaceAddress(map: *mut CUtensorMap, address: *mut c_void) [always] = replace;
 }
-
-/// What says that a map was made here: "emulator".
-const MARK: u64 = u64::from_le_bytes(*b"emulator");
 
 /// Bits of an element of a type.
 fn bits(data_type: CUtensorMapDataType) -> Outcome<u64> {
@@ -36,8 +33,16 @@ fn bits(data_type: CUtensorMapDataType) -> Outcome<u64> {
 struct Tensor {
     data_type: CUtensorMapDataType,
     dims: Vec<u64>,
+    strides: Vec<u64>,
+    steps: Vec<u32>,
     interleave: CUtensorMapInterleave,
     swizzle: CUtensorMapSwizzle,
+    fill: CUtensorMapFloatOOBfill,
+}
+
+/// A list with as many elements as there can be dimensions.
+fn padded<T: Copy + Default, const N: usize>(list: &[T]) -> [T; N] {
+    std::array::from_fn(|at| list.get(at).copied().unwrap_or_default())
 }
 
 impl Tensor {
@@ -74,7 +79,11 @@ impl Tensor {
             && strides.iter().all(|stride| stride.is_multiple_of(multiple) && *stride < 1 << 40)
             && steps.iter().all(|step| (1..=8).contains(step))
             && (fill.0 == 0 || float);
-        if fits { Ok(Tensor { data_type, dims, interleave, swizzle }) } else { Err(INVALID_VALUE) }
+        if fits {
+            Ok(Tensor { data_type, dims, strides, steps, interleave, swizzle, fill })
+        } else {
+            Err(INVALID_VALUE)
+        }
     }
 
     /// The rules for the innermost size of what is copied.
@@ -92,17 +101,20 @@ impl Tensor {
         if bytes.is_multiple_of(16) && bytes <= limit { Ok(()) } else { Err(INVALID_VALUE) }
     }
 
-    fn encode(&self, address: u64, sizes: &[u32]) -> CUtensorMap {
-        let mut map = CUtensorMap::default();
-        let kinds =
-            u64::from(self.data_type.0) << 16 | u64::from(self.interleave.0) << 8 | u64::from(self.swizzle.0);
-        let head = [MARK, address, kinds, self.dims.len() as u64];
-        let words = head
-            .into_iter()
-            .chain(self.dims.iter().copied())
-            .chain(sizes.iter().map(|size| u64::from(*size)));
-        map.opaque.iter_mut().zip(words).for_each(|(place, word)| *place = word);
-        map
+    fn encode(&self, address: u64, mode: Mode) -> CUtensorMap {
+        let map = TensorMap {
+            address,
+            data_type: self.data_type.0 as u8,
+            interleave: self.interleave.0 as u8,
+            swizzle: self.swizzle.0 as u8,
+            fill: self.fill.0 as u8,
+            rank: self.dims.len(),
+            sizes: padded(&self.dims),
+            strides: padded(&self.strides),
+            steps: padded(&self.steps),
+            mode,
+        };
+        CUtensorMap { opaque: map.encode() }
     }
 }
 
@@ -131,7 +143,7 @@ fn tiled(
         return Err(INVALID_VALUE);
     }
     tensor.inner(tile.first().copied().unwrap_or(0))?;
-    place.set(tensor.encode(address, &tile));
+    place.set(tensor.encode(address, Mode::Tiled { sizes: padded::<_, RANK>(&tile) }));
     Ok(())
 }
 
@@ -170,17 +182,17 @@ fn im2col(
         return Err(INVALID_VALUE);
     }
     tensor.inner(channels)?;
-    place.set(tensor.encode(address, &[channels, pixels]));
+    let [lower, upper] = corners.map(|corner| padded(&corner));
+    place.set(tensor.encode(address, Mode::Im2col { corners: [lower, upper], channels, pixels }));
     Ok(())
 }
 
 fn replace(_: &Call, map: Out<CUtensorMap>, address: *mut c_void) -> Outcome {
-    let mut known = map.get().ok_or(INVALID_VALUE)?;
+    let known = TensorMap::decode(&map.get().ok_or(INVALID_VALUE)?.opaque).ok_or(INVALID_VALUE)?;
     let address = address.addr() as u64;
-    if known.opaque[0] != MARK || address == 0 || !address.is_multiple_of(16) {
+    if address == 0 || !address.is_multiple_of(16) {
         return Err(INVALID_VALUE);
     }
-    known.opaque[1] = address;
-    map.set(known);
+    map.set(CUtensorMap { opaque: TensorMap { address, ..known }.encode() });
     Ok(())
 }

@@ -95,7 +95,7 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 /// 1. `pointer` is valid for reads and writes of a `T`, and aligned for it.
 /// 2. Others use its bytes meanwhile as the head of `memory::access` says.
 #[inline(always)]
-unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
+pub(super) unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
     // SAFETY: 1, 2: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.
     unsafe {
         let mut old = T::load(pointer);

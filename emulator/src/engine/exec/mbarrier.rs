@@ -6,10 +6,12 @@
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment, and
 // lie in shared memory, which only this host thread touches.
 
+use cuda_ptx::Space;
+
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
 use super::lanes::Lanes;
-use super::memory::{EffectiveAddress, address, effective_address, live};
+use super::memory::{Access, EffectiveAddress, address, effective_address, live};
 use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
@@ -86,6 +88,26 @@ fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
             None
         }
     }
+}
+
+/// A copy of that many bytes has arrived at the barrier at a shared address; `None` after a fault.
+pub(super) fn complete(lanes: &mut Lanes<'_>, lane: usize, address: u64, bytes: u64) -> Option<()> {
+    let aux = Access::new(1, Some(Space::Shared), Access::ATOMIC).0;
+    let inst = Inst { aux, ..Inst::NOTHING };
+    let Some(EffectiveAddress::Host { pointer, .. }) = effective_address(lanes, &inst, lane, address, 8)
+    else {
+        return None;
+    };
+    // SAFETY: 1, 2: `effective_address` found 8 aligned bytes to be as `EffectiveAddress::Host` says.
+    match next(unsafe { u64::load(pointer) }, Action::Complete, bytes) {
+        // SAFETY: 1, 2: the same 8 bytes.
+        Ok(after) => unsafe { u64::store(pointer, after) },
+        Err(message) => {
+            lanes.fail(FaultKind::InvalidSync, lane as u32, Some(address), message);
+            return None;
+        }
+    }
+    Some(())
 }
 
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {

@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod alu;
 pub(crate) mod atomics;
+pub(crate) mod bulk;
 pub(crate) mod control;
 pub(crate) mod copy;
 pub(crate) mod lanes;
@@ -11,8 +12,10 @@ pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod operand;
+pub(crate) mod reduce;
 pub(crate) mod store;
 pub(crate) mod sync;
+pub(crate) mod tensormap;
 pub(crate) mod texture;
 mod vector;
 pub(crate) mod warp_ops;

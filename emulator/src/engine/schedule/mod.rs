@@ -25,7 +25,7 @@ pub(in crate::engine) use undo::Undo;
 
 use super::code::{Exec, Inst, Step};
 use super::exec::lanes::Lanes;
-use super::exec::memory::Access;
+use super::exec::memory::{Access, Region};
 use super::watch::{Note, Touch, What, copies, touches};
 use late::{LONGEST, Late, Place, WarpKey};
 use random::{Random, Style};
@@ -247,6 +247,14 @@ impl Order {
             for touch in touched.written.iter().filter(|touch| !touch.region.private) {
                 undo.note(&lanes.env.snapshot, touch.region, (touch.address, touch.bytes), line);
             }
+        }
+    }
+
+    /// A bulk copy is about to write.
+    pub(in crate::engine) fn wrote(&self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
+        if !region.private {
+            let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
+            undo.note(&lanes.env.snapshot, region, (address, bytes), 0);
         }
     }
 

@@ -117,7 +117,8 @@ impl Undo {
             let offset = (host - start) as i64 - first as i64;
             let place = (start, host / CELL as u64);
             let cell = self.cells.entry(place).or_insert_with(|| Cell::new(region, offset));
-            let bytes = ((1u64 << (next - host)) - 1) << first;
+            // Of a cell one to all are written; a bulk copy writes many cells.
+            let bytes = (u64::MAX >> (CELL as u64 - (next - host))) << first;
             (first / 4..(next - host + first).div_ceil(4))
                 .for_each(|word| cell.lines[side][word as usize] = line);
             let new = bytes & !cell.written;

@@ -40,6 +40,12 @@ pub(super) const ROWS: &[Row] = &[
     build("membar.{cta|gl|sys}", fence),
     build("fence[.{sc|acq_rel|acquire|release}].{cta|cluster|gpu|sys}", fence),
     build("fence.mbarrier_init.release.cluster", fence),
+    build("fence.proxy.tensormap::generic.release.{cta|cluster|gpu|sys}", fence),
+    build("fence.proxy.tensormap::generic.acquire.{cta|cluster|gpu|sys}", |builder, form| {
+        // The address and the size of the map.
+        builder.expect_operands(2)?;
+        push_fence(builder, form)
+    }),
     build("fence.proxy.{alias|async}[.{global|shared::cta|shared::cluster}]", fence),
 ];
 
@@ -200,8 +206,12 @@ by_width!(word, word, u32);
 by_width!(wide, wide, u64);
 
 /// Fences: workers are host threads, so a host fence orders what they see.
-fn fence(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+fn fence(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(0)?;
+    push_fence(builder, form)
+}
+
+fn push_fence(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
     let mut draft = Draft::new(sync::FENCE, &[], &[]);
     draft.note = Some(Note { what: What::Fence, address: 0, bytes: 0 });
     builder.push(draft);

@@ -84,7 +84,7 @@ fn nanosleep(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal>
 }
 
 /// Hints, and waiting for what has happened already.
-fn nothing(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+pub(super) fn nothing(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
     builder.whole(NOTHING, &[], &[], 0);
     Ok(())
 }

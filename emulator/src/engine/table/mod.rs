@@ -6,6 +6,7 @@
 //! the ISA forbids among them is ptxas' to refuse.
 
 mod atomic;
+mod bulk;
 mod compare;
 mod control;
 mod convert;
@@ -15,6 +16,7 @@ mod integer;
 mod logic;
 mod matrix;
 mod matrix_fragment;
+mod matrix_group;
 mod matrix_rows;
 mod matrix_sparse;
 mod matrix_wmma;
@@ -24,6 +26,7 @@ mod mnemonics;
 pub(super) mod movement;
 pub(super) mod pattern;
 mod sync;
+mod tensormap;
 mod texture;
 
 use std::collections::HashMap;
@@ -212,8 +215,11 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         control::ROWS,
         sync::ROWS,
         mbarrier::ROWS,
+        bulk::ROWS,
+        tensormap::ROWS,
         matrix::ROWS,
         matrix_rows::ROWS,
+        matrix_group::ROWS,
         matrix_sparse::ROWS,
         matrix_wmma::ROWS,
         texture::ROWS,

@@ -234,6 +234,10 @@ const FORMS: &[(&str, &str)] = &[
         "a t h",
     ),
     (
+        "st.async[.weak][.shared::cluster].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
+        "a t *",
+    ),
+    (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{add|min|max}.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \

@@ -43,7 +43,7 @@ use self::unit::{Unit, Who};
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
 use super::exec::lanes::Lanes;
-use super::exec::memory::Access;
+use super::exec::memory::{Access, Region};
 use crate::check::{Checker, Checks, FindingKind};
 
 /// Looks at what an instruction does, and runs it.
@@ -206,9 +206,19 @@ impl Watch {
 
     fn mark(&mut self, env: &Env<'_>, who: Who, touch: &Touch) {
         if self.checker.checks().uninitialised
-            && let Some(written) = self.unit(env, who.unit).written(env, touch)
+            && let Some(written) = self.unit(env, who.unit).written(env, touch.region, touch.address)
         {
             written.mark(touch.offset(), touch.bytes);
+        }
+    }
+
+    /// A bulk copy is about to write: nobody reads what was not written there.
+    pub(in crate::engine) fn wrote(&mut self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
+        let (env, who) = (lanes.env, Who::of(lanes.env, lanes.block(), lanes.warp().index));
+        if self.checker.checks().uninitialised
+            && let Some(written) = self.unit(env, who.unit).written(env, region, address)
+        {
+            written.mark(address - region.base, bytes);
         }
     }
 
@@ -229,7 +239,7 @@ impl Watch {
         for touch in touches {
             let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
             let stamp = access.stamp(unit, touch);
-            let Some(written) = unit.written(env, touch) else { continue };
+            let Some(written) = unit.written(env, touch.region, touch.address) else { continue };
             let missing = access.what.reads() && !written.covers(touch.offset(), touch.bytes);
             if access.what.writes() {
                 written.mark(touch.offset(), touch.bytes);

@@ -1,8 +1,8 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
 use super::super::env::{Block, Env};
+use super::super::exec::memory::Region;
 use super::clock::Clock;
-use super::place::Touch;
 use super::stamp::Shadow;
 use crate::memory::Written;
 
@@ -30,12 +30,16 @@ impl Unit {
         Unit { clock: Clock::new(warps(env)), shared: Shadow::default(), written: Vec::new() }
     }
 
-    /// Which bytes were written of the memory that is touched; `None` where nobody keeps account.
-    pub(super) fn written<'u>(&'u mut self, env: &'u Env<'_>, touch: &Touch) -> Option<&'u Written> {
-        let region = touch.region;
+    /// Which bytes were written of a region, to which the address belongs; `None` where nobody keeps account.
+    pub(super) fn written<'u>(
+        &'u mut self,
+        env: &'u Env<'_>,
+        region: Region,
+        address: u64,
+    ) -> Option<&'u Written> {
         if !region.private {
             let snapshot = &env.snapshot;
-            return snapshot.get(snapshot.find(touch.address)?)?.written();
+            return snapshot.get(snapshot.find(address)?)?.written();
         }
         let host = region.host.addr();
         let index = match self.written.iter().position(|(known, _)| *known == host) {

@@ -6,8 +6,8 @@
 //! the smallest of its format. The sum is exact, and rounded once: towards zero to `.f32`, to the nearest even to `.f16`.
 //!
 //! Numbers of 8 bits are converted to `.f16` and multiplied in two groups, and the sum of these is added to C as `add` adds
-//! ([`multiply_apart`]). [`quad_to_single`] and [`quad_to_short`] are what `mma.m8n8k4` of halves becomes, which this
-//! generation no longer has.
+//! ([`multiply_apart`]); `wgmma` multiplies them as they are, and keeps 13 places ([`CoarseSingle`]). [`quad_to_single`] and
+//! [`quad_to_short`] are what `mma.m8n8k4` of halves becomes, which this generation no longer has.
 //!
 //! [`multiply`] does that in `f32` and 32-bit integers, which suffice unless exponents are extreme; [`exact`] always.
 #![allow(unsafe_code)]
@@ -17,11 +17,11 @@ use super::super::exact::Exact;
 use super::super::fp32;
 use super::super::half::{f16_to_f32, f32_to_f16};
 use super::super::rounding::Nearest;
-pub use super::format::{Accumulator, Brain, E4m3, E5m2, Factor, Half, Short, Single, Tensor};
+pub use super::format::{
+    Accumulator, Brain, CoarseShort, CoarseSingle, E4m3, E4m3Itself, E5m2, Factor, Half, Short, Single,
+    Tensor,
+};
 use super::{Left, Right, Tile};
-
-/// Binary places that are kept below the largest exponent.
-const PLACES: i32 = 25;
 
 /// The exponent of zero: below all others, also when added to one.
 const ZERO: i32 = -1000;
@@ -137,7 +137,7 @@ fn quick_row<A: Accumulator, const P: usize>(
     (first, count): (usize, usize),
     c: &mut [u32; 8],
 ) -> bool {
-    const { assert!(A::FLOOR <= 0) };
+    const { assert!(A::FLOOR <= 0 && A::PLACES <= 25) };
     let addends = c.map(A::widen);
     let own = addends.map(|addend| exponent(addend, A::LOWEST));
     let mut top = own;
@@ -157,10 +157,10 @@ fn quick_row<A: Accumulator, const P: usize>(
     if extreme {
         return false;
     }
-    let scale = top.map(|top| f32::from_bits(((PLACES + 127 - top) as u32) << 23));
+    let scale = top.map(|top| f32::from_bits(((A::PLACES + 127 - top) as u32) << 23));
     // All is finite: the exponents of infinities and NaN are not moderate, and are extreme. `top` is at least the exponent of each addend and
     // product, or these are zero, and at least -MODERATE. A factor is below 2^(exponent + 1), a product below 2^(exponent + 2), and so all is
-    // below 2^(PLACES + 2) = 2^27 once it is scaled.
+    // below 2^(`A::PLACES` + 2), at most 2^27, once it is scaled.
     // Of up to 16 products in all, which are below 2^27 and so with significands of 11 bits: sums do not reach 2^31.
     let mut sums = [0i32; 8];
     for (left, right) in a.values[planes.clone()].iter().zip(&b.values[planes]) {
@@ -170,7 +170,7 @@ fn quick_row<A: Accumulator, const P: usize>(
         // SAFETY: 1: these two products as well are finite and below 2^27 when they are scaled, as said above.
         sums = unsafe { added(added(sums, left[2], r2, &scale), left[3], r3, &scale) };
     }
-    let unit = top.map(|top| f32::from_bits(((top - PLACES + 127) as u32) << 23));
+    let unit = top.map(|top| f32::from_bits(((top - A::PLACES + 127) as u32) << 23));
     for column in 0..8 {
         // SAFETY: 1: the addend is finite and below 2^27 when it is scaled, as said above.
         let addend = f64::from(unsafe { truncated(addends[column] * scale[column]) });
@@ -329,9 +329,9 @@ pub fn exact<A: Accumulator>(pairs: &[(Number, Number)], c: u32) -> u32 {
         return 0;
     }
     let top = top.max(A::FLOOR);
-    // Each term as a multiple of 2^(top - PLACES).
+    // Each term as a multiple of 2^(top - `A::PLACES`).
     let aligned = |significand: i64, own: i32, exponent: i32| {
-        let shift = PLACES - own - (top - exponent);
+        let shift = A::PLACES - own - (top - exponent);
         let magnitude = significand.unsigned_abs();
         let cut =
             if shift < 0 { magnitude.checked_shr(-shift as u32).unwrap_or(0) } else { magnitude << shift };
@@ -344,5 +344,5 @@ pub fn exact<A: Accumulator>(pairs: &[(Number, Number)], c: u32) -> u32 {
         sum += aligned(addend.significand(23), 23, addend.exponent);
     }
     let significand = u128::from(sum.unsigned_abs());
-    A::round_exact(Exact { negative: sum < 0, exponent: top - PLACES, significand })
+    A::round_exact(Exact { negative: sum < 0, exponent: top - A::PLACES, significand })
 }

@@ -85,8 +85,23 @@ impl Factor for E5m2 {
     }
 }
 
+/// `.e4m3` where the unit has it.
+#[derive(Clone, Copy, Debug)]
+pub struct E4m3Itself;
+
+impl Factor for E4m3Itself {
+    const BITS: usize = 8;
+    const LOWEST: i32 = -6;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        E4m3::widen(bits)
+    }
+}
+
 /// A format of C and D.
 pub trait Accumulator {
+    /// Binary places that are kept below the largest exponent.
+    const PLACES: i32;
     /// The exponent of its subnormal numbers.
     const LOWEST: i32;
     /// The exponent below which the largest one does not go.
@@ -110,6 +125,7 @@ pub trait Accumulator {
 pub struct Single;
 
 impl Accumulator for Single {
+    const PLACES: i32 = 25;
     const LOWEST: i32 = -126;
     const FLOOR: i32 = -133;
     const NAN: u32 = 0x7fff_ffff;
@@ -142,6 +158,7 @@ impl Accumulator for Single {
 pub struct Short;
 
 impl Accumulator for Short {
+    const PLACES: i32 = 25;
     const LOWEST: i32 = -14;
     const FLOOR: i32 = -21;
     const NAN: u32 = 0x7fff;
@@ -162,6 +179,69 @@ impl Accumulator for Short {
     }
     fn infinity(negative: bool) -> u32 {
         0x7c00 | u32::from(negative) << 15
+    }
+}
+
+/// `.f32` of which 13 places of the fraction are used.
+#[derive(Clone, Copy, Debug)]
+pub struct CoarseSingle;
+
+impl CoarseSingle {
+    /// The bits of the fraction that stay zero.
+    const UNUSED: u32 = (1 << 10) - 1;
+}
+
+impl Accumulator for CoarseSingle {
+    const PLACES: i32 = 13;
+    const LOWEST: i32 = Single::LOWEST;
+    const FLOOR: i32 = Single::FLOOR;
+    const NAN: u32 = Single::NAN;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        Single::widen(bits)
+    }
+    #[inline(always)]
+    fn round(sum: f64, unit: f32) -> u32 {
+        (f64::from_bits(sum.to_bits() & !((1 << 39) - 1)) as f32 * unit).to_bits()
+    }
+    fn round_exact(sum: Exact) -> u32 {
+        positive_zero(Single::round_exact(sum) & !Self::UNUSED, 0x7fff_ffff)
+    }
+    #[inline(always)]
+    fn add(a: u32, b: u32) -> u32 {
+        Single::add(a, b)
+    }
+    fn infinity(negative: bool) -> u32 {
+        Single::infinity(negative)
+    }
+}
+
+/// `.f16` from such sums.
+#[derive(Clone, Copy, Debug)]
+pub struct CoarseShort;
+
+impl Accumulator for CoarseShort {
+    const PLACES: i32 = 13;
+    const LOWEST: i32 = Short::LOWEST;
+    const FLOOR: i32 = Short::FLOOR;
+    const NAN: u32 = Short::NAN;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        Short::widen(bits)
+    }
+    #[inline(always)]
+    fn round(sum: f64, unit: f32) -> u32 {
+        Short::round(sum, unit)
+    }
+    fn round_exact(sum: Exact) -> u32 {
+        Short::round_exact(sum)
+    }
+    #[inline(always)]
+    fn add(a: u32, b: u32) -> u32 {
+        Short::add(a, b)
+    }
+    fn infinity(negative: bool) -> u32 {
+        Short::infinity(negative)
     }
 }
 

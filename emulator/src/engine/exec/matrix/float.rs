@@ -6,7 +6,7 @@ use super::super::super::code::{ExecPair, Inst, Matrix, Slot, Step};
 use super::super::lanes::Lanes;
 use super::{both, put_words, registers, tile, whole, words};
 use crate::numeric::matrix::float::{
-    Accumulator, Factor, Lefts, Rights, Short, Single, multiply, multiply_apart,
+    Accumulator, CoarseShort, CoarseSingle, Factor, Lefts, Rights, Short, Single, multiply, multiply_apart,
 };
 use crate::numeric::matrix::{Tile, transposed};
 
@@ -49,6 +49,27 @@ impl Packed for Short {
     }
 }
 
+macro_rules! packed_as {
+    ($($name:ty: $other:ty;)*) => {$(
+        impl Packed for $name {
+            const REGISTERS: usize = <$other>::REGISTERS;
+            #[inline(always)]
+            fn unpack(registers: [&[u32; 32]; 2]) -> Tile<u32> {
+                <$other>::unpack(registers)
+            }
+            #[inline(always)]
+            fn pack(rows: &Tile<u32>) -> [[u32; 32]; 2] {
+                <$other>::pack(rows)
+            }
+        }
+    )*};
+}
+
+packed_as! {
+    CoarseSingle: Single;
+    CoarseShort: Short;
+}
+
 // `mma`: `P` planes, all in one group.
 both!(product, fast, plain, body, [F: Factor, A: Packed], [P]);
 // `mma` of numbers of 8 bits.
@@ -57,7 +78,7 @@ both!(product_apart, fast_apart, plain_apart, body_apart, [F: Factor, G: Factor,
 /// The plane of element `within` of a block's register. Of numbers of 8 bits, those come first that are first in
 /// a pair of pairs: they are the first group.
 #[inline(always)]
-fn plane<F: Factor, const P: usize>(block: usize, within: usize) -> usize {
+pub(super) fn plane<F: Factor, const P: usize>(block: usize, within: usize) -> usize {
     match F::BITS {
         8 => within / 2 * (P / 2) + block * 2 + within % 2,
         bits => block * (32 / bits) + within,

@@ -9,6 +9,7 @@
 
 pub(crate) mod double;
 pub(crate) mod float;
+pub(crate) mod group;
 pub(crate) mod integer;
 pub(crate) mod quads;
 pub(crate) mod rows;

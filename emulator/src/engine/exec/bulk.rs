@@ -1,0 +1,434 @@
+//! `cp.async.bulk`, `cp.reduce.async.bulk` and their tensor forms (PTX ISA, "Asynchronous copy"). They are done at once, which is one of
+//! the orders that the ISA allows: committing and waiting have nothing left to do, and a barrier learns of the bytes when the instruction runs.
+//!
+//! Operands are those of a [`Matrix`], all wide, in `a`: the instruction has no room for them. `aux` is a [`Bulk`].
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `span`, which checked bounds and alignment.
+
+use cuda_ptx::Space;
+
+use super::super::code::{Exec, Inst, Matrix, Slot, Step};
+use super::super::fault::FaultKind;
+use super::address::with_rank;
+use super::lanes::{Lanes, bits};
+use super::mbarrier;
+use super::memory::{Access, EffectiveAddress, effective_address, fetch, live, region};
+use super::operand::Source;
+use super::reduce::{Reduce, reduce};
+use crate::memory::access;
+use crate::tensor::{self, Mode, RANK, TensorMap};
+
+/// Bytes that change places together, and to which sizes and addresses are aligned.
+const CHUNK: u64 = 16;
+/// Bytes to which the place of a box in shared memory is aligned.
+const LINE: u64 = 128;
+
+/// What a bulk instruction does, packed into [`Inst::aux`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bulk {
+    /// The source is global memory, not shared.
+    pub(crate) from_global: bool,
+    /// The target is global memory, not shared.
+    pub(crate) to_global: bool,
+    /// A mask says which blocks of the cluster get the bytes.
+    pub(crate) multicast: bool,
+    /// What is done to the target's numbers instead of replacing them.
+    pub(crate) reduce: Option<Reduce>,
+}
+
+impl Bulk {
+    /// As a number.
+    pub(crate) fn word(self) -> u32 {
+        let reduce = self.reduce.map_or(0, |reduce| reduce as u32 + 1);
+        u32::from(self.from_global)
+            | u32::from(self.to_global) << 1
+            | u32::from(self.multicast) << 2
+            | reduce << 8
+    }
+
+    fn read(word: u32) -> Bulk {
+        Bulk {
+            from_global: word & 1 != 0,
+            to_global: word & 2 != 0,
+            multicast: word & 4 != 0,
+            reduce: (word >> 8).checked_sub(1).and_then(Reduce::new),
+        }
+    }
+}
+
+fn space(global: bool) -> Space {
+    if global { Space::Global } else { Space::Shared }
+}
+
+/// `cp.async.bulk`, `cp.reduce.async.bulk`. Operands: the target's address, the source's, the bytes, the barrier's address, the mask.
+pub(crate) const COPY: Exec = |lanes, inst| each(lanes, inst, copy);
+
+/// `cp.async.bulk.tensor` from global memory. Operands: the target's address, the map's generic address, the barrier's address, the mask,
+/// five coordinates, three offsets.
+pub(crate) const LOAD_TENSOR: Exec = |lanes, inst| each(lanes, inst, load_tensor);
+
+/// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor` to global memory. Operands: the map's generic address, the source's address, five
+/// coordinates.
+pub(crate) const STORE_TENSOR: Exec = |lanes, inst| each(lanes, inst, store_tensor);
+
+/// `st.async`. Operands: the target's address, the barrier's address, the numbers; `aux` is the bytes of one.
+pub(crate) const STORE: Exec = |lanes, inst| each(lanes, inst, store);
+
+/// The operands of one lane.
+struct Operands<'e> {
+    matrix: &'e Matrix<Slot>,
+    lane: usize,
+}
+
+impl Operands<'_> {
+    fn get(&self, lanes: &Lanes<'_>, index: usize) -> u64 {
+        // SAFETY: the decoder made the operands wide (duty 2 of `Exec`, which all have that come here), and the lane is a live one, below 32.
+        let value =
+            |slot: &Slot| unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, *slot), self.lane) };
+        self.matrix.a.get(index).map_or(0, value)
+    }
+}
+
+/// Runs the instruction for each live lane.
+fn each(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    run: fn(&mut Lanes<'_>, &Operands<'_>, u32) -> Option<()>,
+) -> Step {
+    let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
+    for lane in live(lanes) {
+        if run(lanes, &Operands { matrix, lane }, inst.aux).is_none() {
+            return Step::Fault;
+        }
+    }
+    Step::Next
+}
+
+/// The bytes of a piece of memory, which are valid and used as [`EffectiveAddress::Host`] says, from an address that is a multiple of
+/// `align` on. `None` after a fault.
+fn span(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    (space, writes): (Space, bool),
+    address: u64,
+    bytes: u64,
+    align: u64,
+) -> Option<*mut u8> {
+    let aux = Access::new(1, Some(space), if writes { Access::WRITE } else { 0 });
+    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
+    let address = address & aux.address_mask();
+    let EffectiveAddress::Host { pointer, .. } = effective_address(lanes, &inst, lane, address, align)?
+    else {
+        return None;
+    };
+    let found = region(lanes, &inst, address)?;
+    if !found.contains(address, bytes) {
+        // It says where the first byte behind the end is.
+        let end = (found.base + found.len) & !(align - 1);
+        effective_address(lanes, &inst, lane, end, align)?;
+        let message =
+            format!("a copy of {bytes} bytes at 0x{address:x} reaches from one allocation into another");
+        lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
+        return None;
+    }
+    Some(pointer)
+}
+
+/// Tells those who look on that bytes, which were found, are about to be written.
+pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, bytes: u64) {
+    let aux = Access::new(1, space, Access::WRITE);
+    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
+    let address = address & aux.address_mask();
+    let Some(region) = region(lanes, &inst, address) else { return };
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.wrote(lanes, region, address, bytes);
+        lanes.watch = Some(watch);
+    }
+    if let Some(order) = lanes.order.take() {
+        order.wrote(lanes, region, address, bytes);
+        lanes.order = Some(order);
+    }
+}
+
+/// Reads a piece of memory.
+fn read(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    space: Space,
+    address: u64,
+    bytes: u64,
+    align: u64,
+) -> Option<Vec<u8>> {
+    let from = span(lanes, lane, (space, false), address, bytes, align)?;
+    let mut buffer = vec![0; bytes as usize];
+    // SAFETY: 1, 2: `span` found as many bytes to be as `EffectiveAddress::Host` says.
+    unsafe { access::load(from, &mut buffer) };
+    Some(buffer)
+}
+
+/// Writes a piece of memory, or reduces into it.
+fn write(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    space: Space,
+    address: u64,
+    buffer: &[u8],
+    align: u64,
+    with: Option<Reduce>,
+) -> Option<()> {
+    let bytes = buffer.len() as u64;
+    let to = span(lanes, lane, (space, true), address, bytes, align)?;
+    wrote(lanes, Some(space), address, bytes);
+    // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on, which is at
+    // least the size of the numbers that are reduced.
+    unsafe {
+        match with {
+            None => access::write(to, access::bytes(buffer)),
+            Some(with) => reduce(with, to, buffer),
+        }
+    }
+    Some(())
+}
+
+/// The blocks of the cluster that get the bytes: the shared addresses of target and barrier there.
+fn targets(bulk: Bulk, mask: u64, target: u64, barrier: u64) -> Vec<(u64, u64)> {
+    if !bulk.multicast {
+        return vec![(target, barrier)];
+    }
+    let there = |rank: usize| (with_rank(target, rank as u32), with_rank(barrier, rank as u32));
+    bits(mask as u32 & 0xffff).map(there).collect()
+}
+
+fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
+    let (bulk, lane) = (Bulk::read(aux), operands.lane);
+    let [target, source, bytes, barrier, mask] = std::array::from_fn(|index| operands.get(lanes, index));
+    let bytes = bytes & u64::from(u32::MAX);
+    if bytes % CHUNK != 0 {
+        let message = format!("a bulk copy of {bytes} bytes, which is no multiple of {CHUNK}");
+        lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(source), message);
+        return None;
+    }
+    if bytes == 0 {
+        return Some(());
+    }
+    let targets = if bulk.to_global { Vec::new() } else { targets(bulk, mask, target, barrier) };
+    // Before a buffer is made of bytes that no shared memory has.
+    for (target, _) in &targets {
+        span(lanes, lane, (Space::Shared, true), *target, bytes, CHUNK)?;
+    }
+    if targets.is_empty() && !bulk.to_global {
+        return Some(());
+    }
+    let buffer = read(lanes, lane, space(bulk.from_global), source, bytes, CHUNK)?;
+    if bulk.to_global {
+        return write(lanes, lane, Space::Global, target, &buffer, CHUNK, bulk.reduce);
+    }
+    for (target, barrier) in targets {
+        write(lanes, lane, Space::Shared, target, &buffer, CHUNK, bulk.reduce)?;
+        mbarrier::complete(lanes, lane, barrier, bytes)?;
+    }
+    Some(())
+}
+
+/// The map at a generic address.
+fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
+    let refuse = |lanes: &mut Lanes<'_>, kind, message| {
+        lanes.fail(kind, lane as u32, Some(address), message);
+        None
+    };
+    let bytes = fetch(lanes, lane, address, 8 * tensor::WORDS, false);
+    if bytes.len() < 8 * tensor::WORDS {
+        // `fetch` recorded where memory ends.
+        return None;
+    }
+    if !address.is_multiple_of(64) {
+        let message = format!("the tensor map at 0x{address:x} is not aligned to 64 bytes");
+        return refuse(lanes, FaultKind::MisalignedAddress, message);
+    }
+    let mut words = [0; tensor::WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
+    }
+    let Some(map) = TensorMap::decode(&words) else {
+        let message = format!("there is no tensor map at 0x{address:x}: cuTensorMapEncodeTiled makes one");
+        return refuse(lanes, FaultKind::IllegalAddress, message);
+    };
+    let missing = match map {
+        TensorMap { interleave: 1.., .. } => "interleaved",
+        TensorMap { swizzle: 4.., .. } => "swizzled in a way that sm_100 introduced",
+        _ if map.box_bytes().is_none() => "of elements of less than 8 bits",
+        _ => return Some(map),
+    };
+    let message = format!("the emulator does not copy by tensor maps that are {missing}");
+    refuse(lanes, FaultKind::UnsupportedInstruction, message)
+}
+
+/// Moves all 16 bytes of a box, dense in `buffer`, from or to their places in shared memory.
+fn chunks(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    map: &TensorMap,
+    (shared, writes): (u64, bool),
+    buffer: &mut [u8],
+) -> Option<()> {
+    let how = (Space::Shared, writes);
+    let (row, pitch, bytes) = (map.row_bytes()?, map.pitch()?, map.shared_bytes()?);
+    let place = span(lanes, lane, how, shared, bytes, LINE)?;
+    // They change places inside a line.
+    let is_whole = row == pitch && bytes % LINE == 0;
+    if is_whole && writes {
+        wrote(lanes, Some(Space::Shared), shared, bytes);
+    }
+    for (at, chunk) in buffer.chunks_mut(CHUNK as usize).enumerate() {
+        let offset = at * CHUNK as usize;
+        let dense = shared + (offset / row * pitch + offset % row) as u64;
+        let moved = tensor::swizzled(dense, u32::from(map.swizzle));
+        let pointer = match is_whole {
+            // SAFETY: `span` found all bytes of the buffer there, which are whole lines, and the chunk is in one of them.
+            true => unsafe { place.add((moved - shared) as usize) },
+            false => span(lanes, lane, how, moved, chunk.len() as u64, CHUNK)?,
+        };
+        if !is_whole && writes {
+            wrote(lanes, Some(Space::Shared), moved, chunk.len() as u64);
+        }
+        // SAFETY: 1, 2, of both: as many bytes as the chunk has, which `span` found to be as `EffectiveAddress::Host` says.
+        unsafe {
+            match writes {
+                true => access::write(pointer, access::bytes(chunk)),
+                false => access::load(pointer, chunk),
+            }
+        }
+    }
+    Some(())
+}
+
+/// What stands in a box where the tensor ends: zero, or a NaN in floats.
+fn outside(map: &TensorMap) -> &'static [u8] {
+    match map.fill {
+        0 => &[0],
+        // An H200's, of whatever type.
+        _ => &[0xf7, 0x7f],
+    }
+}
+
+fn coordinates(lanes: &Lanes<'_>, operands: &Operands<'_>, first: usize) -> [i32; RANK] {
+    std::array::from_fn(|dim| operands.get(lanes, first + dim) as i32)
+}
+
+/// Records a fault where the map is not of the kind that the instruction names, or the box begins where none can.
+fn wrong(lanes: &mut Lanes<'_>, lane: usize, map: &TensorMap, corner: [i32; RANK], aux: u32) -> Option<()> {
+    let (rank, im2col, stores) = (aux as usize >> 16 & 7, aux >> 20 & 1 != 0, aux >> 21 & 1 != 0);
+    let is_im2col = matches!(map.mode, Mode::Im2col { .. });
+    let message = if map.rank == rank && is_im2col == im2col {
+        map.refusal(corner, stores)?
+    } else {
+        let kind = |im2col| if im2col { "im2col" } else { "tile" };
+        format!(
+            "the tensor map has {} dimensions and is for `.{}`, the instruction is `.{rank}d` and `.{}`",
+            map.rank,
+            kind(is_im2col),
+            kind(im2col)
+        )
+    };
+    lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
+    Some(())
+}
+
+/// The dimensions and the mode that an instruction names, in `aux` beside a [`Bulk`], whether it stores, and which of [`OPERATIONS`] it does,
+/// counted from 1.
+pub(crate) fn shape(rank: u32, im2col: bool, stores: bool, operation: usize) -> u32 {
+    rank << 16 | u32::from(im2col) << 20 | u32::from(stores) << 21 | (operation as u32) << 24
+}
+
+/// The operations of reductions of a tensor, whose map has the type of the numbers.
+pub(crate) const OPERATIONS: [&str; 8] = ["And", "Or", "Xor", "Add", "Inc", "Dec", "Min", "Max"];
+
+/// The operation of a reduction of a tensor; `None` if there is none on numbers of its type.
+fn operation(map: &TensorMap, aux: u32) -> Option<Option<Reduce>> {
+    let Some(index) = (aux as usize >> 24).checked_sub(1) else { return Some(None) };
+    let bits: &[&str] = &["", "", "B32", "B32", "B64"];
+    let numbers: &[&str] = &["", "", "U32", "S32", "U64", "S64", "F16", "F32", "F64", "Bf16", "FlushedF32"];
+    let types = if index < 3 { bits } else { numbers };
+    let name = OPERATIONS.get(index)?.to_string() + types.get(usize::from(map.data_type))?;
+    Reduce::from_name(&name).map(Some)
+}
+
+fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
+    let (bulk, lane) = (Bulk::read(aux & 0xffff), operands.lane);
+    let [target, place, barrier, mask] = std::array::from_fn(|index| operands.get(lanes, index));
+    let map = map(lanes, lane, place)?;
+    let corner = coordinates(lanes, operands, 4);
+    if wrong(lanes, lane, &map, corner, aux).is_some() {
+        return None;
+    }
+    let offsets = std::array::from_fn(|index| operands.get(lanes, 4 + RANK + index) as u32 & 0xffff);
+    let targets = targets(bulk, mask, target & u64::from(u32::MAX), barrier);
+    // Before a buffer is made of bytes that no shared memory has: a box may have terabytes.
+    for (target, _) in &targets {
+        span(lanes, lane, (Space::Shared, true), *target, map.shared_bytes()?, LINE)?;
+    }
+    if targets.is_empty() {
+        return Some(());
+    }
+    let mut buffer = vec![0; map.box_bytes()?];
+    let fill = outside(&map);
+    buffer.iter_mut().zip(fill.iter().cycle()).for_each(|(byte, fill)| *byte = *fill);
+    map.rows(corner, offsets, |row| {
+        let inside = row.inside();
+        if inside.is_empty() {
+            return Some(());
+        }
+        let align = tensor::element_bytes(map.data_type)? as u64;
+        let mut bytes = read(lanes, lane, Space::Global, row.address, inside.len() as u64, align)?;
+        tensor::convert(map.data_type, &mut bytes);
+        buffer.get_mut(inside)?.copy_from_slice(&bytes);
+        Some(())
+    })?;
+    let bytes = buffer.len() as u64;
+    for (target, barrier) in targets {
+        chunks(lanes, lane, &map, (target, true), &mut buffer)?;
+        mbarrier::complete(lanes, lane, barrier, bytes)?;
+    }
+    Some(())
+}
+
+fn store_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
+    let lane = operands.lane;
+    let [place, source] = std::array::from_fn(|index| operands.get(lanes, index));
+    let map = map(lanes, lane, place)?;
+    let corner = coordinates(lanes, operands, 2);
+    if wrong(lanes, lane, &map, corner, aux).is_some() {
+        return None;
+    }
+    let Some(with) = operation(&map, aux) else {
+        let message = format!("no such reduction of a tensor of data type {}", map.data_type);
+        lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
+        return None;
+    };
+    let source = source & u64::from(u32::MAX);
+    // Before a buffer is made of bytes that no shared memory has.
+    span(lanes, lane, (Space::Shared, false), source, map.shared_bytes()?, LINE)?;
+    let mut buffer = vec![0; map.box_bytes()?];
+    chunks(lanes, lane, &map, (source, false), &mut buffer)?;
+    let align = tensor::element_bytes(map.data_type)? as u64;
+    map.rows(corner, [0; 3], |row| {
+        let inside = row.inside();
+        if inside.is_empty() {
+            return Some(());
+        }
+        let bytes = buffer.get(inside)?;
+        write(lanes, lane, Space::Global, row.address, bytes, align, with)
+    })
+}
+
+fn store(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
+    let (lane, each) = (operands.lane, aux as usize);
+    let [target, barrier] = std::array::from_fn(|index| operands.get(lanes, index));
+    let mut buffer = Vec::with_capacity(16);
+    for index in 2..operands.matrix.a.len() {
+        buffer.extend(operands.get(lanes, index).to_le_bytes().into_iter().take(each));
+    }
+    let bytes = buffer.len() as u64;
+    write(lanes, lane, Space::Shared, target, &buffer, bytes, None)?;
+    mbarrier::complete(lanes, lane, barrier, bytes)
+}

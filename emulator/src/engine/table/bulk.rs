@@ -1,0 +1,269 @@
+//! "Asynchronous copy": of whole pieces of memory and of tensors, `cp.async.bulk`; and what goes with tensor maps.
+
+use cuda_ptx::Operand as Text;
+
+use super::super::code::{Exec, Matrix};
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::exec::alu::{lane1, lane2};
+use super::super::exec::bulk::{self, Bulk};
+use super::super::exec::operand::Class;
+use super::super::exec::reduce::Reduce;
+use super::control::nothing;
+use super::matrix::since;
+use super::{Form, Row, build};
+use crate::tensor::RANK;
+
+/// The operations and types of `cp.reduce.async.bulk`.
+macro_rules! reducing {
+    ($start:literal) => {
+        concat!(
+            $start,
+            ".{and|or|xor|add|inc|dec|min|max}[.noftz].{b32|b64|u32|s32|u64|s64|f16|bf16|f32|f64}"
+        )
+    };
+}
+
+pub(super) const ROWS: &[Row] = &[
+    build(
+        "cp.async.bulk.{shared::cluster|shared::cta}.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
+        |builder, form| {
+            since(builder, if form.has("shared::cta") { 86 } else { 80 }, 90)?;
+            let bulk =
+                Bulk { from_global: true, multicast: form.has("multicast::cluster"), ..Bulk::default() };
+            copy(builder, bulk)
+        },
+    ),
+    build("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", |builder, _| {
+        since(builder, 80, 90)?;
+        copy(builder, Bulk::default())
+    }),
+    build("cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]", |builder, _| {
+        since(builder, 80, 90)?;
+        copy(builder, Bulk { to_global: true, ..Bulk::default() })
+    }),
+    build(
+        reducing!("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"),
+        |builder, form| {
+            copy(builder, Bulk { reduce: Some(reduction(builder, form, false)?), ..Bulk::default() })
+        },
+    ),
+    build(
+        reducing!("cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]"),
+        |builder, form| {
+            let reduce = Some(reduction(builder, form, true)?);
+            copy(builder, Bulk { to_global: true, reduce, ..Bulk::default() })
+        },
+    ),
+    build("cp.async.bulk.prefetch.L2.global[.L2::cache_hint]", nothing),
+    build("cp.async.bulk.commit_group", nothing),
+    build("cp.async.bulk.wait_group[.read]", nothing),
+    build(
+        "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.{shared::cluster|shared::cta}.global[.{tile|im2col}].mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
+        load_tensor,
+    ),
+    build(
+        "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.global.shared::cta[.{tile|im2col_no_offs}].bulk_group[.L2::cache_hint]",
+        store_tensor,
+    ),
+    build(
+        "cp.reduce.async.bulk.tensor.{1d|2d|3d|4d|5d}.global.shared::cta.{add|min|max|inc|dec|and|or|xor}[.{tile|im2col_no_offs}].bulk_group[.L2::cache_hint]",
+        store_tensor,
+    ),
+    build(
+        "cp.async.bulk.prefetch.tensor.{1d|2d|3d|4d|5d}.L2.global[.{tile|im2col}][.L2::cache_hint]",
+        nothing,
+    ),
+    build("prefetch[.{param|const}].tensormap", nothing),
+    build(
+        "st.async[.weak].mbarrier::complete_tx::bytes[.shared::cluster][.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
+        store,
+    ),
+];
+
+/// The operation on numbers of a type: which there are differs between the two targets.
+fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
+    since(builder, 80, 90)?;
+    let name = form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"]).unwrap_or_default();
+    let types = ["b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64"];
+    let ty = form.any(&types).unwrap_or_default();
+    let reduce = Reduce::from_name(&(capital(name) + &capital(ty)));
+    let short = matches!(ty, "u32" | "s32" | "b32") || (ty, name) == ("u64", "add");
+    reduce
+        .filter(|_| (global || short) && (ty, name) != ("s64", "add"))
+        .ok_or_else(|| Refusal::new(format!("there is no `.{name}` of `.{ty}` in that memory")))
+}
+
+fn capital(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_ascii_uppercase() + rest
+}
+
+/// An operand in a register of 64 bits.
+fn wide(builder: &mut Builder<'_, '_>, operand: Operand, narrow: bool) -> Result<Operand, Refusal> {
+    if !narrow {
+        return Ok(operand);
+    }
+    let result = builder.temporary(Class::Wide)?;
+    builder.lane(lane1(|a: u32| u64::from(a)), &[result], &[operand]);
+    Ok(result)
+}
+
+/// An address in a register of 64 bits, offset included.
+pub(super) fn address<'a>(
+    builder: &mut Builder<'_, 'a>,
+    text: &Text<'a>,
+    generic: bool,
+) -> Result<Operand, Refusal> {
+    let address = builder.address(text, generic)?;
+    let base = wide(builder, address.base, address.narrow)?;
+    if address.offset == 0 {
+        return Ok(base);
+    }
+    let (result, offset) = (builder.temporary(Class::Wide)?, builder.constant(Class::Wide, address.offset));
+    builder.lane(lane2(u64::wrapping_add), &[result], &[base, offset]);
+    Ok(result)
+}
+
+/// A number of up to 32 bits in a register of 64 bits.
+pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<Operand, Refusal> {
+    let class = builder.class_of(text).unwrap_or(Class::Word);
+    let operand = builder.source(text, class)?;
+    wide(builder, operand, class == Class::Word)
+}
+
+fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>) {
+    let mut draft = Draft::new(exec, &[], &[]);
+    (draft.aux, draft.matrix) = (aux, Some(Box::new(Matrix { a, ..Matrix::default() })));
+    builder.push(draft);
+}
+
+/// `[target], [source], bytes{, [barrier]}{, mask}`
+fn copy(builder: &mut Builder<'_, '_>, bulk: Bulk) -> Result<(), Refusal> {
+    builder.expect_operands(3 + usize::from(!bulk.to_global) + usize::from(bulk.multicast))?;
+    let mut operands = Vec::with_capacity(5);
+    for index in [0, 1] {
+        operands.push(address(builder, builder.operand(index)?, false)?);
+    }
+    operands.push(number(builder, builder.operand(2)?)?);
+    if !bulk.to_global {
+        operands.push(address(builder, builder.operand(3)?, false)?);
+    }
+    if bulk.multicast {
+        operands.push(number(builder, builder.operand(4)?)?);
+    }
+    append(builder, bulk::COPY, bulk.word(), operands);
+    Ok(())
+}
+
+fn rank(form: &Form<'_>) -> usize {
+    match form.any(&["1d", "2d", "3d", "4d"]) {
+        Some("1d") => 1,
+        Some("2d") => 2,
+        Some("3d") => 3,
+        Some(_) => 4,
+        None => RANK,
+    }
+}
+
+/// `[map, {coordinates}]`: the map's generic address, and five coordinates.
+fn place<'a>(
+    builder: &mut Builder<'_, 'a>,
+    text: &'a Text<'a>,
+    rank: usize,
+) -> Result<(Operand, Vec<Operand>), Refusal> {
+    let Text::AddressList(list) = text else {
+        return Err(Refusal::new("a tensor map and coordinates are expected in brackets"));
+    };
+    let [map, coordinates] = list.as_slice() else {
+        return Err(Refusal::new("a tensor map and a list of coordinates are expected in brackets"));
+    };
+    let map = Text::Address { base: Box::new(map.clone()), offset: 0 };
+    let map = address(builder, &map, true)?;
+    let texts = builder.elements(coordinates)?;
+    if texts.len() != rank {
+        return Err(Refusal::new(format!("{} coordinates, {rank} are expected", texts.len())));
+    }
+    let mut numbers = Vec::with_capacity(RANK);
+    for text in &texts {
+        numbers.push(number(builder, text)?);
+    }
+    numbers.resize(RANK, builder.constant(Class::Wide, 0));
+    Ok((map, numbers))
+}
+
+/// `[target], [map, {coordinates}], [barrier]{, {offsets}}{, mask}`
+fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, if form.has("shared::cta") { 86 } else { 80 }, 90)?;
+    let (rank, im2col, multicast) = (rank(form), form.has("im2col"), form.has("multicast::cluster"));
+    if im2col && rank < 3 {
+        return Err(Refusal::new("`.im2col` needs three dimensions"));
+    }
+    builder.expect_operands(3 + usize::from(im2col) + usize::from(multicast))?;
+    let (map, coordinates) = place(builder, builder.operand(1)?, rank)?;
+    let target = address(builder, builder.operand(0)?, false)?;
+    let barrier = address(builder, builder.operand(2)?, false)?;
+    let mask = match multicast {
+        true => number(builder, builder.operand(3 + usize::from(im2col))?)?,
+        false => builder.constant(Class::Wide, 0),
+    };
+    let mut operands = vec![target, map, barrier, mask];
+    operands.extend(coordinates);
+    if im2col {
+        let offsets = builder.elements(builder.operand(3)?)?;
+        if offsets.len() != rank - 2 {
+            return Err(Refusal::new(format!("{} offsets, {} are expected", offsets.len(), rank - 2)));
+        }
+        for text in &offsets {
+            let offset = number(builder, text)?;
+            operands.push(offset);
+        }
+    }
+    let bulk = Bulk { from_global: true, multicast, ..Bulk::default() };
+    append(builder, bulk::LOAD_TENSOR, bulk.word() | bulk::shape(rank as u32, im2col, false, 0), operands);
+    Ok(())
+}
+
+/// `[map, {coordinates}], [source]`
+fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 80, 90)?;
+    builder.expect_operands(2)?;
+    let rank = rank(form);
+    let (map, coordinates) = place(builder, builder.operand(0)?, rank)?;
+    let source = address(builder, builder.operand(1)?, false)?;
+    let mut operands = vec![map, source];
+    operands.extend(coordinates);
+    let is_same = |name: &&str| {
+        form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"])
+            .is_some_and(|op| capital(op) == **name)
+    };
+    let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
+    let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
+    append(builder, bulk::STORE_TENSOR, aux, operands);
+    Ok(())
+}
+
+/// `[target], value, [barrier]`
+fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 81, 90)?;
+    builder.expect_operands(3)?;
+    let count = match form.any(&["v2", "v4"]) {
+        Some("v2") => 2,
+        Some(_) => 4,
+        None => 1,
+    };
+    let bytes = form.ty().size();
+    let class = if bytes == 8 { Class::Wide } else { Class::Word };
+    let texts = builder.elements(builder.operand(1)?)?;
+    if texts.len() != count || count * bytes > 16 {
+        return Err(Refusal::new(format!("{count} registers of {bytes} bytes, 16 in all, are expected")));
+    }
+    let mut operands =
+        vec![address(builder, builder.operand(0)?, false)?, address(builder, builder.operand(2)?, false)?];
+    for text in &texts {
+        let value = builder.source(text, class)?;
+        operands.push(wide(builder, value, class == Class::Word)?);
+    }
+    append(builder, bulk::STORE, bytes as u32, operands);
+    Ok(())
+}

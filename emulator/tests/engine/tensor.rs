@@ -1041,11 +1041,9 @@ fn made_of(map: &Map) -> String {
         replace("global_dim", Some(at), "b32", &map.sizes[at].to_string());
         replace("element_stride", Some(at), "b32", &map.steps[at].to_string());
     }
-    let stride = "mov.b64 %x1, ";
-    let mut text = text;
     for (at, bytes) in map.strides()[1..map.sizes.len()].iter().enumerate() {
         text += &format!(
-            "{stride}{bytes}; tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%x0], {at}, %x1;\n"
+            "mov.b64 %x1, {bytes}; tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%x0], {at}, %x1;\n"
         );
     }
     // The ISA numbers types otherwise than the driver's API: `.f32.ftz`, `.f64`, `.bf16`.

@@ -3,8 +3,10 @@
    export table, retains the primary context at the first call, loads code as libraries, and gives back neither.
 
    What is known of NVIDIA's library (13.0.96, driver 580.159.04): the faults of `faults.c` are reported with it as with this, row by
-   row (`../matrix/h200.txt`). So its copies, launches, events and captures reach the driver by functions that the rules know. Which of
-   several functions with the same effect these are, and which other calls it makes in between, was not recorded. `stand_in_calls.txt` has the calls of this file, function by function;
+   row (`../matrix/h200.txt`), and where one of its functions makes calls at all, they are those of this file (`stand_in_calls.txt`), but for
+   these: before it takes up a device it asks for the current context, the driver's version, more tables and all attributes; it asks for
+   the current context again before it waits for the device; it makes arrays by `cuArray3DCreate_v2`, and copies to one by
+   `cuArray3DGetDescriptor_v2` and `cuMemcpy3DAsync_v2`.
    `bash .gpu/check.sh OUT` (`cargo xtask gpu --check`) writes the same of the library on a GPU to OUT/runtime_calls.txt, and prints
    the difference. */
 #include "runtime.h"

@@ -142,7 +142,7 @@ fn bulk_copies_that_fault() {
     assert!(fault.message.contains("illegal read of 16 bytes"), "{fault}");
     // One that no block of the cluster is there for.
     let body = "mov.b16 %h0, 8; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%in], 16, [%bar], %h0;";
-    assert_eq!(run(body, 2, 2, &random(1, 2 * SHARED)).err().unwrap().kind, FaultKind::IllegalAddress);
+    assert_eq!(run(body, 2, 2, &random(1, 2 * SHARED)).err().unwrap().kind, FaultKind::InvalidSync);
     // And none at all: nothing is copied.
     let body = body.replace("%h0, 8", "%h0, 0");
     let input = random(1, 2 * SHARED);
@@ -748,9 +748,17 @@ fn tensor_reductions() {
         let wanted: Vec<u32> = (0..16).map(|at| if wanted == 0 { 0 } else { 2 + 2 * (at % 2) }).collect();
         assert_eq!(found, wanted, "type {ty}");
     }
-    for (ty, operation) in
-        [(0, "add"), (5, "and"), (6, "and"), (7, "min"), (8, "max"), (3, "inc"), (10, "min"), (11, "add")]
-    {
+    for (ty, operation) in [
+        (0, "add"),
+        (5, "add"),
+        (5, "and"),
+        (6, "and"),
+        (7, "min"),
+        (8, "max"),
+        (3, "inc"),
+        (10, "min"),
+        (11, "add"),
+    ] {
         let result = tiled(ty, &[64, 50], &[16, 8]).run(operation, &[0, 0], &random(1, TENSOR)).map(|_| ());
         let fault = result.expect_err(operation);
         assert_eq!(fault.kind, FaultKind::InvalidSync);
@@ -842,7 +850,7 @@ fn maps_that_do_not_fit_the_instruction() {
     }
     let fault = other(&plain, "load", |_| [0; 128]).unwrap_err();
     assert!(
-        fault.kind == FaultKind::IllegalAddress && fault.message.contains("there is no tensor map"),
+        fault.kind == FaultKind::InvalidSync && fault.message.contains("there is no tensor map"),
         "{fault}"
     );
     // A map of memory that is not there.

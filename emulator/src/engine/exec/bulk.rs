@@ -191,12 +191,25 @@ fn write(
 }
 
 /// The blocks of the cluster that get the bytes: the shared addresses of target and barrier there.
-fn targets(bulk: Bulk, mask: u64, target: u64, barrier: u64) -> Vec<(u64, u64)> {
+fn targets(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    (bulk, mask): (Bulk, u64),
+    target: u64,
+    barrier: u64,
+) -> Option<Vec<(u64, u64)>> {
     if !bulk.multicast {
-        return vec![(target, barrier)];
+        return Some(vec![(target, barrier)]);
+    }
+    let mask = mask as u32 & 0xffff;
+    let blocks = lanes.block().shared.len() as u32;
+    if mask.checked_shr(blocks).is_some_and(|absent| absent != 0) {
+        let message = format!("a copy to the blocks of mask 0x{mask:x} of a cluster that has {blocks}");
+        lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
+        return None;
     }
     let there = |rank: usize| (with_rank(target, rank as u32), with_rank(barrier, rank as u32));
-    bits(mask as u32 & 0xffff).map(there).collect()
+    Some(bits(mask).map(there).collect())
 }
 
 fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
@@ -211,7 +224,10 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
     if bytes == 0 {
         return Some(());
     }
-    let targets = if bulk.to_global { Vec::new() } else { targets(bulk, mask, target, barrier) };
+    let targets = match bulk.to_global {
+        true => Vec::new(),
+        false => targets(lanes, lane, (bulk, mask), target, barrier)?,
+    };
     // Before a buffer is made of bytes that no shared memory has.
     for (target, _) in &targets {
         span(lanes, lane, (Space::Shared, true), *target, bytes, CHUNK)?;
@@ -251,7 +267,7 @@ fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
     }
     let Some(map) = TensorMap::decode(&words) else {
         let message = format!("there is no tensor map at 0x{address:x}: cuTensorMapEncodeTiled makes one");
-        return refuse(lanes, FaultKind::IllegalAddress, message);
+        return refuse(lanes, FaultKind::InvalidSync, message);
     };
     let missing = match map {
         TensorMap { interleave: 1.., .. } => "interleaved",
@@ -362,7 +378,7 @@ fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opti
         return None;
     }
     let offsets = std::array::from_fn(|index| operands.get(lanes, 4 + RANK + index) as u32 & 0xffff);
-    let targets = targets(bulk, mask, target & u64::from(u32::MAX), barrier);
+    let targets = targets(lanes, lane, (bulk, mask), target & u64::from(u32::MAX), barrier)?;
     // Before a buffer is made of bytes that no shared memory has: a box may have terabytes.
     for (target, _) in &targets {
         span(lanes, lane, (Space::Shared, true), *target, map.shared_bytes()?, LINE)?;

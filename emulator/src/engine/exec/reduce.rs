@@ -60,7 +60,6 @@ kinds! {
     AddU32: u32, |old, new| old.wrapping_add(new);
     AddS32: u32, |old, new| old.wrapping_add(new);
     AddU64: u64, |old, new| old.wrapping_add(new);
-    AddS64: u64, |old, new| old.wrapping_add(new);
     IncU32: u32, |old, new| if old >= new { 0 } else { old + 1 };
     DecU32: u32, |old, new| if old == 0 || old > new { new } else { old - 1 };
     MinU32: u32, |old, new| old.min(new);

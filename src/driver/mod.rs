@@ -94,9 +94,10 @@ pub use peer::PeerAttribute;
 #[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
-pub(crate) use stream::Parts;
 pub use stream::info::StreamPriorities;
-pub(crate) use stream::thread::{GivenAway, Launching, Patience, StreamAccesses, StreamWaits, ThreadStream};
+pub(crate) use stream::patience::{GivenAway, Launching, Patience};
+pub(crate) use stream::queue::Parts;
+pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 #[cfg(feature = "async")]
 pub(crate) use table::{Shared, Table, Vacancy};

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+use super::super::thread::Orders;
 use super::*;
+use crate::driver::context::CudaContext;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()

@@ -352,7 +352,7 @@ const LACKING: &str = "\
 .visible .entry lacking(.param .u64 p) {
 .reg .b64 %a;
 ld.param.u64 %a, [p];
-tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%a], [%a], 128;
+multimem.red.relaxed.sys.global.add.u64 [%a], %a;
 ret;
 }
 .visible .entry whole(.param .u64 p) {
@@ -378,7 +378,7 @@ fn a_kernel_that_the_emulator_cannot_run_is_refused_by_name_and_nothing_else_is(
     let error = refused.unwrap_err();
     assert!(error.is_unsupported() && !error.is_sticky(), "{error}");
     let text = error.to_string();
-    for part in ["kernel `lacking`, PTX line 7", "tensormap.cp_fenceproxy", "nothing was launched"] {
+    for part in ["kernel `lacking`, PTX line 7", "multimem.red", "nothing was launched"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let ErrorKind::Driver(error) = error.kind() else { panic!("{text}") };

@@ -28,7 +28,7 @@ const LACKING: &str = "\
 .reg .b64 %a, %b;
 ld.param.u64 %a, [p];
 ld.param.u64 %b, [q];
-tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%a], [%b], 128;
+multimem.red.relaxed.sys.global.add.u64 [%a], %b;
 ret;
 }
 .visible .entry whole(.param .u64 p, .param .u64 q)
@@ -74,7 +74,7 @@ fn a_kernel_that_cannot_run_is_refused_at_its_launch_and_nothing_else_is() {
     assert_eq!(launch(&cuda, lacking, own, &mut arguments), NOT_SUPPORTED);
     let log_now = log(&cuda);
     let lines: Vec<&str> = log_now.lines().collect();
-    let expected = "[CUDA][E] kernel `lacking`, PTX line 9: `tensormap.cp_fenceproxy";
+    let expected = "[CUDA][E] kernel `lacking`, PTX line 9: `multimem.red";
     assert!(lines[0].starts_with(expected), "{log_now}");
     let answer = "[CUDA][E] Returning 801 (CUDA_ERROR_NOT_SUPPORTED) from cuLaunchKernel:";
     assert!(lines[1].starts_with(answer), "{log_now}");

@@ -120,11 +120,11 @@ impl CudaGraph {
     /// Any error returned by the driver.
     ///
     /// # Safety
-    /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
+    /// 1. `raw` is a live graph of `context` that is nested in no other, and outlives the result and what is instantiated from it.
     /// 2. In the meantime no other code adds or removes nodes, or uses the graph on another thread.
     /// 3. What its nodes use lives as long as they can run.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
-        // SAFETY: 1: the caller's duty 1; 2: it is not owned, and outlives all by the same.
+        // SAFETY: 1: live, of `context` and nested in no other, by the caller's duty 1; 2: it is not owned, and outlives all by the same.
         let graph = unsafe { Self::adopt(context, raw, false) };
         graph.learn_nodes()?;
         Ok(graph)

@@ -369,8 +369,9 @@ impl<'event> Attribute<'event> {
     /// What the driver has made of the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
-            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the
-            // driver may have written over; any bits are a pointer, of which only the address is taken.
+            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and it sets this member. `value` is the copy of this attribute's
+            // value that the driver had (both callers pass that), so the member is set, if written over by the driver; any bits are a
+            // pointer, of which only the address is taken.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }

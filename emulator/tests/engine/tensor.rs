@@ -1128,3 +1128,40 @@ fn fields_that_no_map_has() {
         assert_eq!(fault.kind, FaultKind::InvalidSync, "{replaced}: {fault}");
     }
 }
+
+/// Numbers are in registers of up to 64 bits: a predicate has no place among rows.
+#[test]
+fn numbers_are_in_no_predicates() {
+    let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+    let tensor = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+    for body in [
+        format!("{copy} [%s], [%in], %q0, [%bar];"),
+        format!("{copy}.multicast::cluster [%s], [%in], 16, [%bar], %q0;"),
+        format!("{tensor} [%s], [%map, {{%c0, %q0}}], [%bar];"),
+        format!(".reg .b128 %wide; {tensor} [%s], [%map, {{%c0, %wide}}], [%bar];"),
+        "tensormap.replace.tile.rank.shared::cta.b1024.b32 [%s], %q0;".to_owned(),
+        "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%s], %q0, %c0;".to_owned(),
+    ] {
+        assert_eq!(Device::new(&kernel(&body, 1)).kernel("k").unsupported().count(), 1, "{body}");
+    }
+}
+
+/// A box may be smaller than what its place is aligned to, and shared memory end behind it.
+#[test]
+fn a_small_box_lies_at_the_end_of_shared_memory() {
+    let text = ".version 8.6\n.target sm_90a\n.address_size 64\n\
+        .visible .entry k(.param .u64 out, .param .align 64 .b8 map[128]) {\n\
+        .reg .b32 %t, %bar; .reg .b64 %out, %map, %x; .reg .pred %q; .shared .align 8 .b64 bar; .shared .align 128 .b8 t[64];\n\
+        mov.u32 %t, t; mov.u32 %bar, bar; ld.param.u64 %out, [out]; mov.b64 %map, map; cvta.param.u64 %map, %map;\n\
+        mbarrier.init.shared::cta.b64 [%bar], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 64;\n\
+        cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%t], [%map, {16}], [%bar];\n\
+        W: mbarrier.try_wait.parity.shared::cta.b64 %q, [%bar], 0; @!%q bra W;\n\
+        ld.shared.u64 %x, [%t+56]; st.global.u64 [%out], %x; ret; }\n";
+    let device = Device::new(text);
+    let (input, out) = (random(8, 4096), device.zeroed::<u8>(8));
+    let map = tiled(0, &[4096], &[64]).encode(device.upload(&input));
+    let args = Args::new().add(out).bytes(&map);
+    let end = device.try_launch("k", launch(&device, "k", [1, 1, 1], [1, 1, 1], &args));
+    end.unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(device.download::<u8>(out, 8), input[16 + 56..][..8]);
+}

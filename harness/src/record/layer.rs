@@ -60,7 +60,7 @@ impl Layer for Inner {
             None => base(&self.base),
         };
         if answer == CUresult::SUCCESS {
-            // SAFETY: 1: duty 1, and it succeeded, as was compared; `doing` has the function and the words.
+            // SAFETY: 1: duty 1; `answer` is what `base` answered, and was compared; `doing` has the function and the words.
             unsafe { self.done(&doing) };
         } else if !answer.is_sticky() {
             doing.refused(&mut self.lock().objects, undo);
@@ -93,15 +93,15 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, and that succeeded.
+    /// 1. It is a call whose contract holds, which `base` has answered, and that succeeded.
     unsafe fn done(&self, doing: &Doing<'_>) {
         let Doing { function, words, .. } = *doing;
         // SAFETY: 1: duty 1.
         unsafe { procs::adjust(self.slot, &self.has, None, function, words) };
         // SAFETY: 1: duty 1.
         let results = unsafe { decode::results(function, words) };
-        // SAFETY: 1: duty 1: a call of `base`, the driver behind; the results are those of the line above. Outside the
-        // lock: it may ask the driver.
+        // SAFETY: 1: `base` answered it with success, by duty 1; the results are those of the line above. Outside the lock: it may ask
+        // the driver.
         let listed = unsafe { lists::listed(&self.base, function, words, &results) };
         let loads = function.effects.iter().find_map(|effect| match effect {
             Effect::Makes(kind @ (Kind::Module | Kind::Library), ..) => Some(*kind),

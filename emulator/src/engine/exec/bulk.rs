@@ -117,15 +117,22 @@ fn span(
     let aux = Access::new(1, Some(space), if writes { Access::WRITE } else { 0 });
     let inst = Inst { aux: aux.0, ..Inst::NOTHING };
     let address = address & aux.address_mask();
-    let EffectiveAddress::Host { pointer, .. } = effective_address(lanes, &inst, lane, address, align)?
+    // The first bytes, however few there are, and the alignment of all.
+    let piece = align.min(CHUNK);
+    let EffectiveAddress::Host { pointer, .. } = effective_address(lanes, &inst, lane, address, piece)?
     else {
         return None;
     };
+    if !address.is_multiple_of(align) {
+        let message = format!("a copy at 0x{address:x}, which is no multiple of {align}");
+        lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(address), message);
+        return None;
+    }
     let found = region(lanes, &inst, address)?;
     if !found.contains(address, bytes) {
         // It says where the first byte behind the end is.
-        let end = (found.base + found.len) & !(align - 1);
-        effective_address(lanes, &inst, lane, end, align)?;
+        let end = (found.base + found.len) & !(piece - 1);
+        effective_address(lanes, &inst, lane, end, piece)?;
         let message =
             format!("a copy of {bytes} bytes at 0x{address:x} reaches from one allocation into another");
         lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
@@ -179,8 +186,9 @@ fn write(
     let bytes = buffer.len() as u64;
     let to = span(lanes, lane, (space, true), address, bytes, align)?;
     wrote(lanes, Some(space), address, bytes);
-    // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on, which is at
-    // least the size of the numbers that are reduced.
+    // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on. Numbers are
+    // reduced by `copy`, whose `align` is 16, and by `store_tensor`, whose `align` is the size of the map's elements: `operation` takes
+    // the type of the numbers from the same `data_type`.
     unsafe {
         match with {
             None => access::write(to, access::bytes(buffer)),
@@ -300,7 +308,8 @@ fn chunks(
         let dense = shared + (offset / row * pitch + offset % row) as u64;
         let moved = tensor::swizzled(dense, u32::from(map.swizzle));
         let pointer = match is_whole {
-            // SAFETY: `span` found all bytes of the buffer there, which are whole lines, and the chunk is in one of them.
+            // SAFETY: `span` found `bytes` bytes from `place` on, from a multiple of `LINE`, and they are whole lines; a chunk's dense place
+            // is in one of them, and `swizzled` changes bits 4 to 6 alone, so that the chunk stays inside that line.
             true => unsafe { place.add((moved - shared) as usize) },
             false => span(lanes, lane, how, moved, chunk.len() as u64, CHUNK)?,
         };

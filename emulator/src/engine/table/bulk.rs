@@ -128,6 +128,9 @@ pub(super) fn address<'a>(
 /// A number of up to 32 bits in a register of 64 bits.
 pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<Operand, Refusal> {
     let class = builder.class_of(text).unwrap_or(Class::Word);
+    if !matches!(class, Class::Word | Class::Wide) {
+        return Err(Refusal::new("a number is in a register of up to 64 bits"));
+    }
     let operand = builder.source(text, class)?;
     wide(builder, operand, class == Class::Word)
 }

@@ -137,6 +137,11 @@ fn callee<'a>(builder: &mut Builder<'_, 'a>, name: &'a str) -> Result<(Callee, O
     }
 }
 
+/// Rows that a register of a class takes as an argument or a result, as `to_rows` fills them.
+fn rows_of(class: Class) -> u32 {
+    if matches!(class, Class::Wide | Class::Quad) { 2 } else { 1 }
+}
+
 /// Rows that hold an argument: those of a `.param` variable, or new ones for a register or number.
 fn argument<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<ParamRows, Refusal> {
     if let Text::Name(name) = text
@@ -146,7 +151,7 @@ fn argument<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Result<ParamR
     }
     let class = builder.class_of(text).unwrap_or(Class::Word);
     let source = builder.source(text, class)?;
-    let rows = builder.body.new_rows(if class == Class::Wide { 2 } else { 1 })?;
+    let rows = builder.body.new_rows(rows_of(class))?;
     let (lane, dests) = to_rows(class, rows.row);
     builder.lane(lane, &dests, &[source]);
     Ok(rows)
@@ -164,6 +169,6 @@ fn result<'a>(
     }
     let class = builder.class_of(text).ok_or_else(|| Refusal::new(format!("`{name}` is not declared")))?;
     let register = builder.body.register(name, class)?;
-    let rows = builder.body.new_rows(if class == Class::Wide { 2 } else { 1 })?;
+    let rows = builder.body.new_rows(rows_of(class))?;
     Ok((rows, Some((register, rows))))
 }

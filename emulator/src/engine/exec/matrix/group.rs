@@ -82,8 +82,9 @@ impl Placed {
         if !self.shared.contains(address, 16) {
             return Err(address);
         }
-        // SAFETY: `contains` found 16 bytes inside the region, which are there while the instruction runs (the head of `region`), used as
-        // the head of `memory::access` says, and aligned to 16: bases and distances are multiples of that.
+        // SAFETY: `contains` found 16 bytes inside the region, which are there while the instruction runs, used as the head of
+        // `memory::access` says, and on the host aligned as the device sees them (the head of `region`): to 16, as base, distances and
+        // steps are multiples of that, and `swizzled` changes no lower bits.
         unsafe {
             let from = self.shared.host.add((address - self.shared.base) as usize);
             Ok([u64::load(from), u64::load(from.add(8))])
@@ -183,7 +184,7 @@ unsafe fn left(lanes: &mut Lanes<'_>, inst: &Inst, matrix: &Matrix<Slot>) -> Opt
 /// Runs `add` for each eight columns of B and each half of A: the registers of both, and the rows of C that become those of D.
 ///
 /// # Safety
-/// 1. `inst` is an instruction of this file of the entered code, whose C and D are as `A` has them.
+/// 1. `inst` is an instruction of this file of the entered code, with `per_half` registers of C and D for eight columns of a half.
 #[inline(always)]
 unsafe fn tiles(
     lanes: &mut Lanes<'_>,
@@ -194,8 +195,9 @@ unsafe fn tiles(
     mut add: impl FnMut(&[Lines; 2], &Lines, &mut [Tile<u32>; 2]),
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1): A as `left` says, B's descriptor wide, C and D
-    // words; 2 of `words`: what is made of them is a copy. The predicate is one of the entered code's.
+    // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1), as `append` in `table::matrix_group` made them:
+    // A as `left` says, B's descriptor wide, behind it a predicate, C words, D words that are written; 2 of `words`: `unpack` copies
+    // before anything is written. The predicate lies in the entered frame, and nobody writes it while it is read.
     unsafe {
         let Some(left) = left(lanes, inst, matrix) else { return Step::Fault };
         let descriptor = uniform(lanes, matrix.b.first());
@@ -263,7 +265,7 @@ fn signs<F: Factor>(inst: &Inst, flag: u32) -> u32 {
 #[inline(always)]
 unsafe fn body<F: Factor, G: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (negative_a, negative_b) = (signs::<F>(inst, NEGATIVE_A), signs::<G>(inst, NEGATIVE_B));
-    // SAFETY: 1: the decoder made the instruction, with C and D as `A` has them (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the instruction, with `A::REGISTERS` registers of C and D for a half (duty 2 of `Exec`).
     unsafe {
         tiles(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
             let right = rights::<G, P>(right, negative_b);
@@ -282,7 +284,7 @@ fn pairs([even, odd]: [&[u32; 32]; 2]) -> Tile<u32> {
 unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let has = |flag| inst.aux & flag != 0;
     let number = |word, within, signed| super::integer::element::<8>(word, within, signed);
-    // SAFETY: 1: the decoder made the instruction, with two registers of a half of C and D (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
         tiles(lanes, inst, 2, pairs, registers, |left, right, sums| {
             let mut columns = [[[0; 8]; 4]; 8];
@@ -309,7 +311,7 @@ unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 
 #[inline(always)]
 unsafe fn body_bits(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: 1: the decoder made the instruction, with two registers of a half of C and D (duty 2 of `Exec`).
+    // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
         tiles(lanes, inst, 2, pairs, registers, |left, right, sums| {
             let right = [transposed(&right[0]), transposed(&right[1])];

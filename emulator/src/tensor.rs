@@ -105,7 +105,7 @@ impl TensorMap {
         mode: Mode::Tiled { sizes: [0; RANK] },
     };
 
-    /// As words. Those of lists are packed: sizes less one, 32 bits each; steps in 4 bits.
+    /// As words: sizes and strides take one each, the sizes of a box 12 bits, steps 4, and coordinates of corners 20.
     pub(crate) fn encode(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];
         let numbers = [self.data_type, self.interleave, self.swizzle, self.fill, self.rank as u8];

@@ -44,10 +44,12 @@ pub struct Log {
     /// Where this is not current, if it is not 0.
     answers_without: Cell<usize>,
     version: Cell<i32>,
+    /// The threads per block that each function allows.
+    pub threads: Cell<i32>,
 }
 
 thread_local! {
-    pub static LOG: Log = Log { version: Cell::new(13000), ..Log::default() };
+    pub static LOG: Log = Log { version: Cell::new(13000), threads: Cell::new(1024), ..Log::default() };
 }
 
 /// The sizes that `cuFuncGetParamInfo` tells from now on, for functions looked up later.
@@ -383,7 +385,7 @@ unsafe extern "C" fn func_attribute(
 ) -> CUresult {
     use sys::CUfunction_attribute as A;
     let value = match which {
-        A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
+        A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => LOG.with(|log| log.threads.get()),
         A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => 49152,
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
         _ => 0,

@@ -188,7 +188,7 @@ fn what_was_warm_in_one_context_is_not_so_on_a_stream_of_another() {
 fn kernels_by_name_are_warm_wherever_they_are_in_the_table_of_their_module() {
     let mut rig = Rig::new();
     let other = rig.stream.context().load_module(PTX).unwrap();
-    (0..100).for_each(|_| _ = rig.kernel(&[]));
+    (0..100).for_each(|_| _ = rig.kernel(&[8]));
     expect_parameters(&[4]);
     other.load_function("first").unwrap();
     let launch = |module: &CudaModule| unsafe {

@@ -173,7 +173,7 @@ impl CudaStream {
             capture,
             _of: of,
             queue: StreamQueue {
-                handle: Unattributed::new(raw),
+                handle: Unattributed { raw, attributes: std::ptr::null_mut() },
                 warm: AtomicU64::new(warm),
                 key: AtomicU64::new(NO_KEY),
                 submissions: Apart::default(),

@@ -2,7 +2,6 @@
 
 use cuda_driver_sys::{CUlaunchAttribute, CUstream};
 use std::ops::Deref;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::patience::may_be_held_back;
@@ -31,13 +30,8 @@ pub(crate) struct StreamQueue {
 #[repr(C)]
 pub(crate) struct Unattributed {
     pub(crate) raw: CUstream,
+    /// Null.
     pub(crate) attributes: *mut CUlaunchAttribute,
-}
-
-impl Unattributed {
-    pub(super) fn new(raw: CUstream) -> Self {
-        Self { raw, attributes: null_mut() }
-    }
 }
 
 /// In a separate cache line, that nothing beside it is written in.

@@ -46,6 +46,7 @@ fn address(signature: Option<&'static Signature>) -> usize {
 }
 
 /// Compares the list with the kernel's parameters; remembers one that fits.
+#[inline] // Launches that come after others' accesses come here each time.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
     // Launches with attributes come here every time.

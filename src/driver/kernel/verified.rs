@@ -81,6 +81,7 @@ impl Kernel {
     }
 
     /// The arguments that the signature at this address describes fit, and there are no rules beyond the limits.
+    #[cold]
     pub(crate) fn verify(&self, signature: usize) {
         let address = signature as u64;
         // Else the word could be that of another context, or of another signature.

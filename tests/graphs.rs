@@ -11,10 +11,12 @@ use cuda_launch::graph::{
     Branches, CopyNode, Dependency, DotFlags, Edge, GraphNode, HostMemory, InstantiateFlags, KernelNode,
     MemsetNode, NodeKind,
 };
+use cuda_launch::module::{JitOptions, Linker};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -156,6 +158,18 @@ fn a_conditional_node_runs_the_graph_that_its_value_says() {
     }
 }
 
+/// The archive with the device's part of the CUDA runtime: of a toolkit, or of NVIDIA's wheel in a Python environment.
+fn device_runtime() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
+    let mut folders: Vec<_> = toolkits.flat_map(|home| [home.join("lib64"), home.join("lib")]).collect();
+    if let Some(environment) = variable("VIRTUAL_ENV") {
+        let pythons = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+        folders.extend(pythons.map(|python| python.path().join("site-packages/nvidia/cu13/lib")));
+    }
+    folders.into_iter().map(|folder| folder.join("libcudadevrt.a")).find(|file| file.is_file())
+}
+
 /// `decide`: adds one to `*p`, and sets the condition to whether it is below the limit.
 const DECIDE: &str = "
 .version 7.0
@@ -260,11 +274,19 @@ fn graphs_in_graphs_are_refused_from_some_depth_on() {
 #[test]
 fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
     let gpu = Gpu::new();
-    if !gpu.ctx.device_name().unwrap().contains("emulator") {
-        // A GPU's kernels are linked with the library of the device's that has the function.
-        return skipped("the kernel is not linked with libcudadevrt");
-    }
-    let decide = gpu.ctx.load_module(DECIDE).unwrap().load_function("decide").unwrap();
+    let module = if gpu.ctx.device_name().unwrap().contains("emulator") {
+        // It has the function itself.
+        gpu.ctx.load_module(DECIDE).unwrap()
+    } else {
+        let Some(library) = device_runtime() else {
+            return skipped("no libcudadevrt.a, which has the function, in CUDA_HOME or VIRTUAL_ENV");
+        };
+        let mut linker = Linker::new(&gpu.ctx, &JitOptions::default()).unwrap();
+        linker.add(DECIDE, "decide").unwrap();
+        linker.add_file(&library).unwrap();
+        linker.complete().unwrap().load(&gpu.ctx).unwrap()
+    };
+    let decide = module.load_function("decide").unwrap();
     let run = |default: u32, limit: u32, launches: usize| {
         let (mut count, mut others) = (gpu.zeros(), gpu.zeros());
         let mut graph = gpu.graph();

@@ -52,7 +52,8 @@ mod functions;
 mod glob;
 mod hold;
 mod intercept;
-mod kernel;
+#[doc(hidden)]
+pub mod kernel;
 mod kind;
 mod launch;
 mod ledger;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// What a node does whenever its graph is launched.
 #[derive(Clone)]
 pub(super) struct Deed {
-    /// The node's handle; 0 if that is not known.
+    /// The node's handle, in the graph in which it was made; 0 if that is not known.
     node: u64,
     /// In words, with the call that made it.
     what: Arc<str>,
@@ -75,15 +75,9 @@ impl Nodes {
         Nodes { deeds: Vec::new(), is_opaque: true }
     }
 
-    /// In another graph the same nodes have other handles.
-    fn copied(mut self) -> Nodes {
-        self.deeds.iter_mut().for_each(|deed| deed.node = 0);
-        self
-    }
-
     fn append(&mut self, other: Nodes) {
         self.is_opaque |= other.is_opaque;
-        self.deeds.extend(other.copied().deeds);
+        self.deeds.extend(other.deeds);
     }
 }
 
@@ -91,7 +85,9 @@ impl Nodes {
 #[derive(Default)]
 pub(super) struct Capture {
     nodes: Nodes,
-    /// There are others, or it goes on with a graph that was there before.
+    /// They are added to a graph that was there before.
+    adds: bool,
+    /// There are others, or it is of a kind that is not followed.
     is_mixed: bool,
 }
 
@@ -165,11 +161,8 @@ impl Inner {
                     else {
                         continue;
                     };
-                    // The program's own memory stays where it is.
-                    if object.name.kind() != Kind::Registration {
-                        let text = format!("{} uses {}, which call {ended} freed", deed.what, object.name);
-                        suspects.push((*address, object.name.kind(), text));
-                    }
+                    let text = format!("{} uses {}, which call {ended} freed", deed.what, object.name);
+                    suspects.push((*address, object.name.kind(), text));
                 }
             }
         }
@@ -202,7 +195,7 @@ impl State {
         match (name, node) {
             ("cuGraphCreate", _) => self.set_nodes(Kind::Graph, made, Nodes::default()),
             ("cuGraphClone", _) => {
-                let nodes = self.nodes_of(Kind::Graph, call.word(1)).copied();
+                let nodes = self.nodes_of(Kind::Graph, call.word(1));
                 self.set_nodes(Kind::Graph, made, nodes);
             }
             ("cuGraphInstantiateWithFlags" | "cuGraphInstantiateWithParams", _) => {
@@ -210,7 +203,7 @@ impl State {
                 self.set_nodes(Kind::ExecutableGraph, made, nodes);
             }
             ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
-                let nodes = self.nodes_of(Kind::Graph, call.word(1)).copied();
+                let nodes = self.nodes_of(Kind::Graph, call.word(1));
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), nodes);
             }
             ("cuGraphNodeSetEnabled" | "cuGraphExecChildGraphNodeSetParams", _) => {
@@ -222,7 +215,10 @@ impl State {
             }
             ("cuStreamEndCapture", _) => {
                 let capture = std::mem::take(&mut self.capture);
-                let nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
+                let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
+                if capture.adds {
+                    nodes.append(self.nodes_of(Kind::Graph, made));
+                }
                 self.set_nodes(Kind::Graph, made, nodes);
             }
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
@@ -268,8 +264,9 @@ impl State {
     pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>) {
         let name = call.function.name;
         if name.starts_with("cuStreamBegin") {
-            let is_mixed = name != "cuStreamBeginCapture_v2";
-            self.capture = Capture { nodes: Nodes::default(), is_mixed };
+            let adds = name == "cuStreamBeginCaptureToGraph";
+            let is_mixed = !adds && name != "cuStreamBeginCapture_v2";
+            self.capture = Capture { nodes: Nodes::default(), adds, is_mixed };
         }
         self.capture.is_mixed |= self.objects.captures != 1 || self.has_unseen_captures;
         let external =

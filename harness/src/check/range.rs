@@ -120,8 +120,7 @@ impl Inner {
         let (name, kind, ended) = (object.name, object.name.kind(), object.ended_by?);
         let is_seen = kind.family() == Kind::Memory && call.words.contains(&start);
         drop(state);
-        // The program's own memory stays where it is.
-        if is_seen || kind == Kind::Registration || !self.is_gone(start, kind) {
+        if is_seen || !self.is_gone(start, kind) {
             return None;
         }
         let element =

@@ -12,6 +12,12 @@ use std::ptr::{null, with_exposed_provenance_mut};
 /// No kernel has more: parameters have 32,764 bytes at most.
 const MOST: usize = 32_764;
 
+/// Offset and size of each parameter.
+pub type List = Vec<(usize, usize)>;
+
+/// The function that failed, and its answer.
+pub type Failed = (&'static str, CUresult);
+
 /// What is known of a kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
@@ -70,11 +76,7 @@ unsafe fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String>
 /// # Safety
 ///
 /// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
-pub unsafe fn parameters(
-    driver: &Driver,
-    handle: u64,
-    of_library: bool,
-) -> Result<Option<Vec<(usize, usize)>>, (&'static str, CUresult)> {
+pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Result<Option<List>, Failed> {
     let [one, all] = match of_library {
         true => ["cuKernelGetParamInfo", "cuKernelGetParamCount"],
         false => ["cuFuncGetParamInfo", "cuFuncGetParamCount"],
@@ -116,7 +118,7 @@ pub unsafe fn parameters(
 /// # Safety
 ///
 /// 1. As duty 1 of [`parameters`].
-unsafe fn count(driver: &Driver, handle: u64, of_library: bool) -> Result<usize, (&'static str, CUresult)> {
+unsafe fn count(driver: &Driver, handle: u64, of_library: bool) -> Result<usize, Failed> {
     let mut count = 0;
     // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the place outlives the calls.
     let (call, answer) = unsafe {

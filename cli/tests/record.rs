@@ -549,6 +549,25 @@ fn files_that_are_no_recordings_are_refused() {
     };
     let run = altered(&|recording| recording.parameters.truncate(2));
     assert!(run.code == 3 && run.says("parameter 2 of the kernel is not as in the recording"), "{}", run.err);
+    // Where the driver cannot say which parameters there are, that is what is said, and not that the file is damaged.
+    folder.write(&whole);
+    let fault = [
+        "harness",
+        "--fail",
+        "cuFuncGetParamInfo:3:INVALID_CONTEXT",
+        "--",
+        TOOL,
+        "replay",
+        "--driver",
+        "system",
+    ];
+    let run = finished(&tool().args(fault).arg(folder.file()).output().unwrap());
+    assert!(
+        run.code == 4 && run.says("cuFuncGetParamInfo returned CUDA_ERROR_INVALID_CONTEXT"),
+        "{} {}",
+        run.code,
+        run.err
+    );
     let run = altered(&|recording| recording.image = b"\x7fELF nothing".to_vec());
     assert!(run.code == 4 && run.says("the image cannot be loaded"), "{}", run.err);
     let run = altered(&|recording| recording.regions[0].bytes = 1 << 60);

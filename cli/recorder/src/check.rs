@@ -3,9 +3,9 @@
 //! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
 //! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
 
-#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
+#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes; a call of the driver's.
 
-use cuda_driver_sys::Driver;
+use cuda_driver_sys::{CUresult, Driver};
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -19,6 +19,18 @@ use crate::layer::{line, say};
 pub(crate) const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
 
 static CHECK: OnceLock<Check> = OnceLock::new();
+
+/// Makes a call that is checked as one of the function of that name.
+///
+/// # Safety
+/// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
+    match CHECK.get() {
+        // SAFETY: 1: the caller's duty 1.
+        Some(check) => unsafe { check.seen(name, words, call) },
+        None => call(),
+    }
+}
 
 /// The driver that checks calls before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {

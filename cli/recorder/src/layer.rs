@@ -1,6 +1,8 @@
 //! What looks at calls between the exports and the real driver, in place of the timeline: `check` or `record`.
 
-use cuda_driver_sys::Driver;
+#![allow(unsafe_code)] // Passes on a call of a C function.
+
+use cuda_driver_sys::{CUresult, Driver};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
@@ -33,6 +35,18 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
         Some((Layer::Check, _)) => check::over(base),
         Some((Layer::Record, _)) => record::over(base),
         None => base,
+    }
+}
+
+/// Makes a call that checks see as one of the function of that name.
+///
+/// # Safety
+/// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
+    match &*ASKED {
+        // SAFETY: 1: the caller's duty 1.
+        Some((Layer::Check, _)) => unsafe { check::seen(name, words, call) },
+        _ => call(),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Write each driver call of the program, with its arguments, one per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Make launches that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
+    /// Make launches, copies and fills that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
     #[arg(long)]
     refuse: bool,
     #[command(flatten)]

@@ -7,6 +7,7 @@
 
 use super::Inner;
 use super::ends::is_probe;
+use super::graphs;
 use super::handles::handles;
 use super::image::Image;
 use super::launch::Launch;
@@ -62,6 +63,8 @@ struct Begun<'call> {
     /// The stream that it gives work to.
     stream: Option<u64>,
     undo: Vec<Undo>,
+    /// What the node of a graph does that it makes or changes.
+    does: Option<graphs::Node>,
     /// Objects of two contexts, which are reported if the driver refuses them.
     foreign: Vec<Problem>,
     is_refused: bool,
@@ -138,17 +141,24 @@ impl Inner {
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
+        let (mut does, mut is_work) = (None, launch.is_some());
         if launch.is_none() {
             // SAFETY: 1: duty 1.
-            findings.extend(unsafe { self.out_of_range(&call) });
+            let sides = unsafe { self.copies(&call) };
+            findings.extend(self.past_the_end(&call, &sides));
+            // SAFETY: 1: duty 1.
+            let looked = unsafe { self.node(&call, &mut findings) };
+            findings.extend(self.freed_in_graph(&call));
+            is_work = !sides.is_empty() || looked.is_work || call.function.launches;
+            does = looked.node;
         }
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
         let is_refused = self.options.refuses
-            && launch.is_some()
+            && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
         let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
-        Some(Begun { call, launch, stream, undo, foreign, is_refused })
+        Some(Begun { call, launch, stream, undo, does, foreign, is_refused })
     }
 
     /// What a call leaves behind, and what is wrong with that.
@@ -157,7 +167,7 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
-        let Begun { call, launch, stream, undo, .. } = begun;
+        let Begun { call, launch, stream, undo, does, .. } = begun;
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
@@ -194,8 +204,8 @@ impl Inner {
         };
         // SAFETY: 1: duty 1.
         let node = unsafe { Node::of(call.function, call.words) };
-        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
-        self.give(&call, launch, &after)
+        let ended = undo.iter().filter_map(ended).collect();
+        self.give(&call, launch, After { made, ended, is_captured, node, does })
     }
 
     /// A call for the log.
@@ -282,7 +292,12 @@ impl Inner {
                 };
                 let address = call.words.iter().find(is_it).copied();
                 drop(state);
-                address.is_some_and(|address| !self.is_memory(address))
+                // What the driver does not know it cannot free, whoever has it now.
+                let is_gone = |address| match problem.mistake {
+                    Mistake::DoubleFree => !self.is_memory(address),
+                    _ => self.is_gone(address, problem.object.kind()),
+                };
+                address.is_some_and(is_gone)
             }
             Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
             Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,

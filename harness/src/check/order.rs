@@ -208,6 +208,18 @@ impl Order {
         }
     }
 
+    /// An executable graph that is launched waits for its launch before, if there was one.
+    pub(super) fn wait_for_launch(&mut self, stream: Stream, graph: Place) {
+        if self.events.contains_key(&graph) {
+            self.wait(stream, graph);
+        }
+    }
+
+    /// The first access to an allocation of which the host does not know that it is done.
+    pub(super) fn pending(&self, memory: Place) -> Option<&Access> {
+        self.memory.get(&memory)?.iter().find(|access| !self.is_done(access.at))
+    }
+
     /// A stream waits for something that may come behind anything.
     pub(super) fn wait_for_all(&mut self, stream: Stream) {
         let Moment { lane, .. } = self.work(stream);

@@ -1,5 +1,6 @@
 //! What is remembered between calls.
 
+use super::graphs::{Capture, Nodes};
 use super::image::Image;
 use super::kernel::Kernel;
 use super::order::{Moment, Order};
@@ -27,6 +28,9 @@ pub(super) struct State {
     /// Of arrays that were seen being made.
     pub(super) arrays: HashMap<Place, Extent>,
     pub(super) order: Order,
+    /// Of graphs and executable graphs.
+    pub(super) graphs: HashMap<Place, Nodes>,
+    pub(super) capture: Capture,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
     /// A capture ended whose begin was not seen: there may be others.

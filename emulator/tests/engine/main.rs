@@ -4,6 +4,7 @@
 mod atomics;
 mod barriers;
 mod checks;
+mod checks_asynchronous;
 mod checks_order;
 mod control;
 mod faults;

@@ -967,9 +967,9 @@ fn alone(load: &str, store: &str, words: u32) -> String {
 
 const LOAD: &str =
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 512, [%bar];";
-const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 512;";
+const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 512; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
 const LOAD_TENSOR: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%s], [%map, {0, 0}], [%bar];";
-const STORE_TENSOR: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {0, 4}], [%s];";
+const STORE_TENSOR: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {0, 4}], [%s]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
 
 fn launched(device: &Device, swizzle: u32, width: u32) -> (Vec<u32>, u64) {
     let input: Vec<u32> = (0..1024).collect();
@@ -1030,7 +1030,8 @@ fn copies_are_counted() {
         launched(&device, 0, 32);
         let counts = device.counts();
         let of = |line: u32| (counts[&line].warps, counts[&line].threads_on);
-        assert_eq!((of(9), of(11)), ((4, 1), (4, 1)), "{load}");
+        // In line 11 all threads commit and wait.
+        assert_eq!((of(9), of(11)), ((4, 1), (12, 257)), "{load}");
     }
 }
 

@@ -9,10 +9,11 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Matrix, Slot, Step};
 use super::super::fault::FaultKind;
+use super::super::watch::Side;
 use super::address::with_rank;
 use super::lanes::{Lanes, bits};
 use super::mbarrier;
-use super::memory::{Access, EffectiveAddress, effective_address, fetch, live, region};
+use super::memory::{Access, EffectiveAddress, Region, effective_address, fetch, live, region};
 use super::operand::Source;
 use super::reduce::{Reduce, reduce};
 use crate::memory::access;
@@ -141,16 +142,41 @@ fn span(
     Some(pointer)
 }
 
-/// Tells those who look on that bytes, which were found, are about to be written.
+/// Tells those who look on that bytes of a tensor map, which were found, are about to be written.
 pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, bytes: u64) {
-    let aux = Access::new(1, space, Access::WRITE);
-    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
-    let address = address & aux.address_mask();
-    let Some(region) = region(lanes, &inst, address) else { return };
+    let Some((region, address)) = seen(lanes, space, address, true) else { return };
     if let Some(mut watch) = lanes.watch.take() {
         watch.wrote(lanes, region, address, bytes);
         lanes.watch = Some(watch);
     }
+    note_order(lanes, region, address, bytes);
+}
+
+/// Tells those who look on that bytes, which were found, are about to be accessed.
+fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u64, side: Side) {
+    let writes = side != Side::Read;
+    let Some((region, address)) = seen(lanes, Some(space), address, writes) else { return };
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.touch(lanes, lane, region, (address, bytes), side);
+        lanes.watch = Some(watch);
+    }
+    if writes {
+        note_order(lanes, region, address, bytes);
+    }
+}
+
+/// Where bytes are, for those who look on.
+fn seen(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, writes: bool) -> Option<(Region, u64)> {
+    if lanes.watch.is_none() && lanes.order.is_none() {
+        return None;
+    }
+    let aux = Access::new(1, space, if writes { Access::WRITE } else { 0 });
+    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
+    let address = address & aux.address_mask();
+    Some((region(lanes, &inst, address)?, address))
+}
+
+fn note_order(lanes: &mut Lanes<'_>, region: Region, address: u64, bytes: u64) {
     if let Some(order) = lanes.order.take() {
         order.wrote(lanes, region, address, bytes);
         lanes.order = Some(order);
@@ -167,6 +193,7 @@ fn read(
     align: u64,
 ) -> Option<Vec<u8>> {
     let from = span(lanes, lane, (space, false), address, bytes, align)?;
+    tell(lanes, lane, space, address, bytes, Side::Read);
     let mut buffer = vec![0; bytes as usize];
     // SAFETY: 1, 2: `span` found as many bytes to be as `EffectiveAddress::Host` says.
     unsafe { access::load(from, &mut buffer) };
@@ -185,7 +212,7 @@ fn write(
 ) -> Option<()> {
     let bytes = buffer.len() as u64;
     let to = span(lanes, lane, (space, true), address, bytes, align)?;
-    wrote(lanes, Some(space), address, bytes);
+    tell(lanes, lane, space, address, bytes, if with.is_some() { Side::Update } else { Side::Write });
     // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on. Numbers are
     // reduced by `copy`, whose `align` is 16, and by `store_tensor`, whose `align` is the size of the map's elements: `operation` takes
     // the type of the numbers from the same `data_type`.
@@ -300,8 +327,9 @@ fn chunks(
     let place = span(lanes, lane, how, shared, bytes, LINE)?;
     // They change places inside a line.
     let is_whole = row == pitch && bytes % LINE == 0;
-    if is_whole && writes {
-        wrote(lanes, Some(Space::Shared), shared, bytes);
+    let side = if writes { Side::Write } else { Side::Read };
+    if is_whole {
+        tell(lanes, lane, Space::Shared, shared, bytes, side);
     }
     for (at, chunk) in buffer.chunks_mut(CHUNK as usize).enumerate() {
         let offset = at * CHUNK as usize;
@@ -313,8 +341,8 @@ fn chunks(
             true => unsafe { place.add((moved - shared) as usize) },
             false => span(lanes, lane, how, moved, chunk.len() as u64, CHUNK)?,
         };
-        if !is_whole && writes {
-            wrote(lanes, Some(Space::Shared), moved, chunk.len() as u64);
+        if !is_whole {
+            tell(lanes, lane, Space::Shared, moved, chunk.len() as u64, side);
         }
         // SAFETY: 1, 2, of both: as many bytes as the chunk has, which `span` found to be as `EffectiveAddress::Host` says.
         unsafe {

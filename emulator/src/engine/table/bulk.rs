@@ -9,7 +9,8 @@ use super::super::exec::alu::{lane1, lane2};
 use super::super::exec::bulk::{self, Bulk};
 use super::super::exec::operand::Class;
 use super::super::exec::reduce::Reduce;
-use super::control::nothing;
+use super::super::watch::{Event, Group};
+use super::control::{event, nothing, wait_group};
 use super::matrix::since;
 use super::{Form, Row, build};
 use crate::tensor::RANK;
@@ -56,8 +57,10 @@ pub(super) const ROWS: &[Row] = &[
         },
     ),
     build("cp.async.bulk.prefetch.L2.global[.L2::cache_hint]", nothing),
-    build("cp.async.bulk.commit_group", nothing),
-    build("cp.async.bulk.wait_group[.read]", nothing),
+    build("cp.async.bulk.commit_group", |builder, _| event(builder, Event::Commit(Group::Bulk))),
+    build("cp.async.bulk.wait_group[.read]", |builder, form| {
+        wait_group(builder, if form.has("read") { Group::BulkReads } else { Group::Bulk })
+    }),
     build(
         "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.{shared::cluster|shared::cta}.global[.{tile|im2col}].mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
         load_tensor,
@@ -135,8 +138,10 @@ pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Resu
     wide(builder, operand, class == Class::Word)
 }
 
-fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>) {
+/// One that completes with a bulk group if it is `grouped`, else at a barrier.
+fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>, grouped: bool) {
     let mut draft = Draft::new(exec, &[], &[]);
+    draft.event = Some(Event::Bulk { grouped });
     (draft.aux, draft.matrix) = (aux, Some(Box::new(Matrix { a, ..Matrix::default() })));
     builder.push(draft);
 }
@@ -155,7 +160,7 @@ fn copy(builder: &mut Builder<'_, '_>, bulk: Bulk) -> Result<(), Refusal> {
     if bulk.multicast {
         operands.push(number(builder, builder.operand(4)?)?);
     }
-    append(builder, bulk::COPY, bulk.word(), operands);
+    append(builder, bulk::COPY, bulk.word(), operands, bulk.to_global);
     Ok(())
 }
 
@@ -223,7 +228,8 @@ fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
         }
     }
     let bulk = Bulk { from_global: true, multicast, ..Bulk::default() };
-    append(builder, bulk::LOAD_TENSOR, bulk.word() | bulk::shape(rank as u32, im2col, false, 0), operands);
+    let aux = bulk.word() | bulk::shape(rank as u32, im2col, false, 0);
+    append(builder, bulk::LOAD_TENSOR, aux, operands, false);
     Ok(())
 }
 
@@ -242,7 +248,7 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
     };
     let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
     let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
-    append(builder, bulk::STORE_TENSOR, aux, operands);
+    append(builder, bulk::STORE_TENSOR, aux, operands, true);
     Ok(())
 }
 
@@ -267,6 +273,6 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         let value = builder.source(text, class)?;
         operands.push(wide(builder, value, class == Class::Word)?);
     }
-    append(builder, bulk::STORE, bytes as u32, operands);
+    append(builder, bulk::STORE, bytes as u32, operands, false);
     Ok(())
 }

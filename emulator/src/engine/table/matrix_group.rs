@@ -7,7 +7,8 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::matrix::group;
 use super::super::exec::operand::Class;
-use super::control::nothing;
+use super::super::watch::{Event, Group};
+use super::control::{event, wait_group};
 use super::matrix::{list, shape, since, together};
 use super::{Form, Row, build};
 use crate::numeric::matrix::float::{
@@ -38,9 +39,9 @@ macro_rules! fewer_columns {
 }
 
 pub(super) const ROWS: &[Row] = &[
-    build("wgmma.fence.sync.aligned", nothing),
-    build("wgmma.commit_group.sync.aligned", nothing),
-    build("wgmma.wait_group.sync.aligned", nothing),
+    build("wgmma.fence.sync.aligned", |builder, _| event(builder, Event::RegisterFence)),
+    build("wgmma.commit_group.sync.aligned", |builder, _| event(builder, Event::Commit(Group::Products))),
+    build("wgmma.wait_group.sync.aligned", |builder, _| wait_group(builder, Group::Products)),
     build(columns!(16, ".{f16|f32}.f16.f16"), |builder, form| match form.value(4) {
         "f32" => append(builder, form, group::product::<Half, Half, Single, 4>().pick(), 4, Kind::Short),
         _ => append(builder, form, group::product::<Half, Half, Short, 4>().pick(), 2, Kind::Short),
@@ -115,7 +116,7 @@ fn append(
         matrix.d.push(builder.dest(text, Class::Word)?);
         matrix.c.push(builder.source(text, Class::Word)?);
     }
-    let mut aux = 0;
+    let mut aux = ((shape(form).n / 8) as u32) << group::COLUMNS_SHIFT;
     if in_registers {
         for text in &list(builder, 1, 4)? {
             matrix.a.push(builder.source(text, Class::Word)?);
@@ -155,6 +156,7 @@ fn append(
     together(builder)?;
     let mut draft = Draft::new(exec, &[], &[]);
     (draft.aux, draft.matrix) = (aux, Some(Box::new(matrix)));
+    draft.event = Some(Event::Product);
     builder.push(draft);
     Ok(())
 }

@@ -10,7 +10,8 @@ use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{copy, load as loads, store as stores};
-use super::super::watch::{Note, What};
+use super::super::watch::{Event, Group, Note, What};
+use super::control::{event, wait_group};
 use super::{Form, Row, build, lane};
 
 /// The element types of `ld` and `st`, as they stand in patterns.
@@ -69,9 +70,9 @@ pub(super) const ROWS: &[Row] = &[
     build("applypriority[.global].L2::evict_normal", hint),
     build("discard[.global].L2", hint),
     build("cp.async.{ca|cg}.{shared|shared::cta}.global[.{L2::64B|L2::128B|L2::256B}]", copy_async),
-    build("cp.async.commit_group", hint),
-    build("cp.async.wait_group", hint),
-    build("cp.async.wait_all", hint),
+    build("cp.async.commit_group", |builder, _| event(builder, Event::Commit(Group::Copies))),
+    build("cp.async.wait_group", |builder, _| wait_group(builder, Group::Copies)),
+    build("cp.async.wait_all", |builder, _| event(builder, Event::WaitAll)),
 ];
 
 /// A cache policy, which nothing here asks for: the number that CUDA's headers have for the first priority of all of a range.

@@ -36,6 +36,8 @@ pub(crate) const SIGNED_A: u32 = 32;
 pub(crate) const SIGNED_B: u32 = 64;
 /// The sum saturates.
 pub(crate) const SATURATES: u32 = 128;
+/// Above the flags: how many times eight columns B has.
+pub(crate) const COLUMNS_SHIFT: u32 = 8;
 
 // Floats, all in one group.
 both!(product, fast, plain, body, [F: Factor, G: Factor, A: Packed], [P]);
@@ -91,13 +93,26 @@ impl Placed {
         }
     }
 
+    /// Where eight lines from that one on begin, and the bytes between their pieces of 16 and between the two halves.
+    #[inline(always)]
+    fn steps(&self, first: usize, across: bool) -> (u64, u64, u64) {
+        let group = (first / 8) as u64;
+        match (across, self.swizzle) {
+            (false, 0) => (self.base + group * self.stride, 16, self.leading),
+            (false, bits) => (self.base + group * self.stride, 16 << bits, 16),
+            (true, 0) => (self.base + group * self.stride, 16, self.leading),
+            (true, bits) => {
+                let outer = (group >> bits) * self.leading;
+                (self.base + outer + (group & ((1 << bits) - 1)) * 16, 16 << bits, self.stride)
+            }
+        }
+    }
+
     /// Eight lines from that one on, whose 32 bytes are side by side in two pieces of 16.
     #[inline(always)]
     fn lines(&self, first: usize) -> Result<Lines, u64> {
         let mut lines = [[0; 32]; 2];
-        let base = self.base + (first / 8) as u64 * self.stride;
-        let (line_step, chunk_step) =
-            if self.swizzle == 0 { (16, self.leading) } else { (16 << self.swizzle, 16) };
+        let (base, line_step, chunk_step) = self.steps(first, false);
         for (block, words) in lines.iter_mut().enumerate() {
             for (line, words) in words.chunks_exact_mut(4).enumerate() {
                 let [low, high] = self.chunk(base + line as u64 * line_step + block as u64 * chunk_step)?;
@@ -111,14 +126,7 @@ impl Placed {
     #[inline(always)]
     fn lines_across(&self, first: usize) -> Result<Lines, u64> {
         let mut lines = [[0; 32]; 2];
-        let group = (first / 8) as u64;
-        let (base, k_step, block_step) = match self.swizzle {
-            0 => (self.base + group * self.stride, 16, self.leading),
-            bits => {
-                let outer = (group >> bits) * self.leading;
-                (self.base + outer + (group & ((1 << bits) - 1)) * 16, 16 << bits, self.stride)
-            }
-        };
+        let (base, k_step, block_step) = self.steps(first, true);
         for (block, words) in lines.iter_mut().enumerate() {
             for k in 0..8 {
                 let halves = self.chunk(base + k as u64 * k_step + block as u64 * block_step)?;
@@ -145,6 +153,54 @@ fn outside(lanes: &mut Lanes<'_>, address: u64) {
         "the descriptor of a matrix reaches to shared address 0x{address:x}, outside the block's memory"
     );
     lanes.fail(FaultKind::IllegalAddress, 0, Some(address), message);
+}
+
+/// What a warp reads of shared memory: regions with addresses and lengths. `None` where the instruction will fault.
+///
+/// # Safety
+/// 1. `inst` is an instruction of this file of the entered code.
+pub(in crate::engine) unsafe fn places(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Option<Vec<(Region, u64, u64)>> {
+    if lanes.mask() != !0 {
+        return None;
+    }
+    let matrix = lanes.matrix(inst)?;
+    let mut all = Vec::new();
+    let columns = (inst.aux >> COLUMNS_SHIFT & 63) as usize;
+    let mut add = |lanes: &mut Lanes<'_>, descriptor: u64, groups: &[usize], across: bool| {
+        let from = Placed::new(lanes, descriptor)?;
+        let mut chunks = Vec::with_capacity(16 * groups.len());
+        for first in groups {
+            let (base, step, half) = from.steps(*first, across);
+            chunks.extend(
+                (0..16).map(|at| swizzled((base + at % 8 * step + at / 8 * half) & 0x3_ffff, from.swizzle)),
+            );
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        for pieces in chunks.chunk_by(|one, next| one + 16 == *next) {
+            let bytes = 16 * pieces.len() as u64;
+            let first = *pieces.first()?;
+            if !from.shared.contains(first, bytes) {
+                return None;
+            }
+            all.push((from.shared, first, bytes));
+        }
+        Some(())
+    };
+    if inst.aux & BOTH != 0 {
+        // SAFETY: 1: the descriptor of A is wide, as `append` in `table::matrix_group` made it: the caller's duty 1.
+        let a = unsafe { uniform(lanes, matrix.a.first()) };
+        let first = (lanes.warp().index % 4) as usize * 16;
+        add(lanes, a, &[first, first + 8], inst.aux & TRANSPOSED_A != 0)?;
+    }
+    // SAFETY: 1: as A's.
+    let b = unsafe { uniform(lanes, matrix.b.first()) };
+    let groups: Vec<usize> = (0..columns).map(|group| 8 * group).collect();
+    add(lanes, b, &groups, inst.aux & TRANSPOSED_B != 0)?;
+    Some(all)
 }
 
 /// The number that all lanes have in a wide operand.

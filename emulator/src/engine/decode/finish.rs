@@ -69,6 +69,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         refusals: body.refusals.into(),
         constants,
         rows: frame.rows,
+        zeroed: frame.zeroed,
         predicates: frame.predicates,
         params: body.params.into(),
         returns: body.returns.into(),

@@ -166,7 +166,25 @@ impl Warp {
     }
 
     /// A backward branch: other splits, warps and blocks must get their turn.
+    #[inline(always)]
     fn spend(
+        &mut self,
+        index: usize,
+        pc: u32,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> Option<Event> {
+        if lanes.polls == 0 && around.budget > 1 && self.patience > 1 {
+            around.budget -= 1;
+            self.patience -= 1;
+            return None;
+        }
+        self.spend_last(index, pc, lanes, around)
+    }
+
+    /// [`Self::spend`] where something may be used up.
+    #[inline(never)]
+    fn spend_last(
         &mut self,
         index: usize,
         pc: u32,

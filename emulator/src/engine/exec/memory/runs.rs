@@ -5,7 +5,7 @@
 use super::super::super::code::{Inst, Slot};
 use super::super::lanes::Lanes;
 use super::super::operand::Source;
-use super::super::vector::Eight;
+use super::super::vector::{Eight, Steps};
 use super::access::Access;
 use super::find::region;
 
@@ -41,8 +41,7 @@ pub(crate) struct Halves {
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 /// 2. The CPU, if it is an x86, has AVX2.
-#[inline(never)]
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(always)]
 pub(crate) unsafe fn halves(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Halves> {
     // SAFETY: 1: the address operand, the caller's duty 1, has 32 numbers of the width that `narrow` says; 2: duty 2.
     unsafe {
@@ -66,15 +65,15 @@ unsafe fn check_halves<A: Eight>(
     place: *const A,
     bytes: u64,
 ) -> Option<Halves> {
-    let (size, counted) = (bytes as u32, Access(inst.aux).address_mask());
+    let (each, counted) = (Steps::each(bytes), Access(inst.aux).address_mask());
     // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen, also those at 1 and 17; 2: duty
     // 2.
     let (low, high, low_uniform, high_uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
         let low_uniform = *place.add(1) == low;
         let high_uniform = *place.add(17) == high;
-        if !A::in_a_row(place, if low_uniform { 0 } else { size })
-            || !A::in_a_row(place.add(16), if high_uniform { 0 } else { size })
+        if !A::in_a_row(place, if low_uniform { Steps::NONE } else { each })
+            || !A::in_a_row(place.add(16), if high_uniform { Steps::NONE } else { each })
         {
             return None;
         }

@@ -5,4 +5,8 @@ pub use crate::launch::site::{
     ByValue, FunctionRef, KernelName, ModuleRef, MutArgument, Site, StreamRef, by_value, by_value_borrowed,
     config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
-pub use crate::launch::typed;
+
+/// What `#[cuda_module]` refers to.
+pub mod typed {
+    pub use crate::launch::typed::*;
+}

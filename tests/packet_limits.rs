@@ -379,7 +379,11 @@ fn a_refused_launch_is_no_suspect() {
     support::answer(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let error = launch(&other).unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [cuda_launch::error::Suspect::Kernel("kernel_2".into())], "{error}");
+    assert_eq!(
+        fault.unfinished,
+        [cuda_launch::error::UnfinishedLaunch::Kernel("kernel_2".into())],
+        "{error}"
+    );
 }
 
 /// What a refusal of the driver means for a launch, and the next step.

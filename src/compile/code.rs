@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::cache::CacheUse;
-use super::kernel_file::ptx_only;
+use super::ptx_only::ptx_only;
 use crate::driver::{CudaContext, CudaModule, JitOptions};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
 
@@ -27,6 +26,20 @@ impl fmt::Display for CodeKind {
             Self::LtoIr => "LTO IR",
         })
     }
+}
+
+/// How a cache was involved in compiled code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CacheUse {
+    /// No cache is used.
+    Off,
+    /// The code was found in the cache.
+    Hit,
+    /// The code was compiled, and is now in the cache.
+    Stored,
+    /// The code was compiled but not cached, for this reason. A full disk is not a reason to fail.
+    NotStored(String),
 }
 
 /// Compiled device code, with the compiler's log.

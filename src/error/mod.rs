@@ -47,7 +47,7 @@ pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
-pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, Suspect};
+pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, UnfinishedLaunch};
 pub use texture::{TensorMapError, TextureError};
 pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 

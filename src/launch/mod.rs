@@ -41,9 +41,12 @@
 // | `timed` | a launch between two events |
 // | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |
 // | `macros` | `cuda_launch!`, which puts these together |
+// | `async_macros` | `cuda_launch_async!`, the same as an operation |
 // | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
 
 pub(crate) mod args;
+#[cfg(feature = "async")]
+mod async_macros;
 pub(crate) mod attributes;
 pub(crate) mod builder;
 mod check;
@@ -66,8 +69,7 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
-#[doc(hidden)]
-pub mod typed;
+pub(crate) mod typed;
 
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,

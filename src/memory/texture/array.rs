@@ -12,7 +12,7 @@ use super::format::{ArrayDescriptor, ArrayElement};
 use super::mipmap::MipmapInner;
 use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch, failed};
-use crate::memory::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
+use crate::memory::copy::layout::{Bounds, DeviceMemory, Extent, Owner, Place, RowLayout};
 use crate::memory::copy::region::{CopySource, CopyTarget};
 use crate::ordering::Submission;
 
@@ -333,7 +333,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
+        CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Device(&self.inner))
     }
 
     /// What [`CudaStream::copy_region`] writes.
@@ -353,7 +353,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// ```
     pub fn as_target(&self) -> CopyTarget<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
+        CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Device(&self.inner))
     }
 
     fn packed(&self) -> RowLayout {
@@ -421,6 +421,20 @@ impl<T: ArrayElement> CudaArray<T> {
     }
 }
 
+impl DeviceMemory for Arc<ArrayInner> {
+    fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// A level counts as its whole mipmapped array.
+    fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
+        match &self.level_of {
+            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
+            None => work.accesses(&self.accesses, written, || self.clone()),
+        }
+    }
+}
+
 impl ArrayInner {
     /// What all handles of an array share, which destroys it if it is `owned`.
     ///
@@ -437,18 +451,6 @@ impl ArrayInner {
     ) -> Self {
         let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         Self { raw, context: context.clone(), extent, flags, accesses, escaped, owned, level_of }
-    }
-
-    /// Notes that `work` accesses the array; a level counts as its whole mipmapped array.
-    pub(in crate::memory) fn note(
-        self: &Arc<Self>,
-        work: &mut Submission<'_>,
-        written: bool,
-    ) -> Result<(), Error> {
-        match &self.level_of {
-            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
-            None => work.accesses(&self.accesses, written, || self.clone()),
-        }
     }
 
     /// What notes its uses.

@@ -2,19 +2,22 @@
 
 #![allow(unsafe_code)] // Calls of the driver that allocate.
 
+pub(super) mod parts;
+pub(super) mod view;
+
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::aligned::{OF_DEVICE, aligned};
-use super::allocation::Allocation;
-use super::device_copy::DeviceCopy;
-use super::device_slice::SliceParts;
-use super::pointer::{DevicePtr, DevicePtrMut};
-use super::view::{DeviceView, DeviceViewMut};
+use self::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream, sweep_and_wait};
 use crate::error::{Error, ErrorKind};
+use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::allocation::Allocation;
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::SliceParts;
+use crate::memory::pointer::{DevicePtr, DevicePtrMut};
 use crate::ordering::Submission;
 
 /// `len` elements of device memory.

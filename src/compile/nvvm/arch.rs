@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::nvvm::nvvmResult;
 
-use super::nvvm_options::NvvmOptions;
+use super::options::NvvmOptions;
 use crate::driver::JitTarget;
 use crate::error::{CompileError, Error, ErrorKind};
 

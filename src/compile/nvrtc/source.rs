@@ -59,7 +59,7 @@ impl CudaSource {
     }
 
     /// Adds a template instance to compile (`scale<float>`), or any kernel or variable with a mangled name.
-    /// [`CompiledCode::lowered_name`](super::CompiledCode::lowered_name) returns its name in the code.
+    /// [`CompiledCode::lowered_name`](crate::compile::CompiledCode::lowered_name) returns its name in the code.
     #[must_use]
     #[doc(alias = "nvrtcAddNameExpression")]
     pub fn expression(mut self, expression: impl Into<String>) -> Self {

@@ -3,9 +3,8 @@
 //! Magic, the key, the length of what follows the checksum, its checksum; then the kind, and each text and the code with its
 //! length before it.
 
-use super::cache::CacheUse;
-use super::code::{CodeKind, CompiledCode};
 use super::sha256::hash;
+use crate::compile::code::{CacheUse, CodeKind, CompiledCode};
 
 /// Changes with the format.
 const MAGIC: &[u8; 16] = b"cuda-launch c 1\n";

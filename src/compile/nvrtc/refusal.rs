@@ -7,10 +7,10 @@ use cuda_driver_sys::nvrtc::{_nvrtcProgram, Functions, nvrtcResult};
 use cuda_ptx::nearest;
 use std::ffi::c_int;
 
-use super::compiler::{Answer, Api, Text, text};
-use super::nvrtc::{LIBRARY, archs};
-use super::nvrtc_options::KNOWN;
-use super::search::Library;
+use super::options::KNOWN;
+use super::{LIBRARY, archs};
+use crate::compile::compiler::{Answer, Api, Text, text};
+use crate::compile::search::Library;
 
 impl From<nvrtcResult> for Answer {
     fn from(code: nvrtcResult) -> Self {

@@ -2,6 +2,9 @@
 
 #![allow(unsafe_code)] // Calls of nvJitLink with a link that `Job` owns, inputs that were checked or vouched for, and buffers.
 
+mod inputs;
+mod options;
+
 use cuda_driver_sys::Missing;
 use cuda_driver_sys::nvjitlink::{
     Functions, NvJitLink as Table, nvJitLink as RawJob, nvJitLinkInputType, nvJitLinkResult,
@@ -10,11 +13,12 @@ use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::sync::Mutex;
 
+use self::inputs::Input;
+pub use self::inputs::LinkInputs;
+pub use self::options::{NvJitLinkOption, NvJitLinkOptions};
 use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
 use super::compiler::{Answer, Api, Asked, Job, Opened, Text, text};
-use super::inputs::{Input, LinkInputs};
-use super::nvjitlink_options::NvJitLinkOptions;
 use super::search::{Library, once};
 use super::text::{c_strings, pointers};
 use crate::driver::LinkInput;

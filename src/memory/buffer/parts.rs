@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::iter::FusedIterator;
 use std::ops::RangeBounds;
 
-use super::{DeviceView, DeviceViewMut};
+use super::DeviceBuffer;
+use super::view::{DeviceView, DeviceViewMut};
 use crate::error::{CastError, Error, ErrorKind};
-use crate::memory::buffer::DeviceBuffer;
 use crate::memory::device_copy::DeviceCopy;
 
 macro_rules! parts {

@@ -3,8 +3,8 @@
 use cuda_ptx::image::{EntryKind, Image};
 use std::path::Path;
 
-use super::code::{CodeKind, CompiledCode};
-use super::text::argument_error;
+use crate::compile::code::{CodeKind, CompiledCode};
+use crate::compile::text::argument_error;
 use crate::driver::LinkInput;
 use crate::error::{Error, ErrorKind};
 

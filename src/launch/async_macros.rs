@@ -1,4 +1,4 @@
-//! `cuda_launch_async!`.
+//! `cuda_launch_async!`, which shares the fields of `cuda_launch!`.
 
 /// A kernel launch as an operation without output: a deferred [`cuda_launch!`](crate::cuda_launch), on a stream that the schedule
 /// chooses.

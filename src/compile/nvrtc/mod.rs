@@ -2,6 +2,11 @@
 
 #![allow(unsafe_code)] // Calls of NVRTC with a program that `Program` owns, and strings and buffers that outlive the calls.
 
+mod includes;
+mod options;
+mod refusal;
+mod source;
+
 use cuda_driver_sys::nvrtc::{Functions, Nvrtc as Table, nvrtcResult};
 use cuda_driver_sys::preload;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -9,14 +14,13 @@ use std::path::Path;
 use std::ptr::null;
 use std::sync::{Arc, Mutex};
 
+pub use self::options::{CppStandard, NvrtcOption, NvrtcOptions};
+use self::refusal::known;
+pub use self::source::CudaSource;
 use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
 use super::compiler::{Asked, Job, Opened, Text, text};
-use super::includes;
-use super::nvrtc_options::NvrtcOptions;
-use super::nvrtc_refusal::known;
 use super::search::{Library, once};
-use super::source::CudaSource;
 use super::text::{argument_error, c_strings, pointers};
 use crate::driver::JitTarget;
 use crate::error::Error;

@@ -2,17 +2,19 @@
 
 #![allow(unsafe_code)] // Calls of libNVVM with a program that `Program` owns, and texts and buffers that outlive the calls.
 
+mod arch;
+mod options;
+
 use cuda_driver_sys::Missing;
 use cuda_driver_sys::nvvm::{_nvvmProgram, Functions, Nvvm as Table, nvvmProgram, nvvmResult};
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+pub use self::options::{NvvmOption, NvvmOptions};
 use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
 use super::compiler::{Answer, Api, Asked, Job, Opened, Text, text};
-use super::nvvm_arch;
-use super::nvvm_options::NvvmOptions;
 use super::search::{Library, once};
 use super::text::{argument_error, c_strings, pointers};
 use crate::error::{CompileError, Error, ErrorKind, SearchAttempt};
@@ -32,7 +34,7 @@ const LIBRARY: Library = Library {
 ///
 /// ```
 /// use cuda_launch::compile::NvvmIr;
-/// let ir = NvvmIr::new("kernel.ll", include_str!("../../tests/kernels/vecadd.ll"));
+/// let ir = NvvmIr::new("kernel.ll", include_str!("../../../tests/kernels/vecadd.ll"));
 /// assert_eq!(ir.origin(), "kernel.ll");
 /// ```
 #[derive(Clone, Debug)]
@@ -92,7 +94,7 @@ impl NvvmIr {
 ///     Err(error) if error.is_no_compiler() => return Ok(println!("{error}")), // every place it was sought in
 ///     Err(error) => return Err(error),
 /// };
-/// let ir = NvvmIr::new("vecadd.ll", include_str!("../../tests/kernels/vecadd.ll"));
+/// let ir = NvvmIr::new("vecadd.ll", include_str!("../../../tests/kernels/vecadd.ll"));
 /// let code = nvvm.compile(&ir, &NvvmOptions::new(JitTarget::sm(80)))?;
 /// assert!(code.ptx().is_some_and(|text| text.contains(".entry vecadd(")));
 /// # Ok(())
@@ -189,11 +191,11 @@ impl Nvvm {
             return Err(argument_error(what, "link its output with NvJitLink"));
         }
         let mut refused = None;
-        for options in nvvm_arch::candidates(options) {
+        for options in arch::candidates(options) {
             let key = || self.key(ir, &options);
             match CompileCache::through(self.0.cache(), key, || self.compile_now(ir, &options)) {
                 // What it says of the architecture that was asked for is what counts.
-                Err(error) if nvvm_arch::is_unknown(&error) => refused = refused.or(Some(error)),
+                Err(error) if arch::is_unknown(&error) => refused = refused.or(Some(error)),
                 answer => return answer,
             }
         }

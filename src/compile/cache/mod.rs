@@ -4,6 +4,10 @@
 //! place and moved there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing
 //! in it is believed before its checksum is right.
 
+mod entry;
+mod sha256;
+mod trust;
+
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
@@ -11,10 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::cache_entry;
-use super::cache_trust::may_trust;
-use super::code::CompiledCode;
-use super::sha256::Sha256;
+use self::sha256::Sha256;
+use self::trust::may_trust;
+use super::code::{CacheUse, CompiledCode};
 use crate::error::Error;
 
 /// The folder of the user's cache; set and empty: no cache.
@@ -29,20 +32,6 @@ const KEY_DIGITS: usize = 64;
 const TEMPORARY_DIGITS: usize = 32;
 /// What a process that ended in the middle left behind is swept away after this time.
 const STALE: Duration = Duration::from_secs(3600);
-
-/// How a cache was involved in compiled code.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum CacheUse {
-    /// No cache is used.
-    Off,
-    /// The code was found in the cache.
-    Hit,
-    /// The code was compiled, and is now in the cache.
-    Stored,
-    /// The code was compiled but not cached, for this reason. A full disk is not a reason to fail.
-    NotStored(String),
-}
 
 /// A folder of compiled code, so that the same code is compiled only once.
 ///
@@ -170,7 +159,7 @@ impl CompileCache {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         // One that is damaged is compiled again, and written over.
-        let code = cache_entry::read(&bytes, &key.0)?;
+        let code = entry::read(&bytes, &key.0)?;
         // Used now; where that cannot be noted, it only goes earlier.
         let _ =
             File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -178,7 +167,7 @@ impl CompileCache {
     }
 
     fn put(&self, key: &Key, code: &CompiledCode) -> io::Result<()> {
-        let bytes = cache_entry::write(code, &key.0);
+        let bytes = entry::write(code, &key.0);
         if bytes.len() as u64 > self.limit {
             let text =
                 format!("the code has {} bytes, more than the limit of {} bytes", bytes.len(), self.limit);
@@ -364,5 +353,4 @@ fn caches() -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "cache_tests.rs"]
 mod tests;

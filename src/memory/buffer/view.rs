@@ -1,17 +1,15 @@
 //! Borrowed parts of device memory: the borrow checker treats them like slices.
 
-pub(in crate::memory) mod parts;
-
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-use super::allocation::Allocation;
-use super::buffer::DeviceBuffer;
-use super::device_copy::DeviceCopy;
-use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
-use super::pointer::{DevicePtr, DevicePtrMut};
+use super::DeviceBuffer;
 use crate::driver::CudaContext;
+use crate::memory::allocation::Allocation;
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
+use crate::memory::pointer::{DevicePtr, DevicePtrMut};
 
 /// Elements of device memory, for reading.
 #[derive(Clone, Copy)]
@@ -39,7 +37,7 @@ macro_rules! view_methods {
         }
 
         impl<'a, T: DeviceCopy> $name<'a, T> {
-            pub(super) fn new(address: u64, len: usize, allocation: &'a Arc<Allocation>) -> Self {
+            pub(in crate::memory) fn new(address: u64, len: usize, allocation: &'a Arc<Allocation>) -> Self {
                 Self { address, len, allocation, of: PhantomData }
             }
 
@@ -291,7 +289,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 }
 
 /// `range` with its ends filled in, if it is inside `0..len`.
-pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
+pub(in crate::memory) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(&s) => s,
         Bound::Excluded(&s) => s.checked_add(1)?,

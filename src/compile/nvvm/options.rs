@@ -1,6 +1,6 @@
 //! Options of libNVVM.
 
-use super::code::CodeKind;
+use crate::compile::code::CodeKind;
 use crate::driver::{CudaContext, JitTarget};
 
 /// One option of libNVVM.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::code::CodeKind;
+use crate::compile::code::CodeKind;
 use crate::driver::{CudaContext, JitTarget};
 
 /// A C++ standard.

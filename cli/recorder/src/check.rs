@@ -10,11 +10,11 @@ use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::ffi::c_int;
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::layer::{line, say};
+use crate::own::{self, Lines};
 
 pub(crate) const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
 
@@ -22,7 +22,8 @@ static CHECK: OnceLock<Check> = OnceLock::new();
 
 /// The driver that checks calls before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let variable =
+        |name: &str| own::variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
     let mut options = CheckOptions::new();
     if let Some(level) = Level::named(&variable("CUDA_LAUNCH_CHECK_LEVEL")) {
         options = options.level(level);
@@ -33,13 +34,10 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     if !variable("CUDA_LAUNCH_CHECK_REFUSE").is_empty() {
         options = options.refuse();
     }
-    if let Some(file) = std::env::var_os("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
-        match File::options().append(true).create(true).open(&file) {
-            // In one call of the system: other threads and processes write to the file too.
-            Ok(file) => {
-                options = options.log(move |call| drop((&file).write_all(format!("{call}\n").as_bytes())))
-            }
-            Err(error) => say("check", &format!("{}: {error}", file.display())),
+    if let Some(file) = own::variable("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
+        match Lines::open(Path::new(&file)) {
+            Ok(lines) => options = options.log(move |call| drop(lines.add(format!("{call}\n").as_bytes()))),
+            Err(error) => drop(say("check", &format!("{}: {error}", file.display()))),
         }
     }
     match options.over(&base, tell) {
@@ -54,15 +52,18 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             driver
         }
         Err(error) => {
-            say("check", &error.to_string());
+            let _ = say("check", &error.to_string());
             base
         }
     }
 }
 
 fn tell(finding: &Finding) {
-    say("check", &finding.to_string());
+    let text = finding.to_string();
+    let is_said = say("check", &text);
     line(&json!({
+        // What the program's standard error did not get, the tool writes to its own.
+        "late": if is_said { Value::Null } else { text.into() },
         "rule": finding.rule().name(),
         "level": finding.rule().level().name(),
         "process": std::process::id(),

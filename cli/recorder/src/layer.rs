@@ -2,10 +2,10 @@
 
 use cuda_driver_sys::Driver;
 use serde_json::Value;
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use crate::own::{self, Lines};
 use crate::{check, record};
 
 #[derive(Clone, Copy)]
@@ -15,10 +15,10 @@ enum Layer {
 }
 
 /// The variable that names the file of lines also says what is to be done.
-static ASKED: LazyLock<Option<(Layer, Option<File>)>> = LazyLock::new(|| {
+static ASKED: LazyLock<Option<(Layer, Option<Lines>)>> = LazyLock::new(|| {
     [(check::FILE, Layer::Check), (record::FILE, Layer::Record)].into_iter().find_map(|(variable, layer)| {
-        let path = std::env::var_os(variable)?;
-        Some((layer, File::options().append(true).create(true).open(path).ok()))
+        let path = own::variable(variable)?;
+        Some((layer, Lines::open(Path::new(&path)).ok()))
     })
 });
 
@@ -45,15 +45,14 @@ pub(crate) fn end() {
     }
 }
 
-/// For the person who started the program. Not by `eprint`, whose panic where nothing can be written would end the program.
-pub(crate) fn say(command: &str, text: &str) {
-    let _ = std::io::stderr().write_all(format!("cuda-launch {command}: {text}\n").as_bytes());
+/// For the person who started the program; false where there is nothing to write to.
+pub(crate) fn say(command: &str, text: &str) -> bool {
+    own::say(&format!("cuda-launch {command}: {text}\n"))
 }
 
-/// For the tool. In one call of the system: other processes write to the file too.
+/// For the tool.
 pub(crate) fn line(value: &Value) {
-    if let Some((_, Some(file))) = &*ASKED {
-        let mut file: &File = file;
-        let _ = file.write_all(format!("{value}\n").as_bytes());
+    if let Some((_, Some(lines))) = &*ASKED {
+        let _ = lines.add(format!("{value}\n").as_bytes());
     }
 }

@@ -92,7 +92,8 @@ impl Layer for Inner {
             self.lock().ending += 1;
         }
         let call = begun.call;
-        if let Some(stream) = begun.stream.filter(|_| may_tell(call.function.name)) {
+        if let Some(stream) = begun.stream.filter(|_| begun.launch.is_none() && may_tell(call.function.name))
+        {
             let is_capturing = self.lock().is_capturing();
             // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; no call that may tell ends a stream.
             if !(is_capturing && unsafe { self.is_captured(stream) }) {

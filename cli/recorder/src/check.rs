@@ -3,12 +3,10 @@
 //! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
 //! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
 
-#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
-
 use cuda_driver_sys::Driver;
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -46,7 +44,7 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             let driver = check.driver();
             let _ = CHECK.set(check);
             #[cfg(unix)]
-            watch_forks();
+            crate::layer::watch_forks(in_child);
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
             crate::runtime::at_exit(at_exit);
             driver
@@ -96,21 +94,8 @@ extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
 
 /// A forked process cannot use the driver that its parent has used, and has none of what that made.
 #[cfg(unix)]
-fn watch_forks() {
-    unsafe extern "C" {
-        fn pthread_atfork(
-            before: Option<extern "C" fn()>,
-            in_parent: Option<extern "C" fn()>,
-            in_child: Option<extern "C" fn()>,
-        ) -> c_int;
+extern "C" fn in_child() {
+    if let Some(check) = CHECK.get() {
+        check.switch_off();
     }
-    extern "C" fn in_child() {
-        if let Some(check) = CHECK.get() {
-            check.switch_off();
-        }
-    }
-    // SAFETY: the declaration is that of POSIX, for which null is no function; this one takes nothing, sets an atomic
-    // number and does nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
-    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
-    unsafe { pthread_atfork(None, None, Some(in_child)) };
 }

@@ -1,5 +1,7 @@
 //! What looks at calls between the exports and the real driver, in place of the timeline: `check` or `record`.
 
+#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
+
 use cuda_driver_sys::Driver;
 use serde_json::Value;
 use std::path::Path;
@@ -55,4 +57,21 @@ pub(crate) fn line(value: &Value) {
     if let Some((_, Some(lines))) = &*ASKED {
         let _ = lines.add(format!("{value}\n").as_bytes());
     }
+}
+
+/// Has a function called in each process that is forked, which takes nothing, sets an atomic number and does nothing else.
+#[cfg(unix)]
+pub(crate) fn watch_forks(in_child: extern "C" fn()) {
+    use std::ffi::c_int;
+    unsafe extern "C" {
+        fn pthread_atfork(
+            before: Option<extern "C" fn()>,
+            in_parent: Option<extern "C" fn()>,
+            in_child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+    // SAFETY: the declaration is that of POSIX, for which null is no function; both that are passed take nothing, set an atomic
+    // number and do nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
+    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
 }

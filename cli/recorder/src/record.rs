@@ -30,6 +30,8 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
         Ok(record) => {
             let driver = record.driver();
             let _ = RECORD.set(record);
+            #[cfg(unix)]
+            crate::layer::watch_forks(in_child);
             driver
         }
         Err(error) => {
@@ -73,4 +75,12 @@ fn write(output: &Path, bytes: &[u8]) -> std::io::Result<()> {
 pub(crate) fn end() {
     let Some(record) = RECORD.get() else { return };
     line(&json!({ "is": "end", "launches": record.launches() }));
+}
+
+/// A forked process may not wait for what a thread of its parent has: nothing is recorded there.
+#[cfg(unix)]
+extern "C" fn in_child() {
+    if let Some(record) = RECORD.get() {
+        record.switch_off();
+    }
 }

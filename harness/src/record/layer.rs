@@ -28,6 +28,7 @@ use cuda_driver_sys::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What is remembered between calls.
@@ -50,6 +51,9 @@ impl Layer for Inner {
         words: &[u64],
         base: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> CUresult {
+        if self.is_off.load(Ordering::Acquire) {
+            return base(&self.base);
+        }
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let (doing, undo) = self.begin(function, words, raw.as_ref());
@@ -430,6 +434,11 @@ mod tests {
             assert_eq!(kept(), (1, 1));
             ok(driver.cuModuleUnload(module));
             assert_eq!(kept(), (0, 0));
+            // As in a process that is forked: nothing is noted, and no lock is taken.
+            let before = record.inner.lock().count;
+            record.switch_off();
+            ok(driver.cuCtxSynchronize());
+            assert_eq!((record.inner.lock().count, record.launches().len()), (before, 0));
             ok(driver.cuDevicePrimaryCtxRelease(0));
         }
     }

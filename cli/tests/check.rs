@@ -172,6 +172,48 @@ fn a_capture_is_seen_whichever_function_begins_it() {
     }
 }
 
+/// Its file may get the number of standard error, or of the file that findings go to.
+#[test]
+fn findings_do_not_get_into_a_file_of_the_program() {
+    let Some(programs) = Programs::new("check-files") else { return };
+    let program = programs.compile("own_files", false);
+    for what in ["stderr", "others", "environment"] {
+        let data = programs.folder.join(what);
+        let log = programs.folder.join("log");
+        let options = ["--log", log.to_str().unwrap()];
+        let (run, answer) = programs.check(&options, &[&program, Path::new(what), &data]);
+        assert_eq!((run.code, rules(&answer)), (1, vec!["stream-race"]), "{what}: {}", run.err);
+        assert_eq!(answer["findings"][0].get("late"), None);
+        assert_eq!(
+            (std::fs::read(&data).unwrap(), &answer["processes_ended"]),
+            (vec![], &1.into()),
+            "{what}"
+        );
+        let run = programs.run(&["check"], &[program.to_str().unwrap(), what, data.to_str().unwrap()]);
+        let told = run.err.matches("error[stream-race]: call 10, cuLaunchKernel of fill").count();
+        assert_eq!((run.code, told), (1, 1), "{what}: {}", run.err);
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert!(log.contains("#2 ") && log.contains("cuDevicePrimaryCtxRelease_v2"), "{what}: {log}");
+    }
+}
+
+/// The signals of a pipe that nobody reads and of a file at its limit are not the program's.
+#[test]
+fn a_finding_that_cannot_be_written_does_not_end_the_program() {
+    let Some(programs) = Programs::new("check-pipe") else { return };
+    let program = programs.compile("stream_race", true);
+    let file = programs.folder.join("found.json");
+    let mut command = programs.command(&["check", "-o", file.to_str().unwrap()]);
+    let mut child = command.arg(program).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    child.wait().unwrap();
+    let answer: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!((&answer["program_code"], rules(&answer)), (&0.into(), vec!["stream-race"]), "{answer:#}");
+    let limited = format!("ulimit -f 0 && exec {}", programs.folder.join("stream_race-wrong").display());
+    let run = programs.run(&["check"], &["sh", "-c", &limited]);
+    assert!(run.code == 0 && run.says("error[stream-race]"), "{} {}", run.code, run.err);
+}
+
 /// The error that the runtime still has is what the program ended for, not one that it has not looked at.
 #[test]
 fn a_program_of_the_runtime_that_ends_with_an_error_has_seen_it() {

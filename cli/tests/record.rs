@@ -194,6 +194,20 @@ fn processes_that_record_the_same_file_do_not_damage_it() {
 }
 
 /// A command that is started by another one is not that one again.
+/// Such as `/dev/stdout`.
+#[test]
+fn a_link_stays_where_a_recording_is_written_through_it() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-link");
+    let target = folder.0.join("target");
+    std::fs::write(&target, "").unwrap();
+    std::os::unix::fs::symlink(&target, folder.file()).unwrap();
+    let (run, _) = folder.record(&recorder, &["--kernel", "saxpy"], &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(std::fs::symlink_metadata(folder.file()).unwrap().is_symlink());
+    assert_eq!(Recording::read(&std::fs::read(target).unwrap()).unwrap().kernel, "saxpy");
+}
+
 #[test]
 fn a_trace_of_a_program_that_is_recorded_is_a_trace() {
     let Some(recorder) = recorder() else { return };

@@ -19,6 +19,9 @@ use cuda_driver_sys::{
 use std::fmt;
 use std::mem::offset_of;
 
+/// Copies of a list that are looked at; a list that claims more is left to the driver.
+const MOST_COPIES: usize = 1 << 16;
+
 /// Bytes of a row, rows of a plane, planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
@@ -337,8 +340,8 @@ fn ranges(target: u64, source: u64, bytes: u64, element: Option<usize>) -> [Side
 ///
 /// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
 unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
-    let count = usize::try_from(call.word(3)).ok()?;
-    let bytes = count.checked_mul(8).filter(|bytes| isize::try_from(*bytes).is_ok())?;
+    let count = usize::try_from(call.word(3)).ok().filter(|count| *count <= MOST_COPIES)?;
+    let bytes = count * 8;
     // SAFETY: 1, 1, 1: each is null or a list of so many numbers of 8 bytes, set, which nobody writes during the call: duty 1.
     let [targets, sources, sizes] = unsafe {
         [
@@ -360,7 +363,7 @@ unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
 ///
 /// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
 unsafe fn batch_of_planes(call: &Call<'_>, inner: &Inner) -> Option<Vec<Side>> {
-    let count = usize::try_from(call.word(0)).ok()?;
+    let count = usize::try_from(call.word(0)).ok().filter(|count| *count <= MOST_COPIES)?;
     let mut sides = Vec::new();
     for number in 0..count {
         let at = size_of::<CUDA_MEMCPY3D_BATCH_OP>().checked_mul(number)?;

@@ -91,3 +91,42 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(unsafe_code, clippy::unwrap_used)] // Calls of an emulator with what they ask for.
+mod tests {
+    use crate::check::Check;
+    use cuda_driver_sys::CUresult;
+    use cuda_emulator::Instance;
+    use std::ptr::null_mut;
+
+    const PTX: &std::ffi::CStr = c".version 7.8 .target sm_75 .address_size 64 .visible .entry k() { ret; }";
+
+    #[test]
+    fn nothing_is_kept_of_an_image_that_is_unloaded() {
+        let instance = Instance::new().unwrap();
+        let check = Check::over(&instance.driver(), |_| {}).unwrap();
+        let driver = check.driver();
+        let ok = |code: CUresult| assert_eq!(code, CUresult::SUCCESS);
+        let (mut context, mut module, mut kernel) = (null_mut(), null_mut(), null_mut());
+        let kept = || {
+            let state = check.inner.lock();
+            (state.images.len(), state.kernels.len())
+        };
+        // SAFETY: places for one handle each, handles that live, and a kernel that takes nothing.
+        unsafe {
+            ok(driver.cuInit(0));
+            ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));
+            ok(driver.cuCtxSetCurrent(context));
+            for unload in [true, false] {
+                ok(driver.cuModuleLoadData(&mut module, PTX.as_ptr().cast()));
+                ok(driver.cuModuleGetFunction(&mut kernel, module, c"k".as_ptr()));
+                ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, null_mut(), null_mut(), null_mut()));
+                assert_eq!(kept(), (1, 1));
+                ok(if unload { driver.cuModuleUnload(module) } else { driver.cuDevicePrimaryCtxReset(0) });
+                assert_eq!(kept(), (0, 0));
+            }
+            ok(driver.cuDevicePrimaryCtxRelease(0));
+        }
+    }
+}

@@ -143,6 +143,12 @@ impl State {
         findings
     }
 
+    /// Whether the driver has made or pinned the memory at an address, and not freed it since.
+    fn is_known(&self, address: u64) -> bool {
+        let object = self.objects.memory_at(address).and_then(|(place, _)| self.objects.at(place));
+        object.is_some_and(|object| object.is_live())
+    }
+
     fn copied(&mut self, call: &Call<'_>, piece: &Piece) -> Vec<Finding> {
         let what: Arc<str> = call.function.name.into();
         let key = self.stream(call, piece.stream);
@@ -155,15 +161,24 @@ impl State {
         let waits = match piece.waits {
             Waits::Never => false,
             Waits::Always => true,
-            Waits::IfUnknown => [Some(piece.writes), piece.reads]
-                .iter()
-                .flatten()
-                .any(|(start, _)| self.objects.memory_at(*start).is_none()),
+            Waits::IfUnknown => {
+                [Some(piece.writes), piece.reads].iter().flatten().any(|(start, _)| !self.is_known(*start))
+            }
         };
         if waits {
             self.order.host_waits(key);
         }
         findings
+    }
+
+    /// What a call is about to give to a stream may tell the host or others, before the call has returned, that the work before it
+    /// is done.
+    pub(super) fn tells(&mut self, call: &Call<'_>, stream: u64) {
+        let key = self.stream(call, stream);
+        if orders_elsewhere(call.function.name) || self.graphs_wait && call.function.name == "cuGraphLaunch" {
+            self.order.wait_for_all(key);
+        }
+        self.order.host_waits(key);
     }
 
     /// Calls that make memory, streams and events in the order of a stream, or end them.
@@ -268,6 +283,13 @@ impl State {
         }
     }
 
+    /// An image is gone, and what is known of its kernels, which are gone too.
+    fn unloaded(&mut self, place: Place) {
+        self.images.remove(&place);
+        let objects = &self.objects;
+        self.kernels.retain(|(kernel, _), _| objects.at(*kernel).is_some_and(|kernel| kernel.is_live()));
+    }
+
     /// Notes what a call has made or ended. What it ended is known from before the call: afterwards another may have the handle.
     fn note(&mut self, call: &Call<'_>, after: &mut After) -> Option<Finding> {
         let mut early = None;
@@ -287,6 +309,7 @@ impl State {
                     self.graphs.remove(&place);
                     self.order.event_gone(place);
                 }
+                Some(Kind::Module | Kind::Library) => self.unloaded(place),
                 _ => {}
             }
         }
@@ -367,6 +390,11 @@ fn orders_elsewhere(name: &str) -> bool {
         "cuGraphics",
     ];
     starts.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a call gives a stream what may tell others of the work before it.
+pub(super) fn may_tell(name: &str) -> bool {
+    name == "cuGraphLaunch" || waits_in_a_graph(name)
 }
 
 /// Whether a graph that has captured such a call may wait for what is not in it.

@@ -4,7 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
-use super::{Event, Split, State, Surroundings, Warp};
+use super::{BlockState, Event, Split, State, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 pub(super) const PATIENCE: u32 = 1000;
@@ -84,7 +84,7 @@ impl Warp {
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let code = self.enter(index, lanes);
         let horizon = self.horizon(index);
@@ -171,7 +171,7 @@ impl Warp {
         index: usize,
         pc: u32,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Option<Event> {
         let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
         let cost = polls.saturating_add(1);
@@ -206,7 +206,7 @@ impl Warp {
         index: usize,
         code: &Code,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let at = self.splits[index].pc;
         let inst = &code.insts[at as usize];

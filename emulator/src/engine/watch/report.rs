@@ -7,7 +7,7 @@ use super::super::env::Env;
 use super::note::What;
 use super::place::Touch;
 use super::stamp::Stamp;
-use super::unit::Who;
+use super::unit::WarpId;
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 
 /// Threads of a warp at a barrier.
@@ -66,7 +66,7 @@ impl Reports {
     }
 
     /// Adds threads of a warp at two barriers, those that arrived last first.
-    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: Who, at: [AtBarrier; 2]) {
+    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: WarpId, at: [AtBarrier; 2]) {
         let mut key = at.map(|at| (at.function, at.pc));
         key.sort_unstable();
         if let Some((known, _)) = self.barriers.get(&key).and_then(|index| self.list.get_mut(*index)) {
@@ -107,7 +107,7 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
 /// Who did it; `what` where the instruction does more than one thing.
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
-    let who = Who { unit: stamp.unit, warp: usize::from(stamp.warp) };
+    let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
     let what = what.or(watched.map(|watched| watched.note.what));
     let function = watched.map_or(usize::MAX, |watched| watched.function);
@@ -116,7 +116,7 @@ fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
 
 fn actor_at(
     env: &Env<'_>,
-    (who, lane): (Who, u8),
+    (who, lane): (WarpId, u8),
     verb: &'static str,
     origin: Origin,
     function: usize,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::device::{Difference, Replayed};
 use crate::output::Outcome;
-use crate::run::Place;
+use crate::run::DeviceOptions;
 use crate::style;
 use crate::table::{count, wrap};
 
@@ -15,7 +15,7 @@ pub(super) fn outcome(
     recording: &Recording,
     replayed: &Replayed,
     findings: &Findings,
-    place: &Place,
+    place: &DeviceOptions,
     adjacent: usize,
 ) -> Outcome {
     let fault = if place.is_emulator() { cuda_emulator::last_fault() } else { None };

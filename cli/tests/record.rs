@@ -338,7 +338,7 @@ fn an_access_to_the_allocation_behind_is_found_where_they_are_apart() {
     let replay =
         |option: &[&str]| finished(&tool().arg("replay").arg(folder.file()).args(option).output().unwrap());
     let told = replay(&[]).out;
-    assert!(told.contains("note: 1 allocation right behind another"), "{told}");
+    assert!(told.contains("note: 1 allocation directly after another"), "{told}");
     let (run, answer) = answered(replay(&["--apart", "--json"]));
     let fault = answer["fault"].as_str().unwrap();
     assert!(run.code == 1 && fault.contains("0 bytes past the end of the allocation"), "{fault}");

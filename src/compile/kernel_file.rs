@@ -39,8 +39,8 @@ enum FileKind {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::File`] if it cannot be read; [`CompileError`] if the compiler that it needs is not in this program or
-/// not on this machine, or rejects it; the errors of [`CudaContext::load_module`].
+/// [`ErrorKind::File`] if it cannot be read; [`CompileError`](crate::error::CompileError) if the compiler that it needs is
+/// not in this program or not on this machine, or rejects it; the errors of [`CudaContext::load_module`].
 pub fn load_kernel_file(context: &CudaContext, path: impl AsRef<Path>) -> Result<CudaModule, Error> {
     let path = path.as_ref();
     let bytes = std::fs::read(path)

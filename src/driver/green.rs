@@ -261,7 +261,7 @@ impl GreenContext {
         &self.context
     }
 
-    /// A stream whose work runs on its multiprocessors. A lower `priority` goes first; 0 is the default.
+    /// A stream whose work runs on its multiprocessors. A lower `priority` number is scheduled first; 0 is the default.
     ///
     /// Driver call: `cuGreenCtxStreamCreate`.
     ///

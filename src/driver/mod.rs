@@ -100,4 +100,4 @@ pub(crate) use stream::queue::Parts;
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 #[cfg(feature = "async")]
-pub(crate) use table::{Shared, Table, Vacancy};
+pub(crate) use table::{Shared, Table, WorkerNeeded};

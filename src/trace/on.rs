@@ -52,19 +52,19 @@ pub(crate) fn surely(
     driver: &Driver,
     call: impl FnOnce(&Driver) -> CUresult,
 ) -> impl FnOnce(&Driver) -> CUresult {
-    let mut call = Surely(Some(move || call(driver)));
+    let mut call = OneCall(Some(move || call(driver)));
     move |_| call.make()
 }
 
-struct Surely<F: FnOnce() -> CUresult>(Option<F>);
+struct OneCall<F: FnOnce() -> CUresult>(Option<F>);
 
-impl<F: FnOnce() -> CUresult> Surely<F> {
+impl<F: FnOnce() -> CUresult> OneCall<F> {
     fn make(&mut self) -> CUresult {
         self.0.take().map_or(CUresult::SUCCESS, |call| call())
     }
 }
 
-impl<F: FnOnce() -> CUresult> Drop for Surely<F> {
+impl<F: FnOnce() -> CUresult> Drop for OneCall<F> {
     fn drop(&mut self) {
         // Nobody can be told the answer.
         let _ = self.make();

@@ -1,6 +1,6 @@
 //! What comes after what, and what is waited for.
 
-use crate::accesses::{NO_KEY, owner};
+use crate::accesses::{NO_KEY, Queue, owner};
 use crate::model::{Lane, Memory, begin, end, lane, lanes, note, submit};
 use crate::waits::Waits;
 

@@ -17,7 +17,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use crate::failure::{Exit, Failure};
-use crate::run::Place;
+use crate::run::DeviceOptions;
 
 /// Bytes that are compared at a time.
 const CHUNK: usize = 1 << 20;
@@ -88,7 +88,7 @@ fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
 impl Device {
     /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
     /// others.
-    pub(super) fn open(place: &Place, recording: &Recording, apart: bool) -> Result<Device, Failure> {
+    pub(super) fn open(place: &DeviceOptions, recording: &Recording, apart: bool) -> Result<Device, Failure> {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);

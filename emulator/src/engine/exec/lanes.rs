@@ -22,7 +22,7 @@ const FEW: u32 = 4;
 
 /// Why an instruction stopped the kernel: what the scheduler needs to write the report.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct StopReason {
     /// What happened.
     pub(crate) kind: FaultKind,
     /// Which lane.
@@ -81,7 +81,7 @@ pub(crate) struct Lanes<'e> {
     /// Instructions executed so far, each counted once for every live lane.
     pub(crate) instructions: u64,
     /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
-    pub(crate) trouble: Option<Box<Trouble>>,
+    pub(crate) trouble: Option<Box<StopReason>>,
     /// What watched instructions tell; nothing else looks at it.
     pub(crate) watch: Option<Box<Watch>>,
     /// What counted instructions do; nothing else looks at it.
@@ -289,7 +289,7 @@ impl<'e> Lanes<'e> {
     /// Records why the kernel stops.
     #[cold]
     pub(crate) fn fail(&mut self, kind: FaultKind, lane: u32, address: Option<u64>, message: String) {
-        self.trouble = Some(Box::new(Trouble { kind, lane, address, message }));
+        self.trouble = Some(Box::new(StopReason { kind, lane, address, message }));
     }
 }
 

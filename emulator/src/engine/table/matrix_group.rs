@@ -12,7 +12,7 @@ use super::control::{event, wait_group};
 use super::matrix::{list, shape, since, together};
 use super::{Form, Row, build};
 use crate::numeric::matrix::float::{
-    Brain, CoarseShort, CoarseSingle, E4m3Itself, E5m2, Half, Short, Single, Tensor,
+    Bfloat16, CoarseShort, CoarseSingle, E4m3Itself, E5m2, Float16, Short, Single, Tf32,
 };
 
 /// A pattern with each number of columns that floats have.
@@ -43,14 +43,16 @@ pub(super) const ROWS: &[Row] = &[
     build("wgmma.commit_group.sync.aligned", |builder, _| event(builder, Event::Commit(Group::Products))),
     build("wgmma.wait_group.sync.aligned", |builder, _| wait_group(builder, Group::Products)),
     build(columns!(16, ".{f16|f32}.f16.f16"), |builder, form| match form.value(4) {
-        "f32" => append(builder, form, group::product::<Half, Half, Single, 4>().pick(), 4, Kind::Short),
-        _ => append(builder, form, group::product::<Half, Half, Short, 4>().pick(), 2, Kind::Short),
+        "f32" => {
+            append(builder, form, group::product::<Float16, Float16, Single, 4>().pick(), 4, Kind::Short)
+        }
+        _ => append(builder, form, group::product::<Float16, Float16, Short, 4>().pick(), 2, Kind::Short),
     }),
     build(columns!(16, ".f32.bf16.bf16"), |builder, form| {
-        append(builder, form, group::product::<Brain, Brain, Single, 4>().pick(), 4, Kind::Short)
+        append(builder, form, group::product::<Bfloat16, Bfloat16, Single, 4>().pick(), 4, Kind::Short)
     }),
     build(columns!(8, ".f32.tf32.tf32"), |builder, form| {
-        append(builder, form, group::product::<Tensor, Tensor, Single, 2>().pick(), 4, Kind::Float)
+        append(builder, form, group::product::<Tf32, Tf32, Single, 2>().pick(), 4, Kind::Float)
     }),
     build(columns!(32, ".{f16|f32}.{e4m3|e5m2}.{e4m3|e5m2}"), eighths),
     build(fewer_columns!(32, "[.satfinite].s32.{u8|s8}.{u8|s8}"), |builder, form| {

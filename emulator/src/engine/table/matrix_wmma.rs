@@ -13,7 +13,7 @@ use super::matrix::{Shape, append, list, shape, since, together};
 use super::matrix_fragment::{fragment, memory, named, pieces};
 use super::{Form, Row, build};
 use crate::numeric::half::{F16, Half as _, f16_to_f32};
-use crate::numeric::matrix::float::{Brain, Half, Short, Single, Tensor};
+use crate::numeric::matrix::float::{Bfloat16, Float16, Short, Single, Tf32};
 use crate::numeric::rounding::{Down, Nearest, Up, Zero};
 
 pub(super) const ROWS: &[Row] = &[
@@ -187,10 +187,10 @@ fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], s
         | flag(form.has("satfinite"), integer::SATURATES)
         | flag(form.has("xor"), integer::EXCLUSIVE);
     let pair = match (a, d, shape.k) {
-        ("f16", "f16", _) => float::product::<Half, Short, 4>(),
-        ("f16", ..) => float::product::<Half, Single, 4>(),
-        ("bf16", ..) => float::product::<Brain, Single, 4>(),
-        ("tf32", ..) => float::product::<Tensor, Single, 1>(),
+        ("f16", "f16", _) => float::product::<Float16, Short, 4>(),
+        ("f16", ..) => float::product::<Float16, Single, 4>(),
+        ("bf16", ..) => float::product::<Bfloat16, Single, 4>(),
+        ("tf32", ..) => float::product::<Tf32, Single, 1>(),
         ("b1", ..) => integer::bits::<1>(),
         ("s4" | "u4", ..) => integer::product::<4, 8>(),
         ("f64", ..) => match form.any(&["rz", "rm", "rp"]) {

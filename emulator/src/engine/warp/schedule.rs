@@ -4,7 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
-use super::{Event, Split, State, Surroundings, Warp};
+use super::{BlockState, Event, Split, State, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 pub(super) const PATIENCE: u32 = 1000;
@@ -84,7 +84,7 @@ impl Warp {
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let code = self.enter(index, lanes);
         let horizon = self.horizon(index);
@@ -172,7 +172,7 @@ impl Warp {
         index: usize,
         pc: u32,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Option<Event> {
         if lanes.polls == 0 && around.budget > 1 && self.patience > 1 {
             around.budget -= 1;
@@ -224,7 +224,7 @@ impl Warp {
         index: usize,
         code: &Code,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let at = self.splits[index].pc;
         let inst = &code.insts[at as usize];

@@ -15,7 +15,7 @@ use super::event::{Event, Group, Registers};
 use super::note::{Note, Watched, What};
 use super::place::{Touch, touches};
 use super::stamp::{How, Stamp};
-use super::unit::Who;
+use super::unit::WarpId;
 use super::{WarpAccess, Watch};
 use crate::check::FindingKind;
 
@@ -39,7 +39,7 @@ pub(in crate::engine) enum Side {
 /// A bulk instruction that runs.
 #[derive(Debug)]
 pub(super) struct Running {
-    who: Who,
+    who: WarpId,
     site: u32,
     event: Event,
     /// By lane: what its accesses complete with at the next barrier.
@@ -58,7 +58,7 @@ impl Watch {
         &mut self,
         lanes: &mut Lanes<'_>,
         inst: &Inst,
-        who: Who,
+        who: WarpId,
         (watched, event): (&Watched, Event),
     ) -> bool {
         let (env, mask) = (lanes.env, lanes.mask());
@@ -127,7 +127,7 @@ impl Watch {
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and `event` what the decoder noted about it.
     pub(super) unsafe fn after(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, event: Event) -> Option<()> {
-        let who = Who::of(lanes.env, lanes.block(), lanes.warp().index);
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
         match event {
             Event::Bulk { .. } => self.running = None,
             // SAFETY: 1: an instruction of the entered code that has the operands of an `mbarrier`: the caller's duty 1.
@@ -161,7 +161,7 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code whose operand 1 is the address of an `mbarrier`.
-    unsafe fn barriers(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: Who) -> Vec<(usize, u32, Touch)> {
+    unsafe fn barriers(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId) -> Vec<(usize, u32, Touch)> {
         let mut all: Vec<(usize, u32, Touch)> = Vec::new();
         // SAFETY: 1: the note says what the instruction has: the caller's duty 1.
         for touch in unsafe { touches(lanes, inst, &BARRIER) } {
@@ -200,7 +200,7 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is such an instruction of the entered code.
-    unsafe fn copies_arrive(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: Who, extra: bool) -> bool {
+    unsafe fn copies_arrive(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId, extra: bool) -> bool {
         if !self.checker.checks().races {
             return false;
         }
@@ -227,7 +227,7 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is such an instruction of the entered code, and `watched` what the decoder noted about it.
-    unsafe fn product(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: Who, watched: &Watched) {
+    unsafe fn product(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId, watched: &Watched) {
         let env = lanes.env;
         self.unit(env, who.unit).clock.step(who.warp);
         // SAFETY: 1: such an instruction of the entered code: the caller's duty 1.
@@ -271,7 +271,7 @@ impl Watch {
     pub(super) fn use_registers(
         &mut self,
         lanes: &Lanes<'_>,
-        who: Who,
+        who: WarpId,
         (site, watched): (u32, &Watched),
         registers: &Registers,
     ) {
@@ -314,7 +314,7 @@ impl Watch {
         issued.dirty.extend(registers.written.iter().map(|register| ((function, *register), stamp)));
     }
 
-    fn own_stamp(&mut self, lanes: &Lanes<'_>, who: Who, site: u32) -> Stamp {
+    fn own_stamp(&mut self, lanes: &Lanes<'_>, who: WarpId, site: u32) -> Stamp {
         let epoch = self.unit(lanes.env, who.unit).clock.epoch(who.warp);
         let lane = lanes.mask().trailing_zeros() as u8 & 31;
         Stamp { unit: who.unit, epoch, site, warp: who.warp as u16, lane, how: How::Plain }
@@ -363,7 +363,7 @@ impl Watch {
         let Some(running) = self.running.as_mut().filter(|_| self.checker.checks().races) else {
             return false;
         };
-        let who = Who::of(lanes.env, lanes.block(), lanes.warp().index);
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
         let event = running.event;
         let completion = running.completions[lane & 31].take();
         let completion = completion.unwrap_or_else(|| self.flight.start(event));

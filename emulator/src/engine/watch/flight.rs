@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::clock::{Clock, Knowledge, Times};
 use super::event::{Event, Group};
 use super::stamp::Stamp;
-use super::unit::Who;
+use super::unit::WarpId;
 use crate::check::FindingKind;
 use crate::engine::exec::mbarrier::Action;
 
 /// Lanes that have waited.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    who: Who,
+    who: WarpId,
     epoch: u32,
     /// Whose work is finished.
     covers: u32,
-    /// Who knows; `None` if each lane knows only of its own.
+    /// WarpId knows; `None` if each lane knows only of its own.
     by: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ struct Barrier {
     /// What those know who arrived in the current phase, and in those before.
     open: Knowledge,
     done: Knowledge,
-    /// Who waited, with the number of phases that were over.
+    /// WarpId waited, with the number of phases that were over.
     seen: Vec<(u32, Seen)>,
     landing: VecDeque<Landing>,
 }
@@ -99,7 +99,7 @@ pub(super) struct Flight {
 
 impl Flight {
     /// The work of a warp.
-    pub(super) fn issued(&mut self, who: Who) -> &mut Issued {
+    pub(super) fn issued(&mut self, who: WarpId) -> &mut Issued {
         self.warps.entry((who.unit, who.warp)).or_default()
     }
 
@@ -116,7 +116,7 @@ impl Flight {
     }
 
     /// The completion of what these lanes start now, by lane: of the groups that they will commit.
-    pub(super) fn open(&mut self, who: Who, lanes: u32, group: Group) -> [u32; 32] {
+    pub(super) fn open(&mut self, who: WarpId, lanes: u32, group: Group) -> [u32; 32] {
         let mut all = [0; 32];
         let mut new = None;
         for lane in bits(lanes) {
@@ -132,7 +132,7 @@ impl Flight {
     }
 
     /// These lanes commit what they have started.
-    pub(super) fn commit(&mut self, who: Who, lanes: u32, group: Group) {
+    pub(super) fn commit(&mut self, who: WarpId, lanes: u32, group: Group) {
         let issued = self.issued(who);
         for lane in bits(lanes) {
             let groups = issued.groups(group, lane);
@@ -142,7 +142,7 @@ impl Flight {
     }
 
     /// These lanes have waited for all groups but the last `left`.
-    pub(super) fn wait(&mut self, who: Who, epoch: u32, lanes: u32, group: Group, left: u32) {
+    pub(super) fn wait(&mut self, who: WarpId, epoch: u32, lanes: u32, group: Group, left: u32) {
         let issued = self.issued(who);
         let mut over = BTreeMap::<u32, u32>::new();
         for lane in bits(lanes) {
@@ -171,7 +171,7 @@ impl Flight {
     /// Registers that this work uses until it is over.
     pub(super) fn occupy(
         &mut self,
-        who: Who,
+        who: WarpId,
         stamp: Stamp,
         function: usize,
         results: &[u32],
@@ -213,7 +213,7 @@ impl Flight {
     }
 
     /// Lanes of a warp have waited until the last phase was over.
-    pub(super) fn waited(&mut self, barrier: usize, clock: &mut Clock, who: Who, by: u32) {
+    pub(super) fn waited(&mut self, barrier: usize, clock: &mut Clock, who: WarpId, by: u32) {
         if let Some(barrier) = self.barriers.get_mut(barrier) {
             clock.take(who.warp, &barrier.done);
             let seen = Seen { who, epoch: clock.epoch(who.warp), covers: u32::MAX, by: Some(by) };
@@ -247,7 +247,7 @@ impl Flight {
     }
 
     /// Completions of the copies that these lanes have started and that have not been waited for.
-    pub(super) fn copies(&mut self, who: Who, lanes: u32) -> Vec<u32> {
+    pub(super) fn copies(&mut self, who: WarpId, lanes: u32) -> Vec<u32> {
         let issued = self.issued(who);
         let mut all: Vec<u32> = Vec::new();
         for lane in bits(lanes) {
@@ -277,7 +277,7 @@ impl Flight {
     pub(super) fn is_over(
         &self,
         stamp: &Stamp,
-        (who, lane): (Who, u8),
+        (who, lane): (WarpId, u8),
         clock: &Clock,
         times: &Times,
     ) -> bool {

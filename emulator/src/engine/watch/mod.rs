@@ -48,7 +48,7 @@ use self::clock::Times;
 use self::flight::Flight;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
-use self::unit::{Unit, Who};
+use self::unit::{Unit, WarpId};
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
 use super::exec::lanes::Lanes;
@@ -101,7 +101,7 @@ pub(crate) struct Watch {
 /// What an instruction does, for all its lanes.
 #[derive(Clone, Copy)]
 struct WarpAccess {
-    who: Who,
+    who: WarpId,
     what: What,
     site: u32,
     how: How,
@@ -141,7 +141,7 @@ impl Watch {
 
     /// Warps of a block have met at a barrier.
     pub(crate) fn met(&mut self, env: &Env<'_>, block: &Block, warps: &[usize]) {
-        let first = Who::of(env, block, 0);
+        let first = WarpId::of(env, block, 0);
         let warps: Vec<usize> = warps.iter().map(|warp| first.warp + warp).collect();
         self.unit(env, first.unit).clock.join(&warps);
     }
@@ -150,14 +150,14 @@ impl Watch {
     /// arrived, and those that wait.
     pub(crate) fn diverged(&mut self, env: &Env<'_>, block: &Block, warp: u32, at: [AtBarrier; 2]) {
         if self.checker.checks().barriers {
-            self.reports.add_barriers(env, Who::of(env, block, warp), at);
+            self.reports.add_barriers(env, WarpId::of(env, block, warp), at);
         }
     }
 
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
-        self.unit(env, Who::of(env, block, 0).unit).clock.join(&warps);
+        self.unit(env, WarpId::of(env, block, 0).unit).clock.join(&warps);
     }
 
     fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {
@@ -169,7 +169,7 @@ impl Watch {
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
     unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) -> bool {
-        let who = Who::of(lanes.env, lanes.block(), lanes.warp().index);
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
         if let Some(registers) = &watched.registers {
             self.use_registers(lanes, who, (inst.site, watched), registers);
         }
@@ -187,7 +187,7 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and `note` its own.
-    unsafe fn access(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: Who, note: Note) {
+    unsafe fn access(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId, note: Note) {
         let env = lanes.env;
         let aux = Access(inst.aux);
         let ordering = aux.polls() || aux.ordered();
@@ -247,17 +247,17 @@ impl Watch {
         self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
     }
 
-    fn release(&mut self, env: &Env<'_>, who: Who) {
+    fn release(&mut self, env: &Env<'_>, who: WarpId) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
         unit.clock.release(who.unit, who.warp, &mut self.times);
     }
 
-    fn acquire(&mut self, env: &Env<'_>, who: Who) {
+    fn acquire(&mut self, env: &Env<'_>, who: WarpId) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
         unit.clock.acquire(who.warp, &mut self.times);
     }
 
-    fn mark(&mut self, env: &Env<'_>, who: Who, touch: &Touch) {
+    fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {
         if self.checker.checks().uninitialised
             && let Some(written) = self.unit(env, who.unit).written(env, touch.region, touch.address)
         {
@@ -267,7 +267,7 @@ impl Watch {
 
     /// A tensor map is about to be written: nobody reads what was not written there.
     pub(in crate::engine) fn wrote(&mut self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
-        let (env, who) = (lanes.env, Who::of(lanes.env, lanes.block(), lanes.warp().index));
+        let (env, who) = (lanes.env, WarpId::of(lanes.env, lanes.block(), lanes.warp().index));
         if self.checker.checks().uninitialised
             && let Some(written) = self.unit(env, who.unit).written(env, region, address)
         {

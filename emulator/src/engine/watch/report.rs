@@ -8,7 +8,7 @@ use super::event::Event;
 use super::note::What;
 use super::place::Touch;
 use super::stamp::Stamp;
-use super::unit::Who;
+use super::unit::WarpId;
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 
 /// Threads of a warp at a barrier.
@@ -96,7 +96,7 @@ impl Reports {
     }
 
     /// Adds threads of a warp at two barriers, those that arrived last first.
-    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: Who, at: [AtBarrier; 2]) {
+    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: WarpId, at: [AtBarrier; 2]) {
         let mut key = at.map(|at| (at.function, at.pc));
         key.sort_unstable();
         if let Some((known, _)) = self.barriers.get(&key).and_then(|index| self.list.get_mut(*index)) {
@@ -136,7 +136,7 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
     }
 }
 
-/// Who did it; `what` where the instruction does more than one thing.
+/// WarpId did it; `what` where the instruction does more than one thing.
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
     let what = what.or(watched.and_then(|watched| watched.note).map(|note| note.what));
@@ -152,7 +152,7 @@ fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
 
 fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
-    let who = Who { unit: stamp.unit, warp: usize::from(stamp.warp) };
+    let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
     let function = watched.map_or(usize::MAX, |watched| watched.function);
     actor_at(env, (who, stamp.lane), verb, origin, function)
@@ -160,7 +160,7 @@ fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
 
 fn actor_at(
     env: &Env<'_>,
-    (who, lane): (Who, u8),
+    (who, lane): (WarpId, u8),
     verb: &'static str,
     origin: Origin,
     function: usize,

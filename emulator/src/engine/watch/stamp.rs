@@ -1,4 +1,4 @@
-//! Who accessed which bytes last.
+//! WarpId accessed which bytes last.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The doors of the slots: which are taken, and who is in. An instance ends when its door is closed and nobody is in any more.
+//! The use of the slots: which are taken, and by which calls. An instance ends when its slot accepts no more calls and all have returned.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,36 +8,36 @@ use std::time::{Duration, Instant};
 use super::slot::{self, Entered, INSTANCES, PROCESS, PerSlot, per_slot};
 use super::state::lock;
 
-/// The door of an instance's slot.
-struct Door {
+/// The use of an instance's slot.
+struct SlotUse {
     /// Number of the present life; 0 for the process's, and before the first.
     life: AtomicU64,
-    inside: Mutex<Inside>,
+    inside: Mutex<Calls>,
     empty: Condvar,
 }
 
-struct Inside {
+struct Calls {
     open: bool,
     /// Calls of the table's functions that have not returned.
     calls: usize,
 }
 
-static DOORS: PerSlot<Door> = per_slot!(Door {
+static USES: PerSlot<SlotUse> = per_slot!(SlotUse {
     life: AtomicU64::new(0),
-    inside: Mutex::new(Inside { open: false, calls: 0 }),
+    inside: Mutex::new(Calls { open: false, calls: 0 }),
     empty: Condvar::new(),
 });
 /// Which instances there are; the first is that of slot 1.
-static TAKEN: Mutex<Taken> = Mutex::new(Taken { slots: [false; INSTANCES], last: 0 });
+static TAKEN: Mutex<TakenSlots> = Mutex::new(TakenSlots { slots: [false; INSTANCES], last: 0 });
 static FREED: Condvar = Condvar::new();
 
-struct Taken {
+struct TakenSlots {
     slots: [bool; INSTANCES],
     /// Which was taken last. The next one is another: who kept the address of a function is told the longer that it is of no use.
     last: usize,
 }
 
-impl Taken {
+impl TakenSlots {
     fn take(&mut self) -> Option<usize> {
         let next = (self.last + 1..INSTANCES).chain(0..=self.last);
         let index = next.into_iter().find(|index| self.slots.get(*index) == Some(&false))?;
@@ -49,12 +49,12 @@ impl Taken {
 
 /// The number of the current slot's present life. No two lives have the same.
 pub(super) fn life() -> u64 {
-    DOORS.life.load(Ordering::Acquire)
+    USES.life.load(Ordering::Acquire)
 }
 
 /// Whether that life has not ended.
 pub(super) fn is_present(life: u64) -> bool {
-    (PROCESS..=INSTANCES).any(|slot| DOORS.of(slot).life.load(Ordering::Acquire) == life)
+    (PROCESS..=INSTANCES).any(|slot| USES.of(slot).life.load(Ordering::Acquire) == life)
 }
 
 /// A slot that is taken, until it is given back.
@@ -85,9 +85,9 @@ impl Lease {
     /// A new life begins, and calls are let in.
     pub(super) fn open(&self) {
         static LIVES: AtomicU64 = AtomicU64::new(1);
-        let door = DOORS.of(self.0);
-        door.life.store(LIVES.fetch_add(1, Ordering::Relaxed), Ordering::Release);
-        lock(&door.inside).open = true;
+        let in_use = USES.of(self.0);
+        in_use.life.store(LIVES.fetch_add(1, Ordering::Relaxed), Ordering::Release);
+        lock(&in_use.inside).open = true;
     }
 
     /// Its instance has ended: the slot is for another one.
@@ -100,11 +100,11 @@ impl Lease {
 
     /// Lets nobody in any more, and waits until nobody is in. Not for a thread that is in.
     pub(super) fn close(&self) {
-        let door = DOORS.of(self.0);
-        let mut inside = lock(&door.inside);
+        let in_use = USES.of(self.0);
+        let mut inside = lock(&in_use.inside);
         inside.open = false;
         while inside.calls > 0 {
-            inside = door.empty.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = in_use.empty.wait(inside).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -115,15 +115,15 @@ thread_local! {
 }
 
 /// This thread is at work for a slot until it is dropped.
-pub(super) struct Within {
+pub(super) struct WorkGuard {
     slot: usize,
     _entered: Entered,
 }
 
 /// Begins to work for a slot.
-pub(super) fn work_for(slot: usize) -> Within {
+pub(super) fn work_for(slot: usize) -> WorkGuard {
     add(slot, 1);
-    Within { slot, _entered: slot::enter(slot) }
+    WorkGuard { slot, _entered: slot::enter(slot) }
 }
 
 /// Whether this thread is at work for a slot: it cannot wait for the slot's end.
@@ -139,32 +139,32 @@ fn add(slot: usize, difference: i32) {
     });
 }
 
-impl Drop for Within {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         add(self.slot, -1);
     }
 }
 
 /// A call of a function of an instance's table, which keeps it from ending.
-pub(super) struct Visit(Within);
+pub(super) struct CallGuard(WorkGuard);
 
 /// Begins a call; `None` if there is no instance, or if it ends.
-pub(super) fn visit(slot: usize) -> Option<Visit> {
-    let mut inside = lock(&DOORS.of(slot).inside);
+pub(super) fn visit(slot: usize) -> Option<CallGuard> {
+    let mut inside = lock(&USES.of(slot).inside);
     if !inside.open {
         return None;
     }
     inside.calls += 1;
-    Some(Visit(work_for(slot)))
+    Some(CallGuard(work_for(slot)))
 }
 
-impl Drop for Visit {
+impl Drop for CallGuard {
     fn drop(&mut self) {
-        let door = DOORS.of(self.0.slot);
-        let mut inside = lock(&door.inside);
+        let in_use = USES.of(self.0.slot);
+        let mut inside = lock(&in_use.inside);
         inside.calls -= 1;
         if inside.calls == 0 && !inside.open {
-            door.empty.notify_all();
+            in_use.empty.notify_all();
         }
     }
 }

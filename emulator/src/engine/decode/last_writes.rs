@@ -11,12 +11,12 @@ use super::draft::Register;
 
 /// By register: the number of the instruction that wrote it last.
 #[derive(Debug, Default)]
-pub(super) struct Births(Vec<u32>);
+pub(super) struct LastWrites(Vec<u32>);
 
 /// Values of parameters are read by the instruction that uses them, always as the operand that comes last.
 const PARAMETER: u32 = u32::MAX;
 
-impl Births {
+impl LastWrites {
     /// That register is written by the instruction of that number.
     pub(super) fn note(&mut self, Register(index): Register, at: u32) {
         let index = index as usize;
@@ -40,20 +40,20 @@ impl<'a> Body<'a> {
         let mut parts = instruction.name.split('.');
         let birth = match (parts.next(), parts.next(), from) {
             (Some("mov" | "neg" | "abs"), _, Text::Name(from)) => {
-                self.scalar(from).map(|from| self.births.of(from))
+                self.scalar(from).map(|from| self.last_writes.of(from))
             }
             (Some("ld"), Some("param"), _) if self.kind == FunctionKind::Entry => Some(PARAMETER),
             _ => None,
         };
         if let (Some(to), Some(birth)) = (self.scalar(to), birth) {
-            self.births.note(to, birth);
+            self.last_writes.note(to, birth);
         }
     }
 
     /// Whether the value of one register operand comes after that of another in the order that ptxas makes. No for other operands.
     pub(crate) fn comes_after(&self, first: &Text<'_>, second: &Text<'_>) -> bool {
         let birth = |text: &Text<'_>| match text {
-            Text::Name(name) => self.scalar(name).map(|register| self.births.of(register)),
+            Text::Name(name) => self.scalar(name).map(|register| self.last_writes.of(register)),
             _ => None,
         };
         match (birth(first), birth(second)) {

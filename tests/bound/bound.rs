@@ -1,6 +1,6 @@
-//! What `cuda-launch bind` wrote for every image of the tree compiles unchanged, loads, and launches, on whichever driver is chosen.
+//! What `cuda-launch bind` writes for every image of the tree compiles unchanged, loads, and launches, on whichever driver is chosen.
 //!
-//! `bound_modules` is what it wrote; `cli/tests/bind.rs` compares. All modules are loaded, and every kernel of those that the
+//! `build.rs` has it written. All modules are loaded, and every kernel of those that the
 //! driver can run is looked up and compared with its bound parameters: PTX on the emulator, and on a GPU also the cubins of its
 //! generation. The others must be refused with a typed error.
 //!
@@ -22,11 +22,17 @@
 #![allow(unsafe_code)] // Launches: arguments as the sources of the kernels tell, buffers as long as said.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[rustfmt::skip] // as the tool writes it
-#[path = "bound_modules/mod.rs"]
-mod bound;
+/// As the tool writes it.
+#[allow(missing_docs, dead_code, unreachable_pub)]
+mod bound {
+    include!(concat!(env!("OUT_DIR"), "/modules.rs"));
+}
+#[path = "../kernel_files/mod.rs"]
 mod kernel_files;
+#[path = "../references/mod.rs"]
 mod references;
+
+use std::path::PathBuf;
 
 use cuda_launch::{CudaContext, Error, ErrorKind, LaunchConfig};
 use cuda_ptx::image::{Arch, Cubin, Entry, EntryKind, Image};
@@ -107,9 +113,15 @@ fn is_relocatable(entry: &Entry<'_>) -> Option<bool> {
     Some(Cubin::read(&content).unwrap().is_relocatable())
 }
 
+/// The repository's folder, or that of a bundle which has the same images.
+fn root() -> PathBuf {
+    let package = kernel_files::root();
+    if package.ends_with("tests/bound") { package.join("../..") } else { package }
+}
+
 #[test]
 fn every_module_loads_where_its_image_runs() {
-    let (gpu, root) = (Gpu::new(), kernel_files::root());
+    let (gpu, root) = (Gpu::new(), root());
     let files = kernel_files::all(&root);
     let names: Vec<_> = files.iter().map(|path| kernel_files::name(path, &root)).collect();
     assert_eq!(names, bound::MODULES.iter().map(|(name, _)| *name).collect::<Vec<_>>());

@@ -77,14 +77,14 @@ struct Store {
 
 /// The stores of all warps that nobody sees yet.
 #[derive(Default)]
-pub(super) struct Late {
+pub(super) struct DelayedStores {
     /// In the order of their execution.
     stores: BTreeMap<WarpKey, Vec<Store>>,
     /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
     places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
 }
 
-impl Late {
+impl DelayedStores {
     /// A thread has stored that, in that line.
     pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST], line: u32) {
         self.places.insert((place.host(), warp, lane), (place.bytes as u64, line));

@@ -5,4 +5,5 @@ pub use crate::launch::site::{
     ByValue, FunctionRef, KernelName, ModuleRef, MutArgument, Site, StreamRef, by_value, by_value_borrowed,
     config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
+#[cfg(feature = "macros")]
 pub use crate::launch::typed;

@@ -53,6 +53,7 @@ mod device_node;
 pub(crate) mod foreign;
 mod guess;
 mod inline_vec;
+mod kernel_argument;
 mod launch_arguments;
 mod macros;
 pub(crate) mod named;
@@ -66,6 +67,7 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
+#[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod typed;
 
@@ -77,6 +79,7 @@ pub use builder::LaunchBuilder;
 pub use builder::argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
+pub use kernel_argument::KernelArgument;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{
@@ -85,6 +88,5 @@ pub use site::{
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;
 pub use timed::LaunchTimes;
-pub use typed::argument::KernelArgument;
 
 pub use crate::memory::object::{KernelObject, KernelObjectMut};

@@ -7,6 +7,7 @@ pub use crate::launch::site::{
 };
 
 /// What `#[cuda_module]` refers to.
+#[cfg(feature = "macros")]
 pub mod typed {
     pub use crate::launch::typed::*;
 }

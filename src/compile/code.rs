@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ptx_only::ptx_only;
-use crate::driver::{CudaContext, CudaModule, JitOptions};
+use crate::driver::{CudaContext, CudaModule, JitOptions, KernelImage};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
 
 /// Kinds of device code.
@@ -157,6 +157,14 @@ impl CompiledCode {
 
 impl AsRef<[u8]> for CompiledCode {
     fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl KernelImage for CompiledCode {
+    const IS_TEXT: bool = false;
+
+    fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

@@ -4,6 +4,7 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report errors; `close` can.
 
+mod binary;
 mod block_size;
 mod cache_config;
 mod capture;
@@ -24,6 +25,7 @@ pub(crate) mod host_call;
 mod image;
 mod jit;
 mod kernel;
+mod kernel_image;
 mod library;
 mod limits;
 #[cfg(feature = "link")]
@@ -78,6 +80,7 @@ pub use host_call::HostTaskSyncMode;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub(crate) use kernel::{LaunchBounds, biased, kind};
+pub use kernel_image::KernelImage;
 pub use library::kernel::LibraryKernel;
 pub use library::{CudaLibrary, LibraryOptions};
 pub use limits::DeviceLimits;

@@ -56,6 +56,7 @@ mod device_node;
 pub(crate) mod foreign;
 mod guess;
 mod inline_vec;
+mod kernel_argument;
 mod launch_arguments;
 mod macros;
 pub(crate) mod named;
@@ -69,6 +70,7 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
+#[cfg(feature = "macros")]
 pub(crate) mod typed;
 
 pub use attributes::{
@@ -79,6 +81,7 @@ pub use builder::LaunchBuilder;
 pub use builder::argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
+pub use kernel_argument::KernelArgument;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{
@@ -87,6 +90,5 @@ pub use site::{
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;
 pub use timed::LaunchTimes;
-pub use typed::argument::KernelArgument;
 
 pub use crate::memory::object::{KernelObject, KernelObjectMut};

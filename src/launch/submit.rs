@@ -265,7 +265,10 @@ unsafe fn examined(
             // and `list` outlives the call.
             unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
         };
-        kernel.context.still_entered(|| kernel.context.twice("cuLaunchKernelEx", launch))
+        match kernel.context.still_current() {
+            CUresult::SUCCESS => kernel.context.twice("cuLaunchKernelEx", launch),
+            code => code,
+        }
     });
     if code != CUresult::SUCCESS {
         launch.refused();

@@ -360,7 +360,7 @@ impl ContextInner {
         let driver = device.driver().clone();
         let label = || format!("device {}", device.ordinal());
         let version = driver.version().map_err(|code| failed(code, "cuDriverGetVersion", label()))?;
-        let limits = DeviceLimits::query(|a| device.attribute(a))?;
+        let limits = DeviceLimits::query(&device)?;
         Ok(Self {
             raw,
             driver,

@@ -4,7 +4,6 @@
 
 pub(in crate::memory) mod view;
 
-use bitflags::bitflags;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
@@ -18,11 +17,12 @@ use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::device_copy::DeviceCopy;
 use crate::driver::CudaContext;
 use crate::error::{Error, HostAccess};
+use crate::flags::flags;
 use view::{PinnedView, PinnedViewMut};
 
-bitflags! {
+flags! {
     /// How host memory is allocated (`CU_MEMHOSTALLOC_*`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct PinnedFlags: u32 {
         /// The memory counts as pinned in all contexts. On systems with unified addressing it always does.
         const PORTABLE = 1;

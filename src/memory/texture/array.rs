@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an array is destroyed only by `ArrayInner`.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,13 +11,14 @@ use super::format::{ArrayDescriptor, ArrayElement};
 use super::mipmap::MipmapInner;
 use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch, failed};
+use crate::flags::flags;
 use crate::memory::copy::layout::{Bounds, DeviceMemory, Extent, Owner, Place, RowLayout};
 use crate::memory::copy::region::{CopySource, CopyTarget};
 use crate::ordering::Submission;
 
-bitflags! {
+flags! {
     /// What an array is for (`CUDA_ARRAY3D_*`). The shape's own flags, layered and cubemap, come from [`ArrayShape`].
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Default)]
     pub struct ArrayFlags: u32 {
         /// The depth counts layers.
         const LAYERED = sys::CUDA_ARRAY3D_LAYERED;

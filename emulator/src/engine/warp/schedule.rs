@@ -189,7 +189,7 @@ impl Warp {
         index: usize,
         pc: u32,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Option<Event> {
         let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
         let cost = polls.saturating_add(1);

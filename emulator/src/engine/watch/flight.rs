@@ -19,7 +19,7 @@ struct Seen {
     epoch: u32,
     /// Whose work is finished.
     covers: u32,
-    /// WarpId knows; `None` if each lane knows only of its own.
+    /// Who knows; `None` if each lane knows only of its own.
     by: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ struct Barrier {
     /// What those know who arrived in the current phase, and in those before.
     open: Knowledge,
     done: Knowledge,
-    /// WarpId waited, with the number of phases that were over.
+    /// Who waited, with the number of phases that were over.
     seen: Vec<(u32, Seen)>,
     landing: VecDeque<Landing>,
 }

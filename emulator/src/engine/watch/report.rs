@@ -136,7 +136,7 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
     }
 }
 
-/// WarpId did it; `what` where the instruction does more than one thing.
+/// Who did it; `what` where the instruction does more than one thing.
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
     let what = what.or(watched.and_then(|watched| watched.note).map(|note| note.what));

@@ -1,4 +1,4 @@
-//! WarpId accessed which bytes last.
+//! Who accessed which bytes last.
 
 use std::collections::HashMap;
 

@@ -19,7 +19,7 @@ pub(super) struct WarpId {
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) clock: Clock,
-    /// WarpId accessed shared memory.
+    /// Who accessed shared memory.
     pub(super) shared: Shadow,
     /// Which shared memory was written: by the host's address of each block's.
     written: Vec<(usize, Written)>,

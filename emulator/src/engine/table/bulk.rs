@@ -8,7 +8,7 @@ use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{lane1, lane2};
 use super::super::exec::bulk::{self, Bulk};
 use super::super::exec::operand::Class;
-use super::super::exec::reduce::Reduce;
+use super::super::exec::reduce::{Number, Operation, Reduce};
 use super::super::watch::{Event, Group};
 use super::control::{event, nothing, wait_group};
 use super::matrix::since;
@@ -87,19 +87,26 @@ pub(super) const ROWS: &[Row] = &[
 /// The operation on numbers of a type: which there are differs between the two targets.
 fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
     since(builder, 80, 90)?;
-    let name = form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"]).unwrap_or_default();
-    let types = ["b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64"];
-    let ty = form.any(&types).unwrap_or_default();
-    let reduce = Reduce::from_name(&(capital(name) + &capital(ty)));
-    let short = matches!(ty, "u32" | "s32" | "b32") || (ty, name) == ("u64", "add");
-    reduce
-        .filter(|_| (global || short) && (ty, name) != ("s64", "add"))
-        .ok_or_else(|| Refusal::new(format!("there is no `.{name}` of `.{ty}` in that memory")))
+    let (operation, number) = (operation(form), form.values().find_map(Number::from_name));
+    let Some((operation, number)) = operation.zip(number) else {
+        return Err(Refusal::new("an operation and a type are expected"));
+    };
+    let short = matches!(number, Number::U32 | Number::S32 | Number::B32)
+        || (number, operation) == (Number::U64, Operation::Add);
+    let reduce = Reduce::of(operation, number);
+    let found = reduce.filter(|_| (global || short) && (number, operation) != (Number::S64, Operation::Add));
+    let flushes = matches!(found, Some(Reduce::AddF16 | Reduce::AddBf16));
+    match found {
+        Some(_) if form.has("noftz") != flushes => {
+            Err(Refusal::new("`.noftz` goes with sums of `.f16` and `.bf16`, and with no others"))
+        }
+        Some(reduce) => Ok(reduce),
+        None => Err(Refusal::new(format!("there is no {operation:?} of {number:?} in that memory"))),
+    }
 }
 
-fn capital(word: &str) -> String {
-    let (first, rest) = word.split_at(word.len().min(1));
-    first.to_ascii_uppercase() + rest
+fn operation(form: &Form<'_>) -> Option<Operation> {
+    form.values().find_map(Operation::from_name)
 }
 
 /// An operand in a register of 64 bits.
@@ -227,9 +234,8 @@ fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
             operands.push(offset);
         }
     }
-    let bulk = Bulk { from_global: true, multicast, ..Bulk::default() };
-    let aux = bulk.word() | bulk::shape(rank as u32, im2col, false, 0);
-    append(builder, bulk::LOAD_TENSOR, aux, operands, false);
+    let bulk = Bulk { from_global: true, multicast, im2col, rank: rank as u8, ..Bulk::default() };
+    append(builder, bulk::LOAD_TENSOR, bulk.word(), operands, false);
     Ok(())
 }
 
@@ -242,13 +248,9 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
     let source = address(builder, builder.operand(1)?, false)?;
     let mut operands = vec![map, source];
     operands.extend(coordinates);
-    let is_same = |name: &&str| {
-        form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"])
-            .is_some_and(|op| capital(op) == **name)
-    };
-    let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
-    let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
-    append(builder, bulk::STORE_TENSOR, aux, operands, true);
+    let (rank, im2col, operation) = (rank as u8, form.has("im2col_no_offs"), operation(form));
+    let bulk = Bulk { to_global: true, rank, im2col, operation, ..Bulk::default() };
+    append(builder, bulk::STORE_TENSOR, bulk.word(), operands, true);
     Ok(())
 }
 

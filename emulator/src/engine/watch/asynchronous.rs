@@ -161,7 +161,12 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code whose operand 1 is the address of an `mbarrier`.
-    unsafe fn barriers(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId) -> Vec<(usize, u32, Touch)> {
+    unsafe fn barriers(
+        &mut self,
+        lanes: &mut Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+    ) -> Vec<(usize, u32, Touch)> {
         let mut all: Vec<(usize, u32, Touch)> = Vec::new();
         // SAFETY: 1: the note says what the instruction has: the caller's duty 1.
         for touch in unsafe { touches(lanes, inst, &BARRIER) } {

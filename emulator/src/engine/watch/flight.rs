@@ -295,11 +295,6 @@ impl Flight {
         })
     }
 
-    /// Whether what copies of a stamp wrote is visible to bulk copies that a warp of the same unit starts now.
-    pub(super) fn is_in_proxy(&self, stamp: &Stamp, warp: usize, clock: &Clock) -> bool {
-        self.seen(stamp).any(|seen| clock.is_in_proxy(warp, seen.who.warp, seen.epoch))
-    }
-
     /// What an access that is not behind the work of a stamp is, and what is missing.
     pub(super) fn advice(&self, stamp: &Stamp) -> (FindingKind, &'static str) {
         if self.seen(stamp).next().is_some() {

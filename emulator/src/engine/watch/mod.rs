@@ -365,22 +365,16 @@ impl Watch {
 
     /// Whether what they read was made visible to the async proxy.
     fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, reports, times, flight, .. } = self;
+        let Watch { units, reports, times, .. } = self;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches.iter().filter(|touch| touch.region.private) {
             let stamp = access.stamp(unit, touch);
             let Unit { clock, shared, .. } = &mut *unit;
             let warp = access.who.warp;
-            let hidden = |write: &Stamp| match write.how.is_asynchronous() {
-                true => {
-                    flight.is_over(write, (access.who, stamp.lane), clock, times)
-                        && !flight.is_in_proxy(write, warp, clock)
-                }
-                false => {
-                    let is_ordered =
-                        !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, times);
-                    is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
-                }
+            let hidden = |write: &Stamp| {
+                let is_ordered =
+                    !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, times);
+                is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
             };
             let mut writes =
                 shared.cells(touch.host(), touch.bytes).iter().filter_map(|cell| cell.generic_write());

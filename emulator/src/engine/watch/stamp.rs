@@ -91,9 +91,9 @@ impl Cell {
         all.filter(move |other| other.is_some() && !other.is_before(&stamp) && !both_strong(other))
     }
 
-    /// The last write, if a thread's loads and stores made it, or copies of theirs.
+    /// The last write, if a thread made it by itself. After `cp.async` CUTLASS and Triton do without a fence.
     pub(super) fn generic_write(&self) -> Option<Stamp> {
-        Some(self.write).filter(|write| write.is_some() && !write.how.is_in_proxy())
+        Some(self.write).filter(|write| write.is_some() && !write.how.is_asynchronous())
     }
 
     /// The site of a plain read by the same thread, if that is one of the last.

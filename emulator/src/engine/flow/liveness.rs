@@ -57,7 +57,8 @@ pub(super) fn lives(drafts: &[Draft], blocks: &[Block], registers: usize) -> Liv
         into.iter().for_each(|index| widen(crossing.registers[index as usize], block.range.start));
         out.iter().for_each(|index| widen(crossing.registers[index as usize], block.range.end - 1));
     }
-    let unwritten = into.first().into_iter().flat_map(Set::iter).map(|index| crossing.registers[index as usize]);
+    let unwritten =
+        into.first().into_iter().flat_map(Set::iter).map(|index| crossing.registers[index as usize]);
     Lives { intervals, unwritten: unwritten.collect() }
 }
 

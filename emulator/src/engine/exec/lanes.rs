@@ -57,6 +57,8 @@ pub(crate) struct Lanes<'e> {
     /// The low half of the mask, and the high one. Of two numbers no bit is the sign: comparing that would be an instruction of its own in
     /// what the compiler makes of [`blend`](super::operand::blend).
     halves: [u32; 2],
+    /// How many lanes are live.
+    live: u32,
     few: bool,
     /// Where a branch goes.
     pub(crate) target: u32,
@@ -100,6 +102,7 @@ impl<'e> Lanes<'e> {
             code: None,
             mask: 0,
             halves: [0; 2],
+            live: 0,
             few: true,
             target: 0,
             taken: 0,
@@ -208,14 +211,15 @@ impl<'e> Lanes<'e> {
     pub(crate) fn set_mask(&mut self, mask: u32) {
         self.mask = mask;
         self.halves = halves(mask);
-        self.few = mask != !0 && mask.count_ones() <= FEW;
+        // Counting takes long without an instruction for it, which not all CPUs have.
+        self.live = if mask == !0 { 32 } else { mask.count_ones() };
+        self.few = self.live <= FEW;
     }
 
     /// How many lanes are live.
     #[inline(always)]
     pub(crate) fn live(&self) -> u32 {
-        // Counting takes long without an instruction for it, which not all CPUs have.
-        if self.mask == !0 { 32 } else { self.mask.count_ones() }
+        self.live
     }
 
     /// The live lanes, sixteen to a number.

@@ -182,6 +182,23 @@ impl Eight for u64 {
     }
 }
 
+/// The same address, as one that the compiler knows nothing of: of a load, a choice and a store at one address it makes a masked store,
+/// for which some processors take ten times as long.
+#[inline(always)]
+pub(crate) fn another<T>(pointer: *mut T) -> *mut T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut pointer = pointer;
+        // SAFETY: no instruction at all, which leaves the register as it is.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+        }
+        pointer
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    pointer
+}
+
 /// The values at the indices, which count modulo 32.
 ///
 /// # Safety

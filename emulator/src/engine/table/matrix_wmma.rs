@@ -6,6 +6,7 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{lane1, lane2, lane3};
 use super::super::exec::matrix::{double, float, integer};
+use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{load as loads, store as stores};
 use super::super::watch::What;
@@ -90,7 +91,8 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let memory = memory(builder, form, (side, shape, fragment), (1, 2))?;
     let count = pieces(&memory, fragment);
     let bytes = fragment.width / count / 8;
-    let exec = loads::load(bytes, false, class).ok_or_else(|| Refusal::new("no such load"))?.pick();
+    let exec = loads::load(bytes, false, class, Access::UNKNOWN);
+    let exec = exec.ok_or_else(|| Refusal::new("no such load"))?.pick();
     let mut loaded = Vec::with_capacity(texts.len());
     for register in 0..fragment.count {
         let (line, place) = fragment.first(register, shape);
@@ -139,7 +141,8 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let memory = memory(builder, form, ("d", shape, fragment), (0, 2))?;
     let count = pieces(&memory, fragment);
     let bytes = fragment.width / count / 8;
-    let exec = stores::store(bytes, class).ok_or_else(|| Refusal::new("no such store"))?.pick();
+    let exec = stores::store(bytes, class, Access::UNKNOWN);
+    let exec = exec.ok_or_else(|| Refusal::new("no such store"))?.pick();
     for (register, value) in values.into_iter().enumerate() {
         let (line, place) = fragment.first(register, shape);
         for piece in 0..count {

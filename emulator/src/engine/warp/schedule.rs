@@ -19,6 +19,21 @@ impl Warp {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
         }
+        if let [first, second] = self.splits.as_slice()
+            && self.boost.is_none()
+            && first.is_ready()
+            && second.is_ready()
+            && first.frame == second.frame
+        {
+            let (frame, both) = (first.frame, first.mask | second.mask);
+            if first.pc != second.pc {
+                return Some(usize::from(second.pc < first.pc));
+            }
+            self.splits.truncate(1);
+            self.splits[0].mask = both;
+            self.frames.join(frame, 1);
+            return Some(0);
+        }
         let mut boosted = self.boost.map(|(id, _)| id);
         if boosted.is_some() && !self.splits.iter().any(|split| split.is_ready() && Some(split.id) == boosted)
         {
@@ -87,9 +102,9 @@ impl Warp {
         around: &mut BlockState<'_>,
     ) -> Event {
         let code = self.enter(index, lanes);
-        let horizon = self.horizon(index);
-        let live = u64::from(lanes.live());
-        let start = self.splits[index].pc;
+        let mut horizon = self.horizon(index);
+        let mut live = u64::from(lanes.live());
+        let mut start = self.splits[index].pc;
         let mut pc = start;
         loop {
             if pc >= horizon && (pc != start || horizon == 0) && self.pass(index, pc, start) {
@@ -122,7 +137,14 @@ impl Warp {
                     if self.part(index, at, lanes) {
                         return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
                     }
-                    return Event::Switch;
+                    if horizon == 0 {
+                        return Event::Switch;
+                    }
+                    // No other split of the frame stands before the lanes that stay. They do not start here: where they come to others,
+                    // they have to let go, also where they started.
+                    (horizon, pc, start) = (horizon.min(lanes.target), end, u32::MAX);
+                    lanes.set_mask(self.splits[index].mask);
+                    live = u64::from(lanes.live());
                 }
                 Step::Control => {
                     self.splits[index].pc = at;

@@ -19,9 +19,9 @@ def test_the_device():
 
 @pytest.mark.parametrize("kind", [dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32, dtypes.float64])
 def test_types(kind):
-    x = Tensor(np.arange(-8, 8)).cast(kind)
+    x = Tensor(np.arange(16)).cast(kind)
     assert x.dtype == kind
-    assert (x + x).cast(dtypes.int32).tolist() == (2 * np.arange(-8, 8).astype(x.numpy().dtype)).astype(np.int32).tolist()
+    assert (x + x).cast(dtypes.int32).tolist() == list(range(0, 32, 2))
 
 
 @pytest.mark.parametrize("m, k, n", [(4, 4, 4), (33, 17, 65), (64, 64, 64)])

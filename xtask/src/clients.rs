@@ -76,9 +76,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         let environment = all.join(client.environment.as_ref().unwrap_or(&client.name)).join("venv");
         std::fs::create_dir_all(&folder)?;
         let place = Place { tool: tool.path.clone(), folder, environment, every };
+        let packages = environment_of(client, &clients)?;
         let outcomes = match &client.package {
-            Some(_) => rust::run(client, &place)?,
-            None => python::run(client, environment_of(client, &clients)?, &place)?,
+            Some(package) => {
+                if !packages.pip.is_empty() {
+                    python::installed(packages, &place)?;
+                }
+                rust::run(client, package, &place)?
+            }
+            None => python::run(client, packages, &place)?,
         };
         let counts = Counts::of(client, &outcomes);
         print!("{}", counts.failures());

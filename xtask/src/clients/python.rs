@@ -38,7 +38,7 @@ pub(super) fn run(client: &Client, packages: &Client, place: &Place) -> Result<V
 }
 
 /// The interpreter of the environment, which has what the list says.
-fn installed(packages: &Client, place: &Place) -> Result<PathBuf> {
+pub(super) fn installed(packages: &Client, place: &Place) -> Result<PathBuf> {
     let environment = &place.environment;
     let python = environment.join("bin/python");
     let (stamp, wanted) = (environment.join("requirements.txt"), packages.pip.join("\n") + "\n");
@@ -108,7 +108,7 @@ fn pytest(client: &Client, place: &Place, python: &Path, sdist: Option<&Path>) -
 }
 
 /// With the folders that the list cannot know.
-fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<String> {
+pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<String> {
     let mut text = text.replace("CLIENTS/", &format!("{}/", root()?.join("xtask/clients").display()));
     text = text.replace("EXAMPLES/", &format!("{}/", root()?.join("examples").display()));
     if text.contains("SITE/") {

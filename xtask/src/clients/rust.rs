@@ -7,19 +7,25 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use super::list::{Client, Package};
+use super::python::filled;
 use super::{Kind, Outcome, Place};
 use crate::Result;
 use crate::cargo::{cargo, run as run_in_terminal};
 use crate::stub;
 
 /// Builds the tests, and runs those that the list does not leave out.
-pub(super) fn run(client: &Client, place: &Place) -> Result<Vec<Outcome>> {
-    let Some(package) = &client.package else { return Err("no package of cargo's".into()) };
+pub(super) fn run(client: &Client, package: &Package, place: &Place) -> Result<Vec<Outcome>> {
     let source = copied(client, package, place)?;
-    let program = built(client, package, place, &source)?;
+    let program = built(package, place, &source)?;
+    let variables: Vec<(String, String)> = client
+        .variables
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), filled(value, place, None)?)))
+        .collect::<Result<_>>()?;
     let under = |arguments: &[&str]| {
         let mut command = Command::new(&place.tool);
         command.args(["emulate", "--"]).arg(&program).args(arguments).current_dir(&source);
+        command.envs(variables.iter().cloned());
         command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).output()
     };
     let list = String::from_utf8(under(&["--list", "--format", "terse"])?.stdout)?;
@@ -86,15 +92,12 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// The program with the unit tests.
-fn built(client: &Client, package: &Package, place: &Place, source: &Path) -> Result<PathBuf> {
+fn built(package: &Package, place: &Place, source: &Path) -> Result<PathBuf> {
     stub::driver(&place.folder.join("cuda/lib64/libcuda.so"))?;
     let mut test = cargo(&["test", "--lib", "--no-run", "--no-default-features", "--features"])?;
     test.arg(package.features.join(",")).arg("--manifest-path").arg(source.join("Cargo.toml"));
     test.env("CARGO_TARGET_DIR", place.folder.join("target"));
     test.env("CUDA_LIBRARY_PATH", place.folder.join("cuda")).env("CUDA_ROOT", place.folder.join("cuda"));
-    for (name, value) in &client.variables {
-        test.env(name, value);
-    }
     run_in_terminal(&mut test)?;
     let output = test.args(["--quiet", "--message-format=json"]).stderr(Stdio::null()).output()?;
     let text = String::from_utf8(output.stdout)?;

@@ -14,7 +14,10 @@ mod python;
 mod rust;
 mod verdict;
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::cargo::{build, root};
@@ -40,6 +43,7 @@ struct Outcome {
     text: String,
 }
 
+/// Of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Passed,
@@ -52,6 +56,23 @@ fn environment_of<'a>(client: &'a Client, all: &'a [Client]) -> Result<&'a Clien
     let Some(name) = &client.environment else { return Ok(client) };
     let found = all.iter().find(|other| other.name == *name);
     found.ok_or_else(|| format!("clients: {}: no client {name:?} with an environment", client.name).into())
+}
+
+/// Starts a program and waits for it; `None` where the time is over before: then it is ended, with what it has started.
+fn waited(command: &mut Command, end: Instant) -> Result<Option<ExitStatus>> {
+    let mut child = command.process_group(0).spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() > end {
+            let group = format!("-{}", child.id());
+            Command::new("kill").args(["-KILL", "--", &group]).status()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Runs the named clients, or all; prints what each answered as it ends, and a table behind the last.
@@ -93,4 +114,25 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     println!("\n{table}");
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::waited;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_program_is_ended_with_what_it_started() {
+        let minute = Instant::now() + Duration::from_secs(60);
+        assert!(waited(&mut Command::new("true"), minute).unwrap().unwrap().success());
+        // Both hold the pipe until they end.
+        let (mut read, write) = std::io::pipe().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 1000 & sleep 1000"]).stdout(write);
+        assert!(waited(&mut shell, Instant::now()).unwrap().is_none());
+        drop(shell);
+        assert_eq!(std::io::Read::read(&mut read, &mut [0]).unwrap(), 0);
+    }
 }

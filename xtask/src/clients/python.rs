@@ -28,8 +28,7 @@ pub(super) fn run(client: &Client, packages: &Client, place: &Place) -> Result<V
         let mut command = pytest(client, place, &python, sdist.as_deref())?;
         command.env("CLIENTS_RESULTS", &results).stdin(Stdio::null());
         let file = fs::OpenOptions::new().create(true).append(true).open(&log)?;
-        let child = command.stdout(file.try_clone()?).stderr(file).spawn()?;
-        let is_over = waited(child, end)?;
+        let is_over = super::waited(command.stdout(file.try_clone()?).stderr(file), end)?.is_none();
         let lines = fs::read_to_string(&results).unwrap_or_default();
         if is_over || lines.len() == before || lines.lines().any(|line| line.starts_with("end\t")) {
             return outcomes(&lines, is_over, &log);
@@ -125,19 +124,6 @@ pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<
         text = text.replace("STUB/", &format!("{}/", folder.display()));
     }
     Ok(text)
-}
-
-/// Whether the time was over before the program was.
-fn waited(mut child: std::process::Child, end: Instant) -> Result<bool> {
-    while child.try_wait()?.is_none() {
-        if Instant::now() > end {
-            child.kill()?;
-            child.wait()?;
-            return Ok(true);
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    Ok(false)
 }
 
 /// What the lines say: a test that was started and has no end ended its process, or was ended with it.

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::list::{Client, Package};
 use super::python::filled;
-use super::{Kind, Outcome, Place};
+use super::{Kind, Outcome, Place, waited};
 use crate::Result;
 use crate::cargo::{cargo, run as run_in_terminal};
 use crate::stub;
@@ -22,20 +22,24 @@ pub(super) fn run(client: &Client, package: &Package, place: &Place) -> Result<V
         .iter()
         .map(|(name, value)| Ok((name.clone(), filled(value, place, None)?)))
         .collect::<Result<_>>()?;
-    let under = |arguments: &[&str]| {
+    let end = Instant::now() + Duration::from_secs(client.seconds);
+    let said = place.folder.join("said.txt");
+    // How it ended, where it did before the client's time, and what it said.
+    let under = |arguments: &[&str]| -> Result<(Option<ExitStatus>, String)> {
         let mut command = Command::new(&place.tool);
         command.args(["emulate", "--"]).arg(&program).args(arguments).current_dir(&source);
-        command.envs(variables.iter().cloned());
-        command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).output()
+        command.envs(variables.iter().cloned()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        let file = fs::File::create(&said)?;
+        let status = waited(command.stdout(file.try_clone()?).stderr(file), end)?;
+        Ok((status, String::from_utf8_lossy(&fs::read(&said)?).into_owned()))
     };
-    let list = String::from_utf8(under(&["--list", "--format", "terse"])?.stdout)?;
+    let (_, list) = under(&["--list", "--format", "terse"])?;
     let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
     let wanted = |name: &&str| {
         let is_asked =
             client.tests.is_empty() || client.tests.iter().any(|part| name.contains(part.as_str()));
         is_asked && !client.left_out.iter().any(|left_out| left_out.has(name))
     };
-    let end = Instant::now() + Duration::from_secs(client.seconds);
     let mut outcomes = Vec::new();
     for name in names.filter(wanted).step_by(place.every.unwrap_or(client.every)) {
         if Instant::now() > end {
@@ -43,7 +47,7 @@ pub(super) fn run(client: &Client, package: &Package, place: &Place) -> Result<V
             outcomes.push(Outcome { test: name.into(), kind: Kind::Failed, text });
             break;
         }
-        outcomes.push(outcome(name, &under(&["--exact", "--test-threads=1", name])?));
+        outcomes.push(outcome(name, under(&["--exact", "--test-threads=1", name])?));
     }
     Ok(outcomes)
 }
@@ -108,16 +112,16 @@ fn built(package: &Package, place: &Place, source: &Path) -> Result<PathBuf> {
 }
 
 /// What a test's process said.
-fn outcome(name: &str, output: &Output) -> Outcome {
-    let text =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let kind = match (output.status.success(), text.contains("1 passed"), text.contains("1 ignored")) {
+fn outcome(name: &str, (status, text): (Option<ExitStatus>, String)) -> Outcome {
+    let is_success = status.is_some_and(|status| status.success());
+    let kind = match (is_success, text.contains("1 passed"), text.contains("1 ignored")) {
         (true, true, _) => Kind::Passed,
         (true, false, true) => Kind::Skipped,
         _ => Kind::Failed,
     };
     let said =
         text.lines().skip_while(|line| !line.contains("panicked at")).take(4).collect::<Vec<_>>().join(" ");
-    let text = if said.is_empty() { format!("{}", output.status) } else { said };
+    let ended = || status.map_or("the client's time was over".into(), |status| status.to_string());
+    let text = if said.is_empty() { ended() } else { said };
     Outcome { test: name.into(), kind, text }
 }

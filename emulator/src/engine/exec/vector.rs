@@ -185,6 +185,7 @@ impl Eight for u64 {
 /// The same address, as one that the compiler knows nothing of: of a load, a choice and a store at one address it makes a masked store,
 /// for which some processors take ten times as long.
 #[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // The block does nothing with the pointer but hand it back.
 pub(crate) fn another<T>(pointer: *mut T) -> *mut T {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {

@@ -5,6 +5,7 @@ pub use crate::launch::site::{
     ByValue, FunctionRef, KernelName, ModuleRef, MutArgument, Site, StreamRef, by_value, by_value_borrowed,
     config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
+pub use crate::launch::submit::submit_shared;
 
 /// What `#[cuda_module]` refers to.
 #[cfg(feature = "macros")]

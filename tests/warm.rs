@@ -16,12 +16,12 @@ mod support;
 use cuda_launch::operation::DeviceOperation;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    AsyncKernelLaunch, Attribute, CaptureMode, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error,
-    LaunchConfig, cuda_launch,
+    AsyncKernelLaunch, Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaModule, CudaStream,
+    DeviceBuffer, Error, LaunchConfig, cuda_launch,
 };
 use form::FORMS;
-use rig::{ONE, Rig};
-use support::{answer, counted, expect_parameters, reset};
+use rig::{ONE, PTX, Rig};
+use support::{answer, counted, expect_parameters, reset, set_max_threads};
 
 /// How often the driver is called for the third of three launches, which it refuses for what is current.
 fn calls_of_third(what: &str, launch: impl FnMut() -> Result<(), Error>) -> usize {
@@ -150,6 +150,53 @@ fn kernels_by_name_are_warm() {
         assert_warm("a name of run time", || unsafe {
             cuda_launch! { kernel: name.as_str(), module: module, stream: stream, config: ONE, args: [1u32] }
         });
+    }
+}
+
+/// Those limits are compared that the kernel has, also where these are not the usual ones.
+#[test]
+fn a_kernel_that_allows_fewer_threads_is_warm_up_to_its_own_limit() {
+    let mut rig = Rig::new();
+    set_max_threads(256);
+    let f = rig.kernel(&[4]);
+    let launch = |threads: u32| unsafe {
+        let config = LaunchConfig::new((1, 1, 1), (threads, 1, 1));
+        cuda_launch! { function: f, stream: rig.stream, config: config, args: [1u32] }
+    };
+    assert_warm("as many threads as it allows", || launch(256));
+    reset();
+    assert!(launch(257).unwrap_err().is_launch_refused());
+    assert_eq!(counted().1, 0, "the driver was asked");
+}
+
+/// The word that tells that a launch is warm is of signature and context.
+#[test]
+fn what_was_warm_in_one_context_is_not_so_on_a_stream_of_another() {
+    let mut rig = Rig::new();
+    let other = CudaContext::with_driver(rig.stream.context().driver(), 1).unwrap().new_stream().unwrap();
+    let f = rig.kernel(&[4]);
+    let launch = |stream: &CudaStream| unsafe {
+        cuda_launch! { function: f, stream: stream, config: ONE, args: [1u32] }
+    };
+    assert_warm("a launch on a stream of its context", || launch(&rig.stream));
+    reset();
+    assert!(launch(&other).unwrap_err().is_context_mismatch());
+    assert_eq!(counted().1, 0, "the driver was asked");
+}
+
+#[test]
+fn kernels_by_name_are_warm_wherever_they_are_in_the_table_of_their_module() {
+    let mut rig = Rig::new();
+    let other = rig.stream.context().load_module(PTX).unwrap();
+    (0..100).for_each(|_| _ = rig.kernel(&[]));
+    expect_parameters(&[4]);
+    other.load_function("first").unwrap();
+    let launch = |module: &CudaModule| unsafe {
+        cuda_launch! { kernel: late, module: module, stream: rig.stream, config: ONE, args: [1u32] }
+    };
+    // The site remembers one of them at a time.
+    for module in [&rig.module, &other, &rig.module] {
+        assert_warm("a kernel behind others", || launch(module));
     }
 }
 

@@ -78,6 +78,7 @@ pub use function::attribute::{FunctionAttribute, FunctionLimits, SharedCarveout}
 pub use green::{GreenContext, SmResource, SmSplitFlags};
 pub use host_call::HostTaskSyncMode;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
+pub(crate) use kernel::verified::{Limits, USUAL_DIMS, USUAL_THREADS};
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub(crate) use kernel::{LaunchBounds, biased, kind};
 pub use kernel_image::KernelImage;
@@ -99,7 +100,7 @@ pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
 pub use stream::info::StreamPriorities;
 pub(crate) use stream::patience::{GivenAway, Launching, Patience};
-pub(crate) use stream::queue::Parts;
+pub(crate) use stream::queue::{Parts, StreamQueue};
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 #[cfg(feature = "async")]

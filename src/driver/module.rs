@@ -380,6 +380,12 @@ impl CudaModule {
         self.inner.id
     }
 
+    /// The kernel at an index that [`CudaModule::find`] gave, if that is one of the first.
+    #[inline(always)]
+    pub(crate) fn first_kernel_at(&self, index: usize) -> Option<&Arc<Kernel>> {
+        self.inner.kernels.first_at(index)
+    }
+
     /// The kernel at an index that [`CudaModule::find`] gave.
     #[inline]
     pub(crate) fn kernel_at(&self, index: u32) -> Option<&Arc<Kernel>> {

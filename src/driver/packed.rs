@@ -74,13 +74,12 @@ impl PackedArguments {
     /// 2. That is the argument's size, if there is such an argument.
     #[inline(always)]
     pub(crate) unsafe fn set_bytes(&mut self, index: usize, from: *const u8, size: usize) {
-        let Some(&(start, _)) = self.places.get(index) else { return };
+        let Some(&Pointer(to)) = self.pointers.get(index) else { return };
         // SAFETY: `from` has `size` bytes to read, by the caller's duty 1. `copy` made the store so large that the argument's size, which
-        // is `size` by the caller's duty 2, is inside from `start` on. The two do not overlap: what points into the store was valid until
-        // this use of `self`.
+        // is `size` by the caller's duty 2, is inside from where its pointer points on. The two do not overlap: what points into the store
+        // was valid until this use of `self`.
         unsafe {
-            let to = self.store.as_mut_ptr().add(start).cast::<MaybeUninit<u8>>();
-            std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to, size);
+            std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast::<MaybeUninit<u8>>(), size);
         }
     }
 

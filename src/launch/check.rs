@@ -12,43 +12,49 @@ use super::config::Dim3;
 use super::guess::{guess, kind};
 use super::launch_arguments::ParameterTypes;
 use super::submit::{MAX_ATTRIBUTES, Request};
-use crate::driver::{Kernel, Kind, LaunchBounds, biased, kind as parameter_kind};
+use crate::driver::{
+    Kernel, Kind, LaunchBounds, Limits, StreamQueue, USUAL_DIMS, USUAL_THREADS, biased,
+    kind as parameter_kind,
+};
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, LaunchError, Parameter,
     PassedArgument, call_hint, log,
 };
 
-/// Whether a list of these types was found to fit the kernel before.
+/// Whether a list of these types was found to fit the kernel before, the stream is warm for it, and the configuration is within the
+/// limits.
 #[inline(always)]
-pub(super) fn verified<L: ArgumentList>(kernel: &Kernel) -> bool {
-    is_verified(kernel, L::SIGNATURE)
-}
-
-#[inline(always)]
-fn is_verified(kernel: &Kernel, signature: Option<&'static Signature>) -> bool {
-    std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(signature))
+pub(super) fn is_warm<L: ArgumentList>(
+    kernel: &Kernel,
+    queue: &StreamQueue,
+    config: &CUlaunchConfig,
+) -> bool {
+    let inside = match kernel.verified(address(L::SIGNATURE), queue) {
+        Some(Limits::Usual) => are_within(config, &USUAL_DIMS, USUAL_THREADS),
+        Some(Limits::Own) => are_within(config, &kernel.max_dims, kernel.max_threads),
+        None => false,
+    };
+    inside && within_shared(kernel, config)
 }
 
 /// Signatures are static: one address is one list of types (the same list may have several addresses).
 #[inline(always)]
-fn address(signature: Option<&'static Signature>) -> *mut () {
+fn address(signature: Option<&'static Signature>) -> usize {
     /// Its address stands for the list without arguments.
     static EMPTY: u8 = 0;
-    let address =
-        signature.map_or(std::ptr::from_ref(&EMPTY).cast(), |it| std::ptr::from_ref(it).cast::<()>());
-    address.cast_mut()
+    signature.map_or_else(|| std::ptr::from_ref(&EMPTY).addr(), |it| std::ptr::from_ref(it).addr())
 }
 
 /// Compares the list with the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
     // Launches with attributes come here every time.
-    if is_verified(kernel, signature) {
+    if kernel.has_verified(address(signature)) {
         return Ok(());
     }
     compare(kernel, types)?;
     if !kernel.has_special_rules() {
-        kernel.verified.store(address(signature), Ordering::Relaxed);
+        kernel.verify(address(signature));
     }
     Ok(())
 }
@@ -136,20 +142,23 @@ pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(),
 }
 
 /// Compares grid, block and shared memory with the limits of kernel and device.
+#[inline(always)]
+pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
+    are_within(config, &kernel.max_dims, kernel.max_threads) && within_shared(kernel, config)
+}
+
+/// Compares grid and block with limits, those of the dimensions biased.
 ///
 /// No short cuts between the dimensions, so that they are compared side by side.
 #[inline(always)]
-pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
-    let c = config;
+fn are_within(c: &CUlaunchConfig, max_dims: &[i32; 6], max_threads: u32) -> bool {
     let dims = [c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ];
     let mut inside = true;
-    for (value, most) in dims.into_iter().zip(kernel.max_dims) {
-        inside &= biased(value) <= most;
+    for (value, most) in dims.into_iter().zip(max_dims) {
+        inside &= biased(value) <= *most;
     }
     // With each factor inside the device's limits (1024, 1024, 64) the product cannot wrap.
-    inside
-        && c.blockDimX.wrapping_mul(c.blockDimY).wrapping_mul(c.blockDimZ) <= kernel.max_threads
-        && within_shared(kernel, c)
+    inside && c.blockDimX.wrapping_mul(c.blockDimY).wrapping_mul(c.blockDimZ) <= max_threads
 }
 
 /// Compares shared memory with the limit of the kernel, which may change between launches.

@@ -5,8 +5,7 @@ use std::ffi::c_void;
 use cuda_driver_sys::CUlaunchConfig;
 
 use super::args::{Memory, ParameterType, Signature};
-use super::check;
-use crate::driver::Kernel;
+use crate::driver::{Kernel, StreamQueue};
 
 /// The arguments of one launch: their types, the memory they pass, and a packet of them.
 ///
@@ -29,14 +28,9 @@ pub(super) unsafe trait LaunchArguments<'l>: Copy {
     /// The device memory among them.
     fn memory(self) -> Self::Memory;
 
-    /// Whether they are known to fit the kernel, and the kernel has no rules beyond the limits.
-    fn is_verified(self, kernel: &Kernel) -> bool;
-
-    /// Whether a launch of this shape is within the limits of the kernel, which has no rules beyond them.
-    #[inline(always)]
-    fn is_within_limits(self, kernel: &Kernel, config: &CUlaunchConfig) -> bool {
-        check::within_limits(kernel, config)
-    }
+    /// Whether they are known to fit the kernel, which is of the stream's context and has no rules beyond the limits, and a launch of
+    /// this shape is within those.
+    fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool;
 
     /// Their types, for the check and for messages.
     fn types(self) -> Self::Types;

@@ -267,8 +267,8 @@ macro_rules! __cuda_launch_finish {
                     ::core::result::Result::Ok(kernel) => {
                         #[allow(unused_imports)]
                         use $crate::__private::MutArgument as _;
-                        $crate::__private::submit(
-                            &*kernel,
+                        $crate::__private::submit_shared(
+                            kernel,
                             $crate::__private::StreamRef::stream_ref(stream),
                             config,
                             &fields,
@@ -317,8 +317,8 @@ macro_rules! __cuda_launch_attributes {
 #[macro_export]
 macro_rules! __cuda_launch_kernel {
     ($function:ident,) => {
-        ::core::result::Result::<&$crate::module::Kernel, $crate::Error>::Ok(
-            $crate::__private::FunctionRef::function_ref($function).kernel(),
+        ::core::result::Result::<_, $crate::Error>::Ok(
+            $crate::__private::FunctionRef::function_ref($function).shared_kernel(),
         )
     };
     ($module:ident, name $name:expr) => {{

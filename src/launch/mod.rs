@@ -35,6 +35,7 @@
 // | `builder` | the builder: the list and the packet gathered one argument at a time |
 // | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
 // | `launch_arguments` | what a launch needs to know about its arguments, from a macro, a builder or a prepared launch |
+// | `lent` | a handle that is borrowed by its value |
 // | `stored` | the builder's list with its values in it, for launches that happen later |
 // | `node` | a checked kernel with its arguments as a value, for graphs |
 // | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
@@ -58,6 +59,7 @@ mod guess;
 mod inline_vec;
 mod kernel_argument;
 mod launch_arguments;
+mod lent;
 mod macros;
 pub(crate) mod named;
 pub(crate) mod node;

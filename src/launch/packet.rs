@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // `pack` writes inside a place of exactly its size.
 
+use cuda_driver_sys::CUlaunchConfig;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -9,7 +10,7 @@ use std::mem::MaybeUninit;
 use super::args::{ArgumentList, Signature};
 use super::check;
 use super::launch_arguments::LaunchArguments;
-use crate::driver::Kernel;
+use crate::driver::{Kernel, StreamQueue};
 
 /// Pointers to the arguments of one launch. Building one is safe and does nothing; only submitting is unsafe.
 ///
@@ -74,8 +75,8 @@ unsafe impl<'a, L: ArgumentList> LaunchArguments<'a> for Listed<'a, L> {
     }
 
     #[inline(always)]
-    fn is_verified(self, kernel: &Kernel) -> bool {
-        check::verified::<L>(kernel)
+    fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool {
+        check::is_warm::<L>(kernel, queue, config)
     }
 
     #[inline(always)]

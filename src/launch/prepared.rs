@@ -10,13 +10,14 @@ use std::sync::Arc;
 use super::args::{Memory, ParameterType};
 use super::check;
 use super::launch_arguments::LaunchArguments;
+use super::lent::Lent;
 use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::site::ByValue;
 use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
-use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
+use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, StreamQueue, TimingEvent};
 use crate::error::Error;
 use crate::memory::{Allocation, DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 use crate::ordering::Submission;
@@ -89,12 +90,15 @@ impl<'event> Launch<'event> {
         let node = &self.node;
         if self.special {
             // SAFETY: 1: the caller's duties 1 and 2.
-            return unsafe { Prepared::<true> { params, node }.launch(self.timed, stream) };
+            let times = unsafe { Prepared::<true> { params, node }.launch(self.timed, stream) }?;
+            return Ok(times.map(|times| *times));
         }
         let given = Prepared::<false> { params, node };
         // SAFETY: 1: the caller's duties 1 and 2; the node has the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
-        unsafe { submit_given(node.function.kernel(), stream, node.config, &[], &[], given) }?;
+        unsafe {
+            submit_given(Lent::new(node.function.shared_kernel()), stream, node.config, &[], &[], given)
+        }?;
         Ok(None)
     }
 
@@ -293,16 +297,22 @@ struct Prepared<'l, const SPECIAL: bool> {
 }
 
 impl Prepared<'_, true> {
-    /// Submits the launch with its attributes, between two events if there are flags for them.
+    /// Submits the launch with its attributes, between two events if there are flags for them. These are in a box, so that the others,
+    /// which have none, do not make room for them and copy it.
     ///
     /// # Safety
     /// 1. The duties of [`Launch::launch_on`].
     #[inline(never)]
-    unsafe fn launch(self, timed: Option<EventFlags>, stream: &CudaStream) -> Result<LaunchTimes, Error> {
+    unsafe fn launch(
+        self,
+        timed: Option<EventFlags>,
+        stream: &CudaStream,
+    ) -> Result<Option<Box<(TimingEvent, TimingEvent)>>, Error> {
         let (kernel, attributes) = (self.node.function.kernel(), self.node.attributes.as_slice());
         // SAFETY: 1: the caller's duty 1; the node has the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
-        unsafe { submit_timed(timed, kernel, stream, self.node.config, &[], attributes, self) }
+        let times = unsafe { submit_timed(timed, kernel, stream, self.node.config, &[], attributes, self) }?;
+        Ok(times.map(Box::new))
     }
 }
 
@@ -322,16 +332,12 @@ unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIA
     }
 
     #[inline(always)]
-    fn is_verified(self, kernel: &Kernel) -> bool {
-        // The types were compared when it was made, and so was whether there are such rules.
-        !SPECIAL || !kernel.has_special_rules()
-    }
-
-    #[inline(always)]
-    fn is_within_limits(self, kernel: &Kernel, config: &CUlaunchConfig) -> bool {
-        // `KernelNode::checked` has compared the dimensions with the limits of this kernel. Neither changes, but for that of shared
-        // memory.
-        check::within_shared(kernel, config)
+    fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool {
+        // The types were compared when it was made, and so was whether there are such rules. `KernelNode::checked` has compared the
+        // dimensions with the limits of this kernel. Neither changes, but for that of shared memory.
+        queue.is_warm_for(kernel)
+            && (!SPECIAL || !kernel.has_special_rules())
+            && check::within_shared(kernel, config)
     }
 
     #[inline(always)]
@@ -355,7 +361,12 @@ impl Memory for Kept<'_> {
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
         let key = key();
-        self.0.memory.iter().all(|(allocation, written)| allocation.accesses().word(*written) & key == key)
+        for (allocation, written) in &self.0.memory {
+            if allocation.accesses().word(*written) & key != key {
+                return false;
+            }
+        }
+        true
     }
 
     fn words(&self) -> u64 {

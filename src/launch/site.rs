@@ -31,19 +31,26 @@ impl Site {
     /// # Errors
     /// Those of [`CudaModule::load_function`].
     #[inline(always)]
-    pub fn kernel<'m>(&self, module: &'m CudaModule, name: &str) -> Result<&'m Kernel, Error> {
+    pub fn kernel<'m>(&self, module: &'m CudaModule, name: &str) -> Result<&'m Arc<Kernel>, Error> {
         // The table behind the index is read with its own ordering; a stale word only means a look-up.
         let seen = self.0.load(Ordering::Relaxed);
+        if seen >> INDEX_BITS == module.id()
+            && let Some(kernel) = module.first_kernel_at(usize::from(seen as u16))
+        {
+            return Ok(kernel);
+        }
+        self.look_up(seen, module, name)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up<'m>(&self, seen: u64, module: &'m CudaModule, name: &str) -> Result<&'m Arc<Kernel>, Error> {
+        // Of a module with many kernels it may be further on.
         if seen >> INDEX_BITS == module.id()
             && let Some(kernel) = module.kernel_at(u32::from(seen as u16))
         {
             return Ok(kernel);
         }
-        self.look_up(module, name)
-    }
-
-    #[cold]
-    fn look_up<'m>(&self, module: &'m CudaModule, name: &str) -> Result<&'m Kernel, Error> {
         let (kernel, index) = module.find(name)?;
         // The kernels beyond are found by name.
         if let Ok(index) = u16::try_from(index) {
@@ -58,8 +65,8 @@ impl Site {
 /// # Errors
 /// Those of [`CudaModule::load_function`].
 #[inline(always)]
-pub fn kernel_by_name(module: &CudaModule, name: impl KernelName) -> Result<&Kernel, Error> {
-    module.find(name.kernel_name()).map(|(kernel, _)| &**kernel)
+pub fn kernel_by_name(module: &CudaModule, name: impl KernelName) -> Result<&Arc<Kernel>, Error> {
+    module.find(name.kernel_name()).map(|(kernel, _)| kernel)
 }
 
 macro_rules! handle_trait {

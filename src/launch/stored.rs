@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code)] // Copying the bytes of values, and handing out pointers to them.
 
+use cuda_driver_sys::CUlaunchConfig;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use super::args::{
     Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Rows, Slice, Value, parameter,
@@ -13,10 +15,11 @@ use super::builder::argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfM
 use super::config::LaunchConfig;
 use super::inline_vec::InlineVec;
 use super::launch_arguments::LaunchArguments;
+use super::lent::Lent;
 use super::record::Report;
 use super::site::{ByValue, ptr, ptr_mut};
 use super::submit::submit_given;
-use crate::driver::{CudaContext, CudaStream, Kernel, Kind};
+use crate::driver::{CudaContext, CudaStream, Kernel, Kind, StreamQueue};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 use crate::ordering::Submission;
@@ -179,7 +182,7 @@ impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) unsafe fn launch(
         &mut self,
-        kernel: &Kernel,
+        kernel: &Arc<Kernel>,
         stream: &CudaStream,
         config: LaunchConfig,
         attributes: &[Attribute<'_>],
@@ -190,7 +193,7 @@ impl<'a> StoredArguments<'a> {
             return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
         // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
-        unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
+        unsafe { submit_given(Lent::new(kernel), stream, config, &[], attributes, &self.list) }
     }
 }
 
@@ -223,8 +226,8 @@ unsafe impl<'l> LaunchArguments<'l> for WithObjects<'l, '_> {
         self
     }
 
-    fn is_verified(self, kernel: &Kernel) -> bool {
-        self.0.is_verified(kernel)
+    fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool {
+        self.0.is_warm(kernel, queue, config)
     }
 
     fn types(self) -> Self::Types {

@@ -10,15 +10,17 @@ use cuda_driver_sys::{CUlaunchAttribute, CUlaunchConfig, CUresult};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use super::args::{ArgumentList, Memory, Nil};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::launch_arguments::{LaunchArguments, ParameterTypes};
+use super::lent::{Lent, LentKernel};
 use super::packet::Listed;
 use super::record::{Report, keep, record};
-use crate::driver::{CudaStream, Kernel, Recording, host_call};
+use crate::driver::{CudaStream, Kernel, Recording, StreamQueue, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
 use crate::trace;
@@ -67,69 +69,91 @@ pub unsafe fn submit<L: ArgumentList>(
     unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
 }
 
+/// The same of a kernel's handle, which is what the macros have.
+///
+/// # Errors
+/// As [`submit`].
+///
+/// # Safety
+/// 1. The duties of [`submit`].
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn submit_shared<L: ArgumentList>(
+    kernel: &Arc<Kernel>,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    fields: &[Attribute<'_>],
+    attributes: &[Attribute<'_>],
+    arguments: L,
+) -> Result<(), Error> {
+    // SAFETY: 1: the caller's duty 1.
+    unsafe { submit_given(Lent::new(kernel), stream, config, fields, attributes, Listed(&arguments)) }
+}
+
 /// The same with arguments that the caller has put together.
 ///
 /// # Safety
 /// 1. The duties of [`submit`].
 #[inline(always)]
 pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
-    kernel: &Kernel,
+    kernel: impl LentKernel,
     stream: &CudaStream,
     config: LaunchConfig,
     fields: &[Attribute<'_>],
     attributes: &[Attribute<'_>],
     given: G,
 ) -> Result<(), Error> {
-    let queue = stream.queue();
+    // Read once, and so kept over the call in a register.
+    let lent = Lent::new(stream);
+    let queue = lent.get().queue();
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
     // What is looked at from here on holds until the launch is finished. Nothing unwinds before that, or before a `Submission` has it.
-    let number = queue.announce(kernel.number);
-    // Memory that is ready is of the stream's context, and so is the kernel where the stream is warm for it.
+    let number = queue.announce(kernel.kernel().number);
+    // Memory that is ready is of the stream's context, and so is the kernel where the arguments are warm for both.
     let memory = given.memory();
-    let ready = memory.is_ready(|| queue.key()) & queue.is_warm_for(kernel.context_identity);
-    let mut warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
+    let ready = memory.is_ready(|| queue.key());
+    let mut warm = Warm { raw: config.raw_without(queue), kernel, memory };
     let mut copies = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; WARM_ATTRIBUTES];
+    let kernel = warm.kernel.kernel();
     if ready
         && !trace::hears_launches()
-        && given.is_verified(kernel)
-        && given.is_within_limits(kernel, &warm.raw)
+        && given.is_warm(kernel, queue, &warm.raw)
         && let Some(count) = copy_verified(kernel, &warm.raw, [fields, attributes], &mut copies)
     {
         if count != 0 {
             (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
         }
-        // SAFETY: the kernel is loaded (duty 1); the stream lives as long as its handle (`StreamInner`), and is of the
-        // kernel's context, as `ready` says; `warm` begins with the configuration (`repr(C)`), within the limits, with
-        // `count` attributes of `copies`, which are written; both and the packet, which has what the parameters need as
-        // far as they are known, outlive the call. What the kernel then does is the caller's duty 1.
+        // SAFETY: `launch` is a function of the driver that the kernel's context keeps; the kernel is loaded (duty 1); the stream lives as
+        // long as its handle (`StreamInner`), and is of the kernel's context, as `is_warm` says; `warm` begins with the configuration
+        // (`repr(C)`), within the limits, with `count` attributes of `copies`, which are written; both and the packet, which has what the
+        // parameters need as far as they are known, outlive the call. What the kernel then does is the caller's duty 1.
         let code = unsafe {
-            kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
+            let (launch, raw) = (kernel.launch, kernel.raw);
+            launch((&raw const warm).cast(), raw, params, null_mut())
         };
         if code == CUresult::SUCCESS {
             queue.submissions.finish();
             return Ok(());
         }
+        // Without the lists, which then need not be kept over the call.
         if count == 0 {
             // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
-            return unsafe { again(code, &warm, given.types(), params) };
+            return unsafe { again(code, lent, &warm, [&[]; 2], given.types(), params) };
         }
-        let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
         // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
-        return unsafe { once_more(code, &request, given.types().into(), params) };
+        return unsafe { again(code, lent, &warm, [fields, attributes], given.types(), params) };
     }
-    let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
     // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types, and points to this memory.
-    unsafe { slow(&request, given.types(), number, &warm.memory, params) }
+    unsafe { slow(lent, &warm, [fields, attributes], given.types(), number, params) }
 }
 
-/// What a launch needs where it is not warm, or after the call. It stands beside the configuration, which the driver is given, so
+/// What a launch needs where it is not warm, or the call was refused. It stands beside the configuration, which the driver is given, so
 /// that no registers have to be saved for it.
 #[repr(C)]
-struct Warm<'a, M> {
+struct Warm<K, M> {
     raw: CUlaunchConfig,
-    kernel: &'a Kernel,
-    stream: &'a CudaStream,
+    kernel: K,
     memory: M,
 }
 
@@ -166,17 +190,19 @@ fn copy_verified(
 #[inline(never)]
 unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     code: CUresult,
-    warm: &Warm<'_, M>,
+    stream: Lent<'_, CudaStream>,
+    warm: &Warm<impl LentKernel, M>,
+    [fields, attributes]: [&[Attribute<'_>]; 2],
     types: T,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    let Warm { kernel, stream, .. } = *warm;
-    let request = &Request { kernel, stream, config: &warm.raw, fields: &[], attributes: &[] };
+    let (kernel, stream) = (warm.kernel.kernel(), stream.get());
+    let request = &Request { kernel, stream, config: &warm.raw, fields, attributes };
     // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types, passed on.
     unsafe { once_more(code, request, types.into(), params) }
 }
 
-/// The same, with attributes or without.
+/// The same for all types.
 ///
 /// # Safety
 /// 1. The duties of [`submit`]; `params` is the packet, of these types.
@@ -212,19 +238,22 @@ unsafe fn once_more(
 /// Takes the types as they are, so that a warm launch does not have to lay them out.
 ///
 /// # Safety
-/// 1. The duties of [`submit`]; `params` is the packet, of these types, and `memory` is what it points to.
+/// 1. The duties of [`submit`]; `params` is the packet, of these types, and the memory of `warm` is what it points to.
 #[cold]
 #[inline(never)]
 unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
-    request: &Request<'_>,
+    stream: Lent<'_, CudaStream>,
+    warm: &Warm<impl LentKernel, M>,
+    [fields, attributes]: [&[Attribute<'_>]; 2],
     types: T,
     number: usize,
-    memory: &M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    let launch = Submission::begun(request.stream, number);
+    let (kernel, stream) = (warm.kernel.kernel(), stream.get());
+    let request = &Request { kernel, stream, config: &warm.raw, fields, attributes };
+    let launch = Submission::begun(stream, number);
     // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types and memory, passed on.
-    unsafe { examined(request, types.into(), launch, memory, params) }
+    unsafe { examined(request, types.into(), launch, &warm.memory, params) }
 }
 
 /// Every check again, then the launch.
@@ -260,10 +289,10 @@ unsafe fn examined(
     let recorded = recordings(request)?;
     let code = trace::launch(kernel, &raw, || {
         let launch = || {
-            // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were
-            // compared by `make_ready`; the stream lives as long as its handle (`StreamInner`); the first `count` attributes are written,
-            // and `list` outlives the call.
-            unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
+            // SAFETY: `launch` is a function of the driver that the kernel's context keeps. The caller's duty 1: the kernel is loaded, and
+            // what it does with its arguments. Packet, dimensions and contexts were compared by `make_ready`; the stream lives as long as
+            // its handle (`StreamInner`); the first `count` attributes are written, and `list` outlives the call.
+            unsafe { (kernel.launch)(&raw, kernel.raw, params, null_mut()) }
         };
         match kernel.context.still_current() {
             CUresult::SUCCESS => kernel.context.twice("cuLaunchKernelEx", launch),
@@ -334,5 +363,11 @@ impl LaunchConfig {
             attrs: null_mut(),
             numAttrs: 0,
         }
+    }
+
+    /// The same, with the null of the attributes beside the stream: so they are copied together.
+    #[inline(always)]
+    fn raw_without(&self, queue: &StreamQueue) -> CUlaunchConfig {
+        CUlaunchConfig { attrs: queue.handle.attributes, ..self.raw(queue.handle.raw) }
     }
 }

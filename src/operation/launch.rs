@@ -150,7 +150,7 @@ impl<'a> AsyncKernelLaunch<'a> {
             return Err(not_kept(function));
         }
         // SAFETY: 1: the caller's duty 1; the function keeps its module loaded.
-        unsafe { self.arguments.launch(function.kernel(), stream, config, &self.attributes) }?;
+        unsafe { self.arguments.launch(function.shared_kernel(), stream, config, &self.attributes) }?;
         if function.is_last_handle() {
             // Unloading a module waits for the device.
             cx.keep(function.clone());

@@ -205,6 +205,12 @@ impl Driver {
         }
     }
 
+    /// The function behind [`cuLaunchKernelEx`](Self::cuLaunchKernelEx), for whoever calls it so often that looking for it here each
+    /// time is too much. It is callable as long as this driver or a clone lives; its duties are the method's.
+    pub fn launch_kernel_ex(&self) -> crate::pfn::cuLaunchKernelEx {
+        self.table.cuLaunchKernelEx
+    }
+
     /// Where the functions come from.
     pub fn origin(&self) -> &Origin {
         &self.origin

@@ -8,7 +8,9 @@ use cuda_launch::sys::{CUresult, Driver};
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, LazyLock};
 
-pub use null::{queries, reset, set_parameters as expect_parameters, set_progress as progress};
+pub use null::{
+    queries, reset, set_max_threads, set_parameters as expect_parameters, set_progress as progress,
+};
 
 /// The driver without some of its functions.
 pub fn driver(hidden: &[&str]) -> Arc<Driver> {

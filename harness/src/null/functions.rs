@@ -328,7 +328,7 @@ unsafe extern "C" fn get_function(out: *mut CUfunction, _: CUmodule, name: *cons
 unsafe extern "C" fn func_attribute(out: *mut c_int, which: CUfunction_attribute, _: CUfunction) -> CUresult {
     use CUfunction_attribute as A;
     let value = match which {
-        A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
+        A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => LOG.with(|log| log.threads.get()).unwrap_or(1024),
         A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => 49_152,
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
         _ => 0,

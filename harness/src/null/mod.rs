@@ -162,6 +162,8 @@ struct Log {
     marks: RefCell<Vec<(&'static str, usize)>>,
     last: RefCell<LastLaunch>,
     sizes: RefCell<Vec<usize>>,
+    /// [`set_max_threads`], if it was called.
+    threads: Cell<Option<i32>>,
     current: Cell<usize>,
     streams: Cell<usize>,
     answer: RefCell<Option<Answer>>,
@@ -232,6 +234,12 @@ pub fn last_launch() -> LastLaunch {
 /// much a launch reads.
 pub fn set_parameters(sizes: &[usize]) {
     LOG.with(|log| *log.sizes.borrow_mut() = sizes.to_vec());
+}
+
+/// How many threads per block each kernel allows that this thread looks up from now on: what `cuFuncGetAttribute` answers for
+/// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, 1,024 before.
+pub fn set_max_threads(threads: i32) {
+    LOG.with(|log| log.threads.set(Some(threads)));
 }
 
 /// What this thread's launches answer from now on.

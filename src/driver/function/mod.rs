@@ -283,6 +283,13 @@ impl CudaFunction {
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
+
+    /// The same by its handle, for the macros.
+    #[doc(hidden)]
+    #[inline]
+    pub fn shared_kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
 }
 
 /// The driver's name of a function.

@@ -3,12 +3,13 @@
 #![allow(unsafe_code)] // Calls of the driver with a function of a live module.
 
 pub(in crate::driver) mod table;
+pub(in crate::driver) mod verified;
 
-use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
+use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, pfn};
 use std::any::Any;
 use std::ffi::{CStr, CString, c_char};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::function::attribute::FunctionAttribute;
@@ -17,6 +18,7 @@ use super::park::Keep;
 use super::shape::{KernelShape, Kind};
 use crate::error::{Error, ErrorKind, Parameter};
 use crate::trace::Launched;
+use verified::{Verified, context_number};
 
 /// Where a kernel's parameter list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +76,12 @@ pub struct Kernel {
     /// A function of `context`, which is loaded as long as the kernel is used: who made it promised so (duty 1 of `describe`).
     pub(crate) raw: CUfunction,
     pub(crate) context: CudaContext,
-    /// The context's identity, at hand.
-    pub(crate) context_identity: usize,
-    /// The context's driver, at hand.
-    pub(crate) driver: Arc<Driver>,
-    /// The last argument signature found to fit, as the address of its static description. Stays null for kernels
-    /// with rules beyond the limits below, so that their launches are all examined.
-    pub(crate) verified: AtomicPtr<()>,
+    /// The number of the context, [`CudaContext::owner`], at hand; no stream's if it has none.
+    pub(crate) context_number: u64,
+    /// The driver's function, at hand: that of the driver that `context` keeps.
+    pub(crate) launch: pfn::cuLaunchKernelEx,
+    /// The last argument signature found to fit.
+    pub(crate) verified: Verified,
     /// The bits of the launch attributes that launches of it were found to have by right, which is a matter of the driver's version
     /// alone. It is that of `context`, so what is true once stays true.
     pub(crate) attributes: AtomicU64,
@@ -175,16 +176,19 @@ impl Kernel {
         // SAFETY: 1: the caller's duty 1.
         let parameters = unsafe { parameters(context, raw, name, signature) }?;
         let plain = required_block.is_none() && required_cluster.is_none();
+        let max_dims = [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased);
+        let max_threads =
+            attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?.min(limits.max_threads_per_block);
         Ok(Self {
             raw,
-            driver: context.driver().clone(),
-            max_dims: [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased),
-            max_threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?
-                .min(limits.max_threads_per_block),
+            context_number: context_number(context),
+            launch: context.driver().launch_kernel_ex(),
+            max_dims,
+            max_threads,
             max_dynamic_shared: AtomicU32::new(attribute(
                 A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             )?),
-            verified: AtomicPtr::new(std::ptr::null_mut()),
+            verified: Verified::of(max_dims, max_threads),
             attributes: AtomicU64::new(0),
             static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             required_block,
@@ -199,7 +203,6 @@ impl Kernel {
             name: name.to_string(),
             owner: None,
             context: context.clone(),
-            context_identity: context.identity(),
         })
     }
 
@@ -287,7 +290,7 @@ impl Drop for Kernel {
 
 /// Orders dimensions so that one signed comparison with a limit serves both ends: zero comes after the largest.
 #[inline(always)]
-pub(crate) fn biased(dim: u32) -> i32 {
+pub(crate) const fn biased(dim: u32) -> i32 {
     dim.wrapping_sub(1).wrapping_add(1 << 31).cast_signed()
 }
 

@@ -8,17 +8,20 @@ use super::Kernel;
 use crate::driver::own_lock::OwnLock;
 use crate::error::{Error, ErrorKind};
 
-/// Slots of the first chunk; each further chunk is twice as long, so that no entry ever moves.
-const FIRST: usize = 8;
+/// Slots of the first chunk, which is part of the table; each further chunk is twice as long, so that no entry ever moves.
+const FIRST: usize = 32;
 /// More kernels than any image has.
-const CHUNKS: usize = 24;
+const CHUNKS: usize = 22;
 /// Lists of entries, by the hash of their names.
 const LISTS: usize = 64;
 
-type Chunk = Box<[OnceLock<Arc<Kernel>>]>;
+type Slot = OnceLock<Arc<Kernel>>;
+type Chunk = Box<[Slot]>;
 
 #[derive(Debug)]
 pub(in crate::driver) struct KernelTable {
+    first: [Slot; FIRST],
+    /// Those after the first.
     chunks: [OnceLock<Chunk>; CHUNKS],
     lists: [Link; LISTS],
     /// Their number. Held while one is looked up in the driver.
@@ -38,17 +41,25 @@ struct Entry {
 
 impl Default for KernelTable {
     fn default() -> Self {
-        let lists = [const { Link::new() }; LISTS];
-        Self { chunks: Default::default(), lists, count: OwnLock::default() }
+        let (first, lists) = ([const { Slot::new() }; FIRST], [const { Link::new() }; LISTS]);
+        Self { first, chunks: Default::default(), lists, count: OwnLock::default() }
     }
 }
 
 impl KernelTable {
+    /// The kernel at `index`, if there is one and it is in the first chunk.
+    #[inline(always)]
+    pub(in crate::driver) fn first_at(&self, index: usize) -> Option<&Arc<Kernel>> {
+        self.first.get(index)?.get()
+    }
+
     /// The kernel at `index`, if there is one.
     #[inline]
     pub(in crate::driver) fn at(&self, index: u32) -> Option<&Arc<Kernel>> {
-        let (chunk, offset) = place(index as usize);
-        self.chunks.get(chunk)?.get()?.get(offset)?.get()
+        match place(index as usize) {
+            (0, offset) => self.first_at(offset),
+            (chunk, offset) => self.chunks.get(chunk - 1)?.get()?.get(offset)?.get(),
+        }
     }
 
     /// The kernel of this name, if it was asked for before, and its index.
@@ -79,9 +90,12 @@ impl KernelTable {
         }
         let (kernel, index) = (Arc::new(make()?), *count);
         let (chunk, offset) = place(index as usize);
-        let slot = self.chunks.get(chunk).and_then(|cell| {
-            cell.get_or_init(|| (0..FIRST << chunk).map(|_| OnceLock::new()).collect()).get(offset)
-        });
+        let slot = match chunk {
+            0 => self.first.get(offset),
+            _ => self.chunks.get(chunk - 1).and_then(|cell| {
+                cell.get_or_init(|| (0..FIRST << chunk).map(|_| Slot::new()).collect()).get(offset)
+            }),
+        };
         // Each index is given once, under the lock, and so is each end of a list.
         slot.ok_or_else(|| full(name))?.get_or_init(|| kernel.clone());
         *count += 1;

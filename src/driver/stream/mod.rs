@@ -13,7 +13,7 @@ use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use self::queue::{Apart, StreamQueue};
+use self::queue::{Apart, StreamQueue, Unattributed};
 use super::capture::{Capture, InCapture};
 use super::context::CudaContext;
 use super::event::CudaEvent;
@@ -160,7 +160,7 @@ impl CudaStream {
     ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         // A capture keeps what its launches use, which takes longer.
-        let warm = if capture.is_some() { 0 } else { context.identity() };
+        let warm = if capture.is_some() { 0 } else { context.owner() };
         let inner = Arc::new(StreamInner {
             context: context.clone(),
             owned,
@@ -168,8 +168,8 @@ impl CudaStream {
             capture,
             _of: of,
             queue: StreamQueue {
-                raw,
-                warm: AtomicUsize::new(warm),
+                handle: Unattributed::new(raw),
+                warm: AtomicU64::new(warm),
                 key: AtomicU64::new(NO_KEY),
                 submissions: Apart::default(),
                 graphs: Submissions::default(),
@@ -247,7 +247,7 @@ impl CudaStream {
     pub fn into_raw(self) -> Result<CUstream, Self> {
         let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
         inner.owned = false;
-        Ok(inner.queue.raw)
+        Ok(inner.queue.handle.raw)
     }
 
     /// The context.
@@ -267,7 +267,7 @@ impl CudaStream {
     /// The raw stream, valid as long as a handle to it lives.
     #[inline]
     pub fn raw(&self) -> CUstream {
-        self.inner.queue.raw
+        self.inner.queue.handle.raw
     }
 
     /// Destroys the stream now if this is the last handle to it, and reports any error.
@@ -342,7 +342,7 @@ impl CudaStream {
     /// Whether the handle names a stream, whatever context is current; those of the default streams name one of that.
     #[inline]
     pub(crate) fn is_explicit(&self) -> bool {
-        let raw = self.inner.queue.raw;
+        let raw = self.inner.queue.handle.raw;
         !raw.is_null() && raw != sys::CU_STREAM_LEGACY && raw != sys::CU_STREAM_PER_THREAD
     }
 
@@ -402,7 +402,7 @@ impl CudaStream {
 
     /// Whether the handle means another stream on every thread.
     pub(crate) fn is_per_thread(&self) -> bool {
-        self.inner.queue.raw == sys::CU_STREAM_PER_THREAD
+        self.inner.queue.handle.raw == sys::CU_STREAM_PER_THREAD
     }
 
     /// Whether both are streams of one context.
@@ -455,7 +455,7 @@ impl CudaStream {
 
 impl StreamInner {
     pub(super) fn raw(&self) -> CUstream {
-        self.queue.raw
+        self.queue.handle.raw
     }
 
     fn announced(&self) -> usize {
@@ -497,7 +497,7 @@ impl StreamInner {
         // SAFETY: `owned` was true, and is false from now on: this crate made the stream, or took it over by `from_raw_owned`, and
         // destroys it once. No handle is left, as this is the end of the value that they share; work that was given to it still runs, as
         // the driver has it.
-        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
+        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.handle.raw) };
         self.context.give_back_by_handle("cuStreamDestroy", destroy)
     }
 }
@@ -513,7 +513,7 @@ impl Drop for StreamInner {
             self.owned = false;
             // SAFETY: 1: this value owned the stream, which lives, and is of this context; 2: it does not any more, as `owned` says now,
             // and no handle of it is left; 3: so that it is given no work.
-            let rest = unsafe { CudaStream::wrap(&self.context, self.queue.raw, true, None) };
+            let rest = unsafe { CudaStream::wrap(&self.context, self.queue.handle.raw, true, None) };
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

@@ -1,19 +1,21 @@
 //! What a launch needs of a stream: its handle, its key, and the count of its submissions.
 
-use cuda_driver_sys::CUstream;
+use cuda_driver_sys::{CUlaunchAttribute, CUstream};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::patience::may_be_held_back;
 use crate::driver::fault::{Launches, NO_KERNEL};
+use crate::driver::kernel::Kernel;
 use crate::ordering::Submissions;
 
 /// What a launch needs of a stream.
 #[derive(Debug)]
 pub(crate) struct StreamQueue {
-    pub(crate) raw: CUstream,
-    /// What [`StreamQueue::is_warm_for`] compares: the context's identity, or 0 where every launch takes the longer way.
-    pub(super) warm: AtomicUsize,
+    pub(crate) handle: Unattributed,
+    /// What [`StreamQueue::warm`] says: the number of the context, or 0 where every launch takes the longer way.
+    pub(super) warm: AtomicU64,
     /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
     pub(super) key: AtomicU64,
     /// How much it is given, and how much of that the driver has taken.
@@ -22,6 +24,20 @@ pub(crate) struct StreamQueue {
     pub(crate) graphs: Submissions,
     /// What may be blamed for a fault.
     pub(crate) launches: Launches,
+}
+
+/// A stream as it stands in the configuration of a launch without attributes, which takes both at once.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Unattributed {
+    pub(crate) raw: CUstream,
+    pub(crate) attributes: *mut CUlaunchAttribute,
+}
+
+impl Unattributed {
+    pub(super) fn new(raw: CUstream) -> Self {
+        Self { raw, attributes: null_mut() }
+    }
 }
 
 /// In a separate cache line, that nothing beside it is written in.
@@ -38,9 +54,9 @@ impl<T> Deref for Apart<T> {
     }
 }
 
-/// Added to [`StreamQueue::is_warm_for`]'s word for each hold. The identities of contexts are addresses, and those of two differ in
-/// the bits below, which this does not change: the sum is the identity of no other context, and 0 does not become one.
-const HELD: usize = 1 << 56;
+/// Added to [`StreamQueue::warm`]'s word for each hold: below the number of the context, of which each bit is there with its opposite. So
+/// the sum is the number of no context, whether it began with one or with 0, for the first thousand holds at a time.
+const HELD: u64 = 1 << 48;
 
 /// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_parts`].
 pub(crate) struct Parts<'q> {
@@ -50,13 +66,19 @@ pub(crate) struct Parts<'q> {
 }
 
 impl StreamQueue {
-    /// Whether a kernel of the context with this identity may be launched on it whatever context is current.
+    /// The number of the context of which kernels may be launched on it whatever context is current; anything else if there is none.
     ///
     /// Relaxed: what takes it away happens where a green context is made, and only a thread that has been handed that context can
     /// have it current.
     #[inline(always)]
-    pub(crate) fn is_warm_for(&self, context_identity: usize) -> bool {
-        self.warm.load(Ordering::Relaxed) == context_identity
+    pub(crate) fn warm(&self) -> u64 {
+        self.warm.load(Ordering::Relaxed)
+    }
+
+    /// Whether this kernel may be launched on it whatever context is current.
+    #[inline(always)]
+    pub(crate) fn is_warm_for(&self, kernel: &Kernel) -> bool {
+        self.warm() == kernel.context_number
     }
 
     /// Announces a submission that launches this kernel; its number. It is to be finished.

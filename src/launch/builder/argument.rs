@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code)] // Implementing `LaunchArguments`: the pointers are to what the builder borrows.
 
+use cuda_driver_sys::CUlaunchConfig;
 use std::ffi::c_void;
 use std::ptr::from_ref;
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
+use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape, StreamQueue};
 use crate::error::Error;
 use crate::launch::args::{Bits, Memory, ParameterType, Pointer, Role, Rows, Slice, Value, parameter};
 use crate::launch::check;
@@ -416,8 +417,10 @@ unsafe impl<'l> LaunchArguments<'l> for &'l Arguments<'_> {
     }
 
     #[inline(always)]
-    fn is_verified(self, kernel: &Kernel) -> bool {
-        self.shape.fits(&kernel.shape) || self.is_compared(kernel)
+    fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool {
+        queue.is_warm_for(kernel)
+            && (self.shape.fits(&kernel.shape) || self.is_compared(kernel))
+            && check::within_limits(kernel, config)
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@ pub(crate) mod argument;
 use super::attributes::Attribute;
 use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
+use super::lent::Lent;
 use super::node::KernelNode;
 use super::prepared::Launch;
 use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
@@ -226,7 +227,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
             // SAFETY: 1: the caller's duties 1 to 6.
             return unsafe { self.launch_with(config, self.cooperative) };
         }
-        let kernel = self.function.kernel();
+        let kernel = Lent::new(self.function.shared_kernel());
         // SAFETY: 1: the caller's duties 1 to 6; the builder borrows the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
         unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;

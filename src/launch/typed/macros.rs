@@ -47,8 +47,8 @@ macro_rules! __cuda_module_kernel {
                 // it is a safe one, of whoever declared its kernel as `safe fn`; 2: the function keeps its module
                 // loaded. Objects: 1: the list goes to `submit`.
                 unsafe {
-                    $crate::__private::submit(
-                        function.kernel(),
+                    $crate::__private::submit_shared(
+                        function.shared_kernel(),
                         $stream,
                         $config,
                         fields,

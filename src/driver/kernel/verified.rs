@@ -1,0 +1,93 @@
+//! What a warm launch compares to know that its arguments fit the kernel and that the stream is one of the kernel's context.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Kernel, biased};
+use crate::driver::context::CudaContext;
+use crate::driver::stream::queue::StreamQueue;
+
+/// The last argument signature found to fit a kernel, and the context of the kernel, in one word: the address of the signature, which is
+/// static, and above it the number of the context. A launch puts the word together from its own signature and the number that the
+/// stream has: the words are the same only if both are.
+///
+/// Stays 0, as no launch's is, for kernels with rules beyond the limits, so that their launches are all examined.
+#[derive(Debug)]
+pub(crate) struct Verified {
+    /// Of a kernel that allows all that [`USUAL_DIMS`] and [`USUAL_THREADS`] do: these are compared without being read.
+    usual: AtomicU64,
+    /// Of another one, whose own limits are to be compared.
+    other: AtomicU64,
+    is_usual: bool,
+}
+
+/// What every device allows so far, biased: grid x, y, z, block x, y, z.
+pub(crate) const USUAL_DIMS: [i32; 6] = [
+    biased(i32::MAX.cast_unsigned()),
+    biased(65_535),
+    biased(65_535),
+    biased(1024),
+    biased(1024),
+    biased(64),
+];
+
+/// The threads per block that every device allows so far, and each kernel that does not need too many registers.
+pub(crate) const USUAL_THREADS: u32 = 1024;
+
+/// Addresses are below; the numbers of contexts, and what is added while a stream is held, are above.
+const ADDRESS_BITS: u32 = 48;
+
+/// Of a kernel whose context has no number. No stream has this: the lower bits of a context's are 0.
+const NO_NUMBER: u64 = u64::MAX;
+
+/// What a kernel of this context has as its number.
+pub(super) fn context_number(context: &CudaContext) -> u64 {
+    match context.owner() {
+        0 => NO_NUMBER,
+        number => number,
+    }
+}
+
+/// What a verdict is about.
+pub(crate) enum Limits {
+    Usual,
+    Own,
+}
+
+impl Verified {
+    /// Of a kernel with these limits, the dimensions biased.
+    pub(super) fn of(max_dims: [i32; 6], max_threads: u32) -> Self {
+        let is_usual = max_threads >= USUAL_THREADS
+            && max_dims.iter().zip(USUAL_DIMS).all(|(most, usual)| *most >= usual);
+        Self { usual: AtomicU64::new(0), other: AtomicU64::new(0), is_usual }
+    }
+}
+
+impl Kernel {
+    /// Which limits are left to compare for a launch with the signature at this address on this stream; `None` where more is.
+    #[inline(always)]
+    pub(crate) fn verified(&self, signature: usize, queue: &StreamQueue) -> Option<Limits> {
+        let word = queue.warm() | signature as u64;
+        if self.verified.usual.load(Ordering::Relaxed) == word {
+            return Some(Limits::Usual);
+        }
+        (self.verified.other.load(Ordering::Relaxed) == word).then_some(Limits::Own)
+    }
+
+    /// Whether the signature at this address was the last one found to fit.
+    pub(crate) fn has_verified(&self, signature: usize) -> bool {
+        let word = self.context_number | signature as u64;
+        let verified = &self.verified;
+        [&verified.usual, &verified.other].iter().any(|known| known.load(Ordering::Relaxed) == word)
+    }
+
+    /// The arguments that the signature at this address describes fit, and there are no rules beyond the limits.
+    pub(crate) fn verify(&self, signature: usize) {
+        let address = signature as u64;
+        // Else the word could be that of another context, or of another signature.
+        if self.context_number != NO_NUMBER && address >> ADDRESS_BITS == 0 {
+            let verified = &self.verified;
+            let word = if verified.is_usual { &verified.usual } else { &verified.other };
+            word.store(self.context_number | address, Ordering::Relaxed);
+        }
+    }
+}

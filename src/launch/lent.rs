@@ -27,10 +27,8 @@ impl<'a, H: Counted> Lent<'a, H> {
         // SAFETY: a reference can be read, and `ManuallyDrop` has the layout of what is in it. What is read is never dropped, and nobody
         // gets it but by a reference: so the original, which is borrowed as long as this is there, and is neither changed nor dropped
         // until then, stays the owner of the one count. Both are pointers to what is counted (`Counted`), which may be shared.
-        Self {
-            handle: unsafe { std::ptr::from_ref(handle).cast::<ManuallyDrop<H>>().read() },
-            of: PhantomData,
-        }
+        let handle = unsafe { std::ptr::from_ref(handle).cast::<ManuallyDrop<H>>().read() };
+        Self { handle, of: PhantomData }
     }
 
     #[inline(always)]

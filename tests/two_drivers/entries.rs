@@ -298,7 +298,8 @@ pub(crate) const OTHERS: &[(&str, &str)] = &[
     ("AsyncKernelLaunch::pitched_mut", "no driver call: the operation compares"),
     ("AsyncKernelLaunch::execute", "what `into_operation` executes"),
     ("KernelLaunch::of", "what a macro writes for `AsyncKernelLaunch::into_operation`"),
-    ("::submit", "what `cuda_launch!` writes"),
+    ("::submit", "what `cuda_launch!` writes, by a reference"),
+    ("::submit_shared", "what `cuda_launch!` writes"),
     ("::get", "what a macro writes for `DeviceView::to_host_vec`"),
     ("Code::get", "what a macro writes for `ModuleGlobal::to_host_vec`"),
 ];

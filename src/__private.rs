@@ -6,4 +6,9 @@ pub use crate::launch::site::{
     config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
 pub use crate::launch::submit::submit_shared;
-pub use crate::launch::typed;
+
+/// What `#[cuda_module]` refers to.
+#[cfg(feature = "macros")]
+pub mod typed {
+    pub use crate::launch::typed::*;
+}

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// What only some features use is not dead: `full` has all of them, and is checked for what nobody uses.
-#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
+// What only some features use is not dead: `full` and `macros` have all of them, and are checked for what nobody uses.
+#![cfg_attr(not(all(feature = "full", feature = "macros")), allow(dead_code, unused_imports))]
 
 /// The examples of the pages.
 #[cfg(doctest)]
@@ -31,6 +31,7 @@ pub mod compile;
 mod doctor;
 mod driver;
 pub mod error;
+mod flags;
 pub mod foundation;
 #[cfg(feature = "graph")]
 pub mod graph;
@@ -80,7 +81,7 @@ pub mod module {
     pub use crate::driver::{
         BlockSizeQuery, CacheConfig, CudaFunction, CudaLibrary, CudaModule, FunctionAttribute,
         FunctionLimits, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
-        LibraryKernel, LibraryOptions, LoadingMode, OccupancyFlags, ParameterSource, Parameters,
+        KernelImage, LibraryKernel, LibraryOptions, LoadingMode, OccupancyFlags, ParameterSource, Parameters,
         PotentialBlockSize, SharedCarveout,
     };
     #[cfg(feature = "link")]

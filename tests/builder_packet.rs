@@ -13,7 +13,7 @@ use cuda_launch::{
     Error, LaunchConfig, sys,
 };
 use std::marker::PhantomData;
-use support::{LOG, counted, expect_parameters, marks, reset};
+use support::{counted, expect_parameters, marks, reset};
 
 const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -43,11 +43,11 @@ impl Rig {
 }
 
 fn packet() -> Vec<Vec<u8>> {
-    LOG.with(|log| log.packet.borrow().clone())
+    support::packet()
 }
 
 fn attributes() -> Vec<u32> {
-    LOG.with(|log| log.attributes.borrow().clone())
+    support::attributes()
 }
 
 fn numbers(of: impl IntoIterator<Item = u32>) -> Vec<Vec<u8>> {
@@ -122,7 +122,7 @@ fn a_warm_launch_is_one_call_and_the_first_is_no_more() {
     assert_eq!(counted(), (4, 4), "preparing is no call");
     unsafe { launch.launch_on(&rig.stream) }.unwrap();
     assert_eq!(counted(), (5, 5));
-    assert_eq!(LOG.with(|log| log.queries.get()), 0, "and no cuCtxGetCurrent");
+    assert_eq!(support::queries(), 0, "and no cuCtxGetCurrent");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn any_number_of_arguments() {
             unsafe { builder.launch(ONE) }.unwrap();
             assert_eq!(packet(), numbers(0..count));
         }
-        assert_eq!(LOG.with(|log| log.queries.get()), 0, "the second is warm: no cuCtxGetCurrent");
+        assert_eq!(support::queries(), 0, "the second is warm: no cuCtxGetCurrent");
         unsafe { builder.prepare(ONE).unwrap().launch_on(&rig.stream) }.unwrap();
         assert_eq!(packet(), numbers(0..count));
         let error = unsafe { builder.arg(&1u32).launch(ONE) }.unwrap_err();

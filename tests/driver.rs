@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_harness::skipped;
+use cuda_harness::{child, skipped};
 use cuda_launch::event::TimingEvent;
 use cuda_launch::sys::{CUdevice_attribute as A, CUresult};
 use cuda_launch::{
@@ -52,6 +52,38 @@ fn a_device_that_is_not_there_is_named() {
     );
     assert!(error.to_string().contains("device 99"), "{error}");
     assert!(CudaContext::new(u32::MAX).is_err());
+}
+
+/// One dependency with the feature `emulator` decides for a whole program, which must be able to see that.
+#[test]
+fn the_emulator_is_reported_once_if_nobody_asked_for_it() {
+    const NAME: &str = "the_emulator_is_reported_once_if_nobody_asked_for_it";
+    if child::is_child(NAME) {
+        drop([context(), context()]);
+        println!("{}", if emulated() { "on the emulator" } else { "on a GPU" });
+    } else {
+        let run = |driver: &str, quiet: &[&str]| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", NAME, "--nocapture"]).env("CUDA_LAUNCH_TEST_CHILD", NAME);
+            command.env("CUDA_LAUNCH_DRIVER", driver).env_remove("CUDA_LAUNCH_QUIET");
+            let output = command.envs(quiet.iter().map(|name| (name, "1"))).output().unwrap();
+            let [stdout, stderr] =
+                [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+            assert!(output.status.success(), "{stdout}{stderr}");
+            (stdout.contains("on a GPU"), stderr.matches("using the CPU emulator, because").count())
+        };
+        match run("", &[]) {
+            (true, lines) => {
+                assert_eq!(lines, 0);
+                skipped("it needs a machine without a GPU");
+            }
+            (false, lines) => {
+                assert_eq!(lines, 1);
+                assert_eq!(run("", &["CUDA_LAUNCH_QUIET"]), (false, 0));
+                assert_eq!(run("emulator", &[]), (false, 0));
+            }
+        }
+    }
 }
 
 #[test]

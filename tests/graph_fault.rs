@@ -6,7 +6,7 @@
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_launch::error::Suspect;
+use cuda_launch::error::UnfinishedLaunch;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
@@ -37,7 +37,7 @@ fn the_kernels_of_a_graph_that_was_launched_are_suspects_and_everything_is_dropp
     let error = exec.synchronize().unwrap_err();
     assert!(error.is_sticky(), "{error}");
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [Suspect::Kernel("trap_at".into())]);
+    assert_eq!(fault.unfinished, [UnfinishedLaunch::Kernel("trap_at".into())]);
     assert!(exec.launch(&stream).unwrap_err().is_sticky());
     drop((exec, refused, graph, harmless, words, module));
 }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)] // A kernel that stops itself, and a driver in front of another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::error::Suspect;
+use cuda_launch::error::UnfinishedLaunch;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::sys::{CUevent, CUresult, CUstream, Driver, pfn};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
@@ -56,5 +56,5 @@ fn who_waits_for_the_stream_before_the_driver_has_the_launch_clears_nobody() {
     assert!(WAITED_FOR.lock().unwrap().is_none(), "nobody has waited for the stream");
     let error = exec.synchronize().unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [Suspect::Kernel("trap_at".into())]);
+    assert_eq!(fault.unfinished, [UnfinishedLaunch::Kernel("trap_at".into())]);
 }

@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 const SHARED: &str = include_str!("kernels/shared.ptx");
 
-fn library(gpu: &Gpu, image: impl AsRef<[u8]>) -> CudaLibrary {
+fn library(gpu: &Gpu, image: impl cuda_launch::module::KernelImage) -> CudaLibrary {
     CudaLibrary::load(gpu.ctx.driver(), image).unwrap()
 }
 

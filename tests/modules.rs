@@ -10,8 +10,10 @@ use cuda_launch::module::{
     FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget, ModuleGlobal,
 };
 use cuda_launch::sys::CUresult;
-use cuda_launch::{DeviceBuffer, ErrorKind, cuda_launch};
+use cuda_launch::{CudaModule, DeviceBuffer, ErrorKind, cuda_launch};
 use references::{Gpu, line};
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -46,6 +48,26 @@ fn options_are_taken_and_the_report_comes_back() {
     assert_eq!(gpu.get(&out), [7; 10]);
     let (_, report) = gpu.ctx.load_module_with(FILL, &JitOptions::new().threads_per_block(128)).unwrap();
     assert!(report.threads_per_block.is_some_and(|threads| threads >= 1), "{report:?}");
+}
+
+#[test]
+fn images_are_texts_or_bytes() {
+    let gpu = Gpu::new();
+    let loads = |image: &dyn Fn() -> CudaModule| assert!(image().load_function("fill").is_ok());
+    loads(&|| gpu.module(FILL));
+    loads(&|| gpu.module(FILL.to_string()));
+    loads(&|| gpu.module(format!("{FILL}\0\0")));
+    loads(&|| gpu.module(Cow::Borrowed(FILL)));
+    loads(&|| gpu.module(Arc::<str>::from(FILL)));
+    loads(&|| gpu.module(FILL.as_bytes()));
+    loads(&|| gpu.module(FILL.as_bytes().to_vec()));
+    loads(&|| gpu.module(Box::<[u8]>::from(FILL.as_bytes())));
+    loads(&|| gpu.module(include_bytes!("../examples/kernels/fill.ptx")));
+    // Only bytes can be a cubin: a text is not even read as one, whatever it begins with.
+    let error = gpu.ctx.load_module("\u{7f}ELF").unwrap_err();
+    assert!(error.is_invalid_image() && error.to_string().contains("passed as text"), "{error}");
+    let error = gpu.ctx.load_module("\u{7f}ELF".as_bytes()).unwrap_err();
+    assert!(error.is_invalid_image() && error.to_string().contains("the image ends here"), "{error}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
-use support::{LOG, counted, expect_parameters, marks, progress, reset};
+use support::{counted, expect_parameters, marks, progress, reset};
 
 const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -280,7 +280,7 @@ fn a_value_arrives_beside_as_many_slices_as_there_may_be() {
         args: [slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), 5u32] }
     };
     launch.sync_on(&rig.stream).unwrap();
-    assert_eq!(LOG.with(|log| log.packet.borrow()[18].clone()), 5u32.to_ne_bytes());
+    assert_eq!(support::packet()[18], 5u32.to_ne_bytes());
 }
 
 #[test]
@@ -331,12 +331,12 @@ fn launches_bring_their_arguments() {
     let f = rig.kernel(&[8, 8, 4, 24]);
     let single: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&rig.stream));
     let buffer = DeviceBuffer::<f32>::uninit(&rig.stream, 5).unwrap();
-    let packet = || LOG.with(|log| log.packet.borrow().clone());
+    let packet = || support::packet();
     let sent = |buffer: &DeviceBuffer<f32>| {
         assert_eq!(packet()[0], buffer.cu_deviceptr().to_ne_bytes());
         assert_eq!((&packet()[1][..], &packet()[2][..]), (&5u64.to_ne_bytes()[..], &7u32.to_ne_bytes()[..]));
         assert_eq!(packet()[3], [1u64, 2, 3].map(u64::to_ne_bytes).concat());
-        LOG.with(|log| log.packet.borrow_mut().clear());
+        reset();
     };
     unsafe {
         cuda_launch_async! { function: f, config: CONFIG, args: [slice(buffer), 7u32, [1u64, 2, 3]] }

@@ -16,7 +16,7 @@ use cuda_launch::{
 };
 use form::{FORMS, Form};
 use std::sync::{Arc, Mutex, PoisonError};
-use support::{LOG, counted, marks, reset};
+use support::{counted, marks, reset};
 
 const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 
@@ -88,7 +88,7 @@ fn a_stream_alone_costs_one_call_a_launch() {
             rig.launch(rig.b(), &x, &mut y);
         }
         assert_eq!(counted(), (10, 10), "only cuLaunchKernelEx, although there are three streams");
-        assert_eq!(LOG.with(|log| log.queries.get()), 0, "and no cuCtxGetCurrent");
+        assert_eq!(support::queries(), 0, "and no cuCtxGetCurrent");
     }
 }
 
@@ -104,7 +104,7 @@ fn what_the_host_has_seen_the_end_of_is_not_waited_for_again() {
             rig.launch(rig.b(), &y, &mut z);
             rig.launch(rig.b(), &x, &mut y);
             assert_eq!((marks(), counted()), (vec![], (2, 2)), "a is done with both");
-            assert_eq!(LOG.with(|log| log.queries.get()), 0);
+            assert_eq!(support::queries(), 0);
             rig.b().synchronize().unwrap();
         }
         // What was given after the wait, or to another stream, is not done.
@@ -389,7 +389,7 @@ fn what_stands_for_contexts_and_streams_comes_back_at_their_end() {
         rig.read(stream, &x);
         reset();
         rig.read(stream, &x);
-        counted() == (1, 1) && LOG.with(|log| log.queries.get()) == 0
+        counted() == (1, 1) && support::queries() == 0
     };
     let open: Vec<_> = (0..3).map(|_| Rig::new(FORMS[0])).map(|rig| (rig.buffer(), rig)).collect();
     for (x, rig) in &open {
@@ -594,7 +594,7 @@ fn memory_of_ones_own_is_ordered_and_kept_like_a_buffer() {
             cuda_launch! { function: rig.f, stream: stream, config: ONE, args: [slice_mut(to), slice(from)] }
         }
         .unwrap();
-        LOG.with(|log| log.packet.borrow().clone())
+        support::packet()
     };
     reset();
     let packet = launch(rig.a(), &mut y, &x);

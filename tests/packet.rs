@@ -15,7 +15,7 @@ use cuda_launch::{
     CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, cuda_launch,
 };
 use rig::{ONE, PTX, Rig, packet};
-use support::{LOG, counted, expect_parameters, reset};
+use support::{counted, expect_parameters, reset};
 
 #[test]
 fn every_kind_of_argument_arrives_byte_for_byte() {
@@ -311,7 +311,7 @@ fn a_warm_launch_without_memory_asks_for_nothing() {
         reset();
         launch().unwrap();
         assert_eq!(counted(), (1, 1));
-        assert_eq!(LOG.with(|log| log.queries.get()), 0, "no cuCtxGetCurrent");
+        assert_eq!(support::queries(), 0, "no cuCtxGetCurrent");
     }
 }
 
@@ -411,7 +411,7 @@ fn kernels_of_names_that_are_known_at_run_time_are_told_apart() {
     for name in names.iter().chain(names.iter().rev()) {
         reset();
         launch(&rig.module, name).unwrap();
-        assert_eq!((counted(), LOG.with(|log| log.queries.get())), ((1, 1), 0), "{name}");
+        assert_eq!((counted(), support::queries()), ((1, 1), 0), "{name}");
         assert!(launch(&other, name).unwrap_err().is_argument_mismatch());
         let kernel = rig.module.load_function(name).unwrap();
         assert_eq!(kernel.name(), name);

@@ -13,7 +13,7 @@ use cuda_launch::launch::{PortableClusterMode, SynchronizationPolicy};
 use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{Attribute, CudaContext, CudaFunction, CudaStream, Error, LaunchConfig, cuda_launch};
 use rig::{ONE, PTX, Rig};
-use support::{LOG, counted, expect_parameters, reset};
+use support::{counted, expect_parameters, reset};
 
 const EIGHT: LaunchConfig = LaunchConfig::new((8, 1, 1), (32, 1, 1));
 
@@ -31,12 +31,12 @@ fn launch(
 }
 
 fn queries() -> usize {
-    LOG.with(|log| log.queries.get())
+    support::queries()
 }
 
 /// Which attributes the driver was given last.
 fn ids() -> Vec<u32> {
-    LOG.with(|log| log.attributes.borrow().clone())
+    support::attributes()
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod support;
 use cuda_launch::{
     CudaContext, CudaFunction, CudaStream, DevicePtr, LaunchBuilder, LaunchConfig, cuda_launch,
 };
-use support::{LOG, counted, expect_parameters, reset};
+use support::{counted, expect_parameters, reset};
 
 const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -27,7 +27,7 @@ impl Rig {
 }
 
 fn packet() -> Vec<Vec<u8>> {
-    LOG.with(|log| log.packet.borrow().clone())
+    support::packet()
 }
 
 /// A kernel that PTX says these parameters of, each with its size.

@@ -19,7 +19,7 @@ use cuda_launch::{
     Attribute, CudaContext, CudaEvent, CudaFunction, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch,
 };
 use rig::{ONE, PTX, Rig};
-use support::{LOG, counted, expect_parameters, reset};
+use support::{counted, expect_parameters, reset};
 
 fn launch(rig: &Rig, f: &CudaFunction, config: LaunchConfig) -> Result<(), cuda_launch::Error> {
     reset();
@@ -187,7 +187,7 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
         cuda_launch! { function: f, stream: stream, config: grid, args: [], attributes: all }
     }
     .unwrap();
-    assert_eq!(LOG.with(|log| log.attributes.borrow().clone()), ids);
+    assert_eq!(support::attributes(), ids);
     let of_streams = [Attribute::synchronization_policy(SynchronizationPolicy::Spin)];
     let error = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [], attributes: of_streams }
@@ -210,8 +210,9 @@ fn fields_become_attributes() {
         config: grid, stream: rig.stream, function: f }
     }
     .unwrap();
-    assert_eq!(LOG.with(|log| log.attributes.borrow().clone()), [4, 2, 8]);
-    assert_eq!(LOG.with(|log| log.config.get()), [8, 1, 1, 32, 1, 1, 0]);
+    assert_eq!(support::attributes(), [4, 2, 8]);
+    let launch = cuda_harness::null::last_launch();
+    assert_eq!((launch.grid, launch.block, launch.shared_bytes), ([8, 1, 1], [32, 1, 1], 0));
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn a_stream_takes_no_attribute_newer_than_the_driver() {
         "SYNCHRONIZATION_POLICY"
     );
     for version in [since - 10, since, since + 10] {
-        let driver = support::driver_of_version(version as i32, &[]);
+        let driver = support::driver_of_version(version, &[]);
         let stream = CudaContext::with_driver(&driver, 0).unwrap().new_stream().unwrap();
         let error = stream.set_attribute(attribute()).unwrap_err();
         // The table has no such function.
@@ -378,7 +379,11 @@ fn a_refused_launch_is_no_suspect() {
     support::answer(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let error = launch(&other).unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [cuda_launch::error::Suspect::Kernel("kernel_2".into())], "{error}");
+    assert_eq!(
+        fault.unfinished,
+        [cuda_launch::error::UnfinishedLaunch::Kernel("kernel_2".into())],
+        "{error}"
+    );
 }
 
 /// What a refusal of the driver means for a launch, and the next step.

@@ -1,5 +1,5 @@
-//! The pages of the repository: links and the files that they name are there, programs are compiled, the README shows whole programs in narrow lines, and
-//! `docs/environment.md` names every variable of ours.
+//! The pages of the repository: links and the files that they name are there, programs are compiled, the README shows whole programs in narrow lines,
+//! `docs/environment.md` names every variable of ours, and phrases that are not idiomatic stay away.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -202,4 +202,39 @@ fn the_readme_serves_everywhere() {
             assert!(!block.starts_with("rust") || !line.starts_with("# "), "hidden on docs.rs only: {line}");
         }
     }
+}
+
+/// Phrases of former pages and messages that are not idiomatic English, each of which was there more than once.
+const PHRASES: [&str; 8] = [
+    "nobody wrote",
+    "no whole number",
+    "stays yours",
+    "atever the driver answers",
+    "or on none",
+    "so to speak",
+    "in vain",
+    "is told so",
+];
+
+#[test]
+fn phrases_that_are_not_idiomatic_stay_away() {
+    let mut texts: Vec<(PathBuf, String)> =
+        pages().into_iter().map(|page| (page.clone(), fs::read_to_string(page).unwrap())).collect();
+    let mut files = Vec::new();
+    for folder in ["src", "sys/src", "ptx/src", "emulator/src", "harness/src", "macros/src", "cli/src"] {
+        below(&root().join(folder), &["rs"], &mut files);
+    }
+    // What programs print: a line with a text, and not a comment.
+    let prints = |line: &&str| line.contains('"') && !line.trim_start().starts_with("//");
+    texts.extend(files.into_iter().map(|file| {
+        let text = fs::read_to_string(&file).unwrap();
+        (file, text.lines().filter(prints).collect::<Vec<_>>().join("\n"))
+    }));
+    let mut found = Vec::new();
+    for (file, text) in &texts {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let bad = PHRASES.iter().filter(|phrase| words.contains(**phrase));
+        found.extend(bad.map(|phrase| format!("{}: {phrase}", file.strip_prefix(root()).unwrap().display())));
+    }
+    assert!(found.is_empty(), "say it otherwise:\n{}", found.join("\n"));
 }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use cuda_launch::error::{FaultError, Suspect};
+use cuda_launch::error::{FaultError, UnfinishedLaunch};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CudaContext, CudaFunction, CudaModule, CudaStream, Error, ErrorKind, LaunchConfig, cuda_launch,
@@ -49,8 +49,8 @@ fn faulted(error: &Error) -> &FaultError {
     }
 }
 
-fn kernel(name: &str) -> Suspect {
-    Suspect::Kernel(name.into())
+fn kernel(name: &str) -> UnfinishedLaunch {
+    UnfinishedLaunch::Kernel(name.into())
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_launches_that_had_not_ended_are_named() {
     let fault = faulted(&error);
     assert_eq!((fault.code, fault.call), (FAULT, "cuLaunchKernelEx"));
     assert_eq!(
-        fault.suspects,
+        fault.unfinished,
         [kernel("first"), kernel("second"), kernel("other")],
         "the refused one is none"
     );
@@ -100,10 +100,10 @@ fn a_long_list_names_each_kernel_once_the_oldest_first_and_unloaded_kernels_have
     answer(FAULT);
     let error = rig.launch(&rig.a, &f).unwrap_err();
     // No more than 16 of a stream.
-    let mut suspects = vec![Suspect::Earlier, kernel("f")];
-    suspects.extend((0..15).map(|n| kernel(&format!("k{n}"))));
-    suspects.extend([Suspect::Later, Suspect::Unloaded]);
-    assert_eq!(faulted(&error).suspects, suspects);
+    let mut unfinished = vec![UnfinishedLaunch::Earlier, kernel("f")];
+    unfinished.extend((0..15).map(|n| kernel(&format!("k{n}"))));
+    unfinished.extend([UnfinishedLaunch::Later, UnfinishedLaunch::Unloaded]);
+    assert_eq!(faulted(&error).unfinished, unfinished);
     answer(CUresult::SUCCESS);
 }
 

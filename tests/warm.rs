@@ -21,7 +21,7 @@ use cuda_launch::{
 };
 use form::FORMS;
 use rig::{ONE, PTX, Rig};
-use support::{LOG, answer, counted, expect_parameters, reset};
+use support::{answer, counted, expect_parameters, reset, set_max_threads};
 
 /// How often the driver is called for the third of three launches, which it refuses for what is current.
 fn calls_of_third(what: &str, launch: impl FnMut() -> Result<(), Error>) -> usize {
@@ -157,7 +157,7 @@ fn kernels_by_name_are_warm() {
 #[test]
 fn a_kernel_that_allows_fewer_threads_is_warm_up_to_its_own_limit() {
     let mut rig = Rig::new();
-    LOG.with(|log| log.threads.set(256));
+    set_max_threads(256);
     let f = rig.kernel(&[4]);
     let launch = |threads: u32| unsafe {
         let config = LaunchConfig::new((1, 1, 1), (threads, 1, 1));

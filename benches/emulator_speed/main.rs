@@ -1,8 +1,9 @@
 //! How fast the emulator's interpreter is: sixteen kernels, in nanoseconds per PTX instruction and thread, each beside a loop in Rust that
 //! does the same on one core.
 //!
-//! `cargo bench --bench emulator_speed [NAME]` measures the kernels whose names contain NAME, on one worker and on two. The numbers are
-//! those of a quiet machine or none; on a busy one count instructions, one kernel at a time:
+//! `cargo bench --bench emulator_speed [NAME]` measures the kernels whose names contain NAME, on one worker and on two. The numbers of one
+//! worker and of the loops are times of the processor; those of two are those of a quiet machine or none. What does not depend on the machine
+//! is how many instructions it takes, one kernel at a time:
 //! `valgrind --tool=callgrind '--toggle-collect=*grid::Work::run*' target/release/deps/emulator_speed-HASH --count NAME` runs it once, small,
 //! and collects what the worker executes. `callgrind_annotate` says where that goes.
 //!
@@ -13,6 +14,7 @@
 
 mod case;
 mod cases;
+mod clock;
 mod launch;
 
 /// Runs of which the best counts.

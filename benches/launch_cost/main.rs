@@ -11,10 +11,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod around;
-mod driver;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
+use cuda_harness::null::{self, NullDriver};
 use cuda_launch::launch::Launch;
 use cuda_launch::operation::{BoxedOperation, OwnedKernelLaunch, value};
 use cuda_launch::{
@@ -29,7 +27,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use around::Around;
-use driver::{DRIVER_CALLS, no_op_driver};
 
 struct Counting;
 static HEAP_CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -283,9 +280,9 @@ impl Bench {
     fn new(driver: &Arc<Driver>) -> Self {
         let ctx = CudaContext::with_driver(driver, 0).unwrap();
         let module = ctx.load_module(include_str!("../kernels/seven.ptx")).unwrap();
-        support::expect_parameters(&[8, 8, 8, 4, 4, 4, 48]);
+        null::set_parameters(&[8, 8, 8, 4, 4, 4, 48]);
         let function = module.load_function("seven").unwrap();
-        support::expect_parameters(&[8, 8, 8, 8, 8, 8, 4]);
+        null::set_parameters(&[8, 8, 8, 8, 8, 8, 4]);
         let slices = module.load_function("slices").unwrap();
         let typed = unsafe { kernels::from_module(module.clone()) }.unwrap();
         let stream = ctx.new_stream().unwrap();
@@ -333,7 +330,7 @@ impl Bench {
 }
 
 fn run_loop(variant: fn(&mut Bench), n: usize) {
-    let mut bench = Bench::new(&no_op_driver());
+    let mut bench = Bench::new(&NullDriver::new().quiet().driver());
     for _ in 0..n {
         variant(black_box(&mut bench));
     }
@@ -342,11 +339,11 @@ fn run_loop(variant: fn(&mut Bench), n: usize) {
 fn count() {
     println!("{:24} {:>14} {:>12}", "variant", "driver calls", "heap calls");
     for (name, variant) in variants() {
-        let mut bench = Bench::new(&no_op_driver());
+        let mut bench = Bench::new(&NullDriver::new().quiet().driver());
         (0..16).for_each(|_| variant(&mut bench));
-        let before = (DRIVER_CALLS.load(Ordering::Relaxed), HEAP_CALLS.load(Ordering::Relaxed));
+        let before = (null::total_calls(), HEAP_CALLS.load(Ordering::Relaxed));
         (0..1000).for_each(|_| variant(&mut bench));
-        let driver = DRIVER_CALLS.load(Ordering::Relaxed) - before.0;
+        let driver = null::total_calls() - before.0;
         let heap = HEAP_CALLS.load(Ordering::Relaxed) - before.1;
         println!("{name:24} {:>14.2} {:>12.2}", driver as f64 / 1000.0, heap as f64 / 1000.0);
     }

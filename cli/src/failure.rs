@@ -29,13 +29,13 @@ pub(crate) enum Exit {
 
 /// The operation on a file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tried {
+pub(crate) enum FileOperation {
     Read,
     Write,
     Start,
 }
 
-impl Tried {
+impl FileOperation {
     fn verb(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -118,7 +118,7 @@ impl Failure {
     }
 
     /// A file that the system does not give, take or start: what was tried, what it answered, and what to do.
-    pub(crate) fn io(tried: Tried, path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn io(tried: FileOperation, path: &Path, error: &io::Error) -> Self {
         let (file, verb) = (path.display().to_string(), tried.verb());
         let message = format!("cannot {verb} {file}: {error}\n  help: {}", tried.help(path, error));
         Self { place: json!({ "file": file }), ..Self::new(Exit::File, message) }

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Exit, Failure, Tried};
+use crate::failure::{Exit, Failure, FileOperation};
 
 /// Bytes that are read of a pipe or a device, which do not say how many they have.
 const MAX_STREAM: u64 = 256 << 20;
 
 /// The bytes of a file; `what` it is for is said where it has more than `limit`.
 pub(crate) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, Failure> {
-    let failed = |error: io::Error| Failure::io(Tried::Read, path, &error);
+    let failed = |error: io::Error| Failure::io(FileOperation::Read, path, &error);
     let file = File::open(path).map_err(failed)?;
     let data = file.metadata().map_err(failed)?;
     let limit = if data.is_file() { limit } else { limit.min(MAX_STREAM) };
@@ -33,14 +33,14 @@ pub(crate) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, Failu
 /// Writes a file anew.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = File::create(path).and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| Failure::io(Tried::Write, path, &error))
+    written.map_err(|error| Failure::io(FileOperation::Write, path, &error))
 }
 
 /// Finds out whether a file can be written, before the work that makes its contents, and leaves it as it is.
 ///
 /// Pipes and devices are not tried: to open a pipe is to wait for its reader, and to close it is the end of what that reads.
 pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::io(Tried::Write, path, &error);
+    let failed = |error: io::Error| Failure::io(FileOperation::Write, path, &error);
     match fs::metadata(path) {
         Ok(data) if !data.is_file() && !data.is_dir() => return Ok(()),
         Ok(_) => return File::options().append(true).open(path).map(drop).map_err(failed),
@@ -72,7 +72,7 @@ impl Folder {
             match builder.create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Failure::io(Tried::Write, &path, &error)),
+                Err(error) => return Err(Failure::io(FileOperation::Write, &path, &error)),
             }
         }
     }
@@ -85,9 +85,10 @@ impl Folder {
     pub(crate) fn link(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
         let link = self.0.join(name);
         let folder = link.parent().unwrap_or(&self.0);
-        fs::create_dir_all(folder).map_err(|error| Failure::io(Tried::Write, folder, &error))?;
+        fs::create_dir_all(folder).map_err(|error| Failure::io(FileOperation::Write, folder, &error))?;
         #[cfg(unix)]
-        std::os::unix::fs::symlink(file, &link).map_err(|error| Failure::io(Tried::Write, &link, &error))?;
+        std::os::unix::fs::symlink(file, &link)
+            .map_err(|error| Failure::io(FileOperation::Write, &link, &error))?;
         #[cfg(not(unix))]
         let _ = file;
         Ok(link)

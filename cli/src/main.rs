@@ -6,7 +6,7 @@
 //! | `interpose` | a program with the recorder as its driver, for `trace`, `check` and `record` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
-//! | `image` | reading a kernel file |
+//! | `kernel_file`, `image` | reading a kernel file: what has to be compiled, and images |
 //! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
 //! | `model`, `scalar` | the description of a kernel file |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
@@ -26,6 +26,7 @@ mod harness;
 mod image;
 mod inspect;
 mod interpose;
+mod kernel_file;
 mod markup;
 mod model;
 mod occupancy;

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use crate::failure::{Failure, Tried};
+use crate::failure::{Failure, FileOperation};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,9 @@ pub(crate) fn run(command: &mut Command) -> Result<Ended, Failure> {
         signals::hand_on_to(&child);
         child.wait()
     });
-    ended.map(Ended::from).map_err(|error| Failure::io(Tried::Start, command.get_program().as_ref(), &error))
+    ended
+        .map(Ended::from)
+        .map_err(|error| Failure::io(FileOperation::Start, command.get_program().as_ref(), &error))
 }
 
 #[cfg(unix)]

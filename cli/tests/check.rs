@@ -172,6 +172,48 @@ fn a_capture_is_seen_whichever_function_begins_it() {
     }
 }
 
+/// Its file may get the number of standard error, or of the file that findings go to.
+#[test]
+fn findings_do_not_get_into_a_file_of_the_program() {
+    let Some(programs) = Programs::new("check-files") else { return };
+    let program = programs.compile("own_files", false);
+    for what in ["stderr", "others", "environment"] {
+        let data = programs.folder.join(what);
+        let log = programs.folder.join("log");
+        let options = ["--log", log.to_str().unwrap()];
+        let (run, answer) = programs.check(&options, &[&program, Path::new(what), &data]);
+        assert_eq!((run.code, rules(&answer)), (1, vec!["stream-race"]), "{what}: {}", run.err);
+        assert_eq!(answer["findings"][0].get("late"), None);
+        assert_eq!(
+            (std::fs::read(&data).unwrap(), &answer["processes_ended"]),
+            (vec![], &1.into()),
+            "{what}"
+        );
+        let run = programs.run(&["check"], &[program.to_str().unwrap(), what, data.to_str().unwrap()]);
+        let told = run.err.matches("error[stream-race]: call 10, cuLaunchKernel of fill").count();
+        assert_eq!((run.code, told), (1, 1), "{what}: {}", run.err);
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert!(log.contains("#2 ") && log.contains("cuDevicePrimaryCtxRelease_v2"), "{what}: {log}");
+    }
+}
+
+/// The signals of a pipe that nobody reads and of a file at its limit are not the program's.
+#[test]
+fn a_finding_that_cannot_be_written_does_not_end_the_program() {
+    let Some(programs) = Programs::new("check-pipe") else { return };
+    let program = programs.compile("stream_race", true);
+    let file = programs.folder.join("found.json");
+    let mut command = programs.command(&["check", "-o", file.to_str().unwrap()]);
+    let mut child = command.arg(program).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    child.wait().unwrap();
+    let answer: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!((&answer["program_code"], rules(&answer)), (&0.into(), vec!["stream-race"]), "{answer:#}");
+    let limited = format!("ulimit -f 0 && exec {}", programs.folder.join("stream_race-wrong").display());
+    let run = programs.run(&["check"], &["sh", "-c", &limited]);
+    assert!(run.code == 0 && run.says("error[stream-race]"), "{} {}", run.code, run.err);
+}
+
 /// The error that the runtime still has is what the program ended for, not one that it has not looked at.
 #[test]
 fn a_program_of_the_runtime_that_ends_with_an_error_has_seen_it() {
@@ -416,6 +458,80 @@ fn the_page_has_the_matrix() {
     let missing: Vec<_> = wanted.iter().filter(|line| !page.contains(*line)).map(String::as_str).collect();
     assert!(missing.is_empty(), "docs/check.md lacks\n{}", wanted.join("\n"));
 }
+
+/// The functions of the header whose NULL stream is the thread's own: symbol, name, since when, and whether one of today is the same.
+macro_rules! own_forms {
+    ($($symbol:ident($($argument:ident: $type:ty),*) $since:literal $name:literal $default:ident $how:ident $plain:ident;)*) => {
+        &[$((
+            stringify!($symbol), $name, stringify!($since), stringify!($default), stringify!($how), stringify!($plain)
+        )),*]
+    };
+}
+
+type Export = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+
+static EXPORTS: &[Export] = cuda_launch::sys::for_each_export!(own_forms);
+
+/// By its symbol, as programs are linked, and by a name with a flag, as the CUDA runtime asks: each arrives as a call on the thread's own
+/// stream. Older ABIs that no function of today is, and those of graphics APIs, are passed on.
+#[test]
+fn each_function_of_a_threads_own_stream_is_checked() {
+    let Some(programs) = Programs::new("check-own") else { return };
+    let own: Vec<&Export> = EXPORTS.iter().filter(|(.., own, _, _)| *own == "per_thread").collect();
+    let passed_on: Vec<&str> = own.iter().filter(|(.., how, _)| *how != "same").map(|row| row.0).collect();
+    let older = [
+        "cuGLMapBufferObjectAsync_v2_ptsz",
+        "cuGLMapBufferObject_v2_ptds",
+        "cuStreamBatchMemOp_ptsz",
+        "cuStreamBeginCapture_ptsz",
+        "cuStreamGetCaptureInfo_ptsz",
+        "cuStreamWaitValue32_ptsz",
+        "cuStreamWaitValue64_ptsz",
+        "cuStreamWriteValue32_ptsz",
+        "cuStreamWriteValue64_ptsz",
+    ];
+    assert_eq!(passed_on, older);
+    // The emulator is a driver of CUDA 13.0: of what came later the recorder's own list is all there is, which the compiler compares.
+    let is_there = |row: &&&Export| row.4 == "same" && row.2.parse().is_ok_and(|since: u32| since <= 13_000);
+    let rows: Vec<&Export> = own.iter().copied().filter(|row| is_there(&row)).collect();
+    assert!(rows.len() > 80, "{}", rows.len());
+    let program = programs.compile("per_thread_forms", false);
+    let log = programs.folder.join("own.log");
+    let log = log.to_str().unwrap();
+    let mut arguments = vec![program.to_str().unwrap(), log];
+    rows.iter().for_each(|(symbol, name, since, ..)| arguments.extend([*symbol, *name, *since]));
+    let run = programs.run(&["check", "--log", log], &arguments);
+    assert!(run.out.ends_with(" of them failed\n"), "{} {} {}", run.code, run.out, run.err);
+    let text = std::fs::read_to_string(log).unwrap();
+    let mut parts = text.split("== ").skip(1);
+    for (symbol, _, _, _, _, plain) in rows {
+        for way in ["linked", "asked"] {
+            let part = parts.next().unwrap_or_default();
+            assert_eq!(part.lines().next(), Some(format!("{way} {symbol}").as_str()));
+            let calls: Vec<&str> =
+                part.lines().skip(1).filter(|line| !line.contains("cuGetProcAddress")).collect();
+            // A copy that has no stream is one on the thread's own that is waited for.
+            let name = plain.trim_end_matches("_v1").trim_end_matches("_v2");
+            let is_it = |line: &&str| {
+                let call = line.split_once(' ').map_or("", |(_, call)| call);
+                call.starts_with(&format!("{plain}(")) || call.starts_with(&format!("{name}Async"))
+            };
+            let found = calls.first().filter(|line| is_it(line));
+            let is_on_own = |line: &&&str| line.contains("per-thread") || WITHOUT_STREAM.contains(plain);
+            assert!(found.filter(is_on_own).is_some(), "{way} {symbol}: {calls:?}");
+        }
+    }
+}
+
+/// Their argument is a structure, or they are made by the driver's own function.
+const WITHOUT_STREAM: [&str; 6] = [
+    "cuLaunchKernelEx",
+    "cuGraphInstantiateWithParams",
+    "cuMemcpy2DUnaligned_v2",
+    "cuMemcpyAtoA_v2",
+    "cuMemcpyAtoD_v2",
+    "cuMemcpyDtoA_v2",
+];
 
 /// Libraries look for functions that today's headers do not declare: cuBLAS fails where one is missing.
 #[test]

@@ -49,37 +49,49 @@ int nvrtcGetCUBIN(void *p, char *to)
     )
 }
 
-/// nvJitLink, the same way: a cubin of whatever it gets, and with `-lto -ptx` PTX.
-fn nvjitlink() -> String {
-    format!(
-        r#"
+/// nvJitLink, the same way: a cubin of whatever it gets, and with `-lto -ptx` PTX of what is compiled when it is linked (here that PTX
+/// itself), and an error for anything else.
+const NVJITLINK: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-static const char ptx[] = "{PTX}";
+struct link { int is_ptx; size_t size; const char *ptx; };
 int nvJitLinkCreate(void **link, unsigned count, const char **options)
-{{
-    for (unsigned i = 0; i < count; i++)
+{
+    struct link *made = calloc(1, sizeof *made);
+    *link = made;
+    for (unsigned i = 0; i < count; i++) {
         printf("option %s\n", options[i]);
-    *link = malloc(1);
+        made->is_ptx |= !strcmp(options[i], "-ptx");
+    }
     return 0;
-}}
-int nvJitLinkAddData(void *link, int type, const void *data, size_t size, const char *name) {{ return 0; }}
-int nvJitLinkComplete(void *link) {{ puts("linked"); return 0; }}
-int nvJitLinkDestroy(void **link) {{ free(*link); return 0; }}
-int nvJitLinkGetLinkedPtxSize(void *link, size_t *size) {{ *size = sizeof ptx; return 0; }}
-int nvJitLinkGetLinkedPtx(void *link, char *to) {{ memcpy(to, ptx, sizeof ptx); return 0; }}
-int nvJitLinkGetLinkedCubinSize(void *link, size_t *size) {{ *size = 64; return 0; }}
+}
+int nvJitLinkAddData(void *link, int type, const void *data, size_t size, const char *name)
+{
+    struct link *to = link;
+    if (to->is_ptx && type != 3)
+        return 12;
+    to->ptx = data;
+    to->size = size;
+    return 0;
+}
+int nvJitLinkComplete(void *link) { puts("linked"); return 0; }
+int nvJitLinkDestroy(void **link) { free(*link); return 0; }
+int nvJitLinkGetLinkedPtxSize(void *link, size_t *size) { *size = ((struct link *)link)->size; return 0; }
+int nvJitLinkGetLinkedPtx(void *link, char *to)
+{
+    memcpy(to, ((struct link *)link)->ptx, ((struct link *)link)->size);
+    return 0;
+}
+int nvJitLinkGetLinkedCubinSize(void *link, size_t *size) { *size = 64; return 0; }
 int nvJitLinkGetLinkedCubin(void *link, char *to)
-{{
+{
     memset(to, 0, 64);
     memcpy(to, "\x7f" "ELF\2\1\1", 7);
     to[18] = (char)190;
     return 0;
-}}
-"#
-    )
 }
+"#;
 
 /// What programs here have in common: they run an image, and their exit code is the driver's, or 0 if the kernel wrote 7.
 const RUN: &str = r#"
@@ -163,14 +175,18 @@ int main(int count, char **arguments)
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
     const char *options[] = {"-arch=sm_90", "-lto"};
     const char *pieces[] = {"WHOLE", "CALLS", "CALLED"};
-    int is_lto = !strcmp(arguments[2], "lto"), is_two = !strcmp(arguments[2], "two");
+    int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strcmp(arguments[2], "lto-of-ptx");
+    int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
     void *link;
     char *image;
     size_t size;
     start();
     create(&link, 1 + is_lto, options);
     for (int i = is_two; i <= 2 * is_two; i++)
-        add(link, is_lto ? 3 : 2, pieces[i], strlen(pieces[i]) + 1, "piece");
+        if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[i], strlen(pieces[i]) + 1, "piece"))
+            return 94;
+    if (is_mixed && add(link, 6, "!<arch>", 8, "/toolkit/libcudadevrt.a"))
+        return 93;
     if (complete(link) || cubin_size(link, &size))
         return 95;
     image = malloc(size + 1);
@@ -243,13 +259,16 @@ fn linker(folder: &Path, whole: &str) -> PathBuf {
 #[test]
 fn nvjitlink_gives_the_ptx_that_it_links() {
     let folder = scratch("emulate-nvjitlink");
-    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.13", &nvjitlink()) else { return };
+    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.13", NVJITLINK) else { return };
     let (program, nvjitlink) = (linker(&folder, PTX), nvjitlink.to_str().unwrap());
     let program = program.to_str().unwrap();
     for (what, printed) in [
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
+        // nvJitLink makes no PTX of a program that PTX and the device runtime are parts of: it does not get them.
+        ("lto-and-ptx", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
+        ("lto-of-ptx", "option -arch=sm_90\noption -lto\noption -ptx\n"),
     ] {
         assert_eq!(start("harness", &[], &[program, nvjitlink, what]).code, 209, "a cubin is refused");
         let run = start("emulate", &[], &[program, nvjitlink, what]);
@@ -262,7 +281,7 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
 #[test]
 fn names_with_versions_are_the_same_functions() {
     let folder = scratch("emulate-versions");
-    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.12", &nvjitlink()) else { return };
+    let Some(nvjitlink) = library(&folder, "libnvJitLink.so.12", NVJITLINK) else { return };
     let with_version = |text: &str| {
         let mut parts = text.split("dlsym(library, \"nvJitLink");
         let first = parts.next().unwrap().to_owned();

@@ -194,6 +194,20 @@ fn processes_that_record_the_same_file_do_not_damage_it() {
 }
 
 /// A command that is started by another one is not that one again.
+/// Such as `/dev/stdout`.
+#[test]
+fn a_link_stays_where_a_recording_is_written_through_it() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-link");
+    let target = folder.0.join("target");
+    std::fs::write(&target, "").unwrap();
+    std::os::unix::fs::symlink(&target, folder.file()).unwrap();
+    let (run, _) = folder.record(&recorder, &["--kernel", "saxpy"], &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(std::fs::symlink_metadata(folder.file()).unwrap().is_symlink());
+    assert_eq!(Recording::read(&std::fs::read(target).unwrap()).unwrap().kernel, "saxpy");
+}
+
 #[test]
 fn a_trace_of_a_program_that_is_recorded_is_a_trace() {
     let Some(recorder) = recorder() else { return };
@@ -324,7 +338,7 @@ fn an_access_to_the_allocation_behind_is_found_where_they_are_apart() {
     let replay =
         |option: &[&str]| finished(&tool().arg("replay").arg(folder.file()).args(option).output().unwrap());
     let told = replay(&[]).out;
-    assert!(told.contains("note: 1 allocation right behind another"), "{told}");
+    assert!(told.contains("note: 1 allocation directly after another"), "{told}");
     let (run, answer) = answered(replay(&["--apart", "--json"]));
     let fault = answer["fault"].as_str().unwrap();
     assert!(run.code == 1 && fault.contains("0 bytes past the end of the allocation"), "{fault}");
@@ -549,6 +563,25 @@ fn files_that_are_no_recordings_are_refused() {
     };
     let run = altered(&|recording| recording.parameters.truncate(2));
     assert!(run.code == 3 && run.says("parameter 2 of the kernel is not as in the recording"), "{}", run.err);
+    // Where the driver cannot say which parameters there are, that is what is said, and not that the file is damaged.
+    folder.write(&whole);
+    let fault = [
+        "harness",
+        "--fail",
+        "cuFuncGetParamInfo:3:INVALID_CONTEXT",
+        "--",
+        TOOL,
+        "replay",
+        "--driver",
+        "system",
+    ];
+    let run = finished(&tool().args(fault).arg(folder.file()).output().unwrap());
+    assert!(
+        run.code == 4 && run.says("cuFuncGetParamInfo returned CUDA_ERROR_INVALID_CONTEXT"),
+        "{} {}",
+        run.code,
+        run.err
+    );
     let run = altered(&|recording| recording.image = b"\x7fELF nothing".to_vec());
     assert!(run.code == 4 && run.says("the image cannot be loaded"), "{}", run.err);
     let run = altered(&|recording| recording.regions[0].bytes = 1 << 60);

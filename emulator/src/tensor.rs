@@ -168,10 +168,15 @@ impl TensorMap {
         })
     }
 
+    /// What the address and the strides are multiples of.
+    pub(crate) fn alignment(&self) -> u64 {
+        if self.interleave == 2 || self.data_type >= 14 { 32 } else { 16 }
+    }
+
     /// Whether the numbers are those of a map that the driver encodes: none is zero or overflows what is computed from them.
     fn is_valid(&self) -> bool {
         let kinds = self.data_type <= 15 && self.interleave <= 2 && self.swizzle <= 6 && self.fill <= 1;
-        let multiple = if self.interleave == 2 || self.data_type >= 14 { 32 } else { 16 };
+        let multiple = self.alignment();
         let placed = self.address != 0 && self.address.is_multiple_of(multiple);
         let strided = |stride: &u64| stride.is_multiple_of(multiple) && *stride < 1 << 40;
         let boxed = match self.mode {

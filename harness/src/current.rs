@@ -4,6 +4,8 @@
 use cuda_driver_sys::{CUresult, Driver};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(feature = "check")]
+use std::sync::{Arc, Weak};
 
 static THREADS: AtomicUsize = AtomicUsize::new(1);
 
@@ -14,6 +16,17 @@ thread_local! {
 /// The calling thread's number in this process, from 1; 0 while the thread ends.
 pub(crate) fn thread() -> usize {
     THREAD.try_with(|thread| *thread).unwrap_or(0)
+}
+
+#[cfg(feature = "check")]
+thread_local! {
+    static LIFE: Arc<()> = Arc::new(());
+}
+
+/// What has an owner for as long as the calling thread is there.
+#[cfg(feature = "check")]
+pub(crate) fn life() -> Weak<()> {
+    LIFE.try_with(Arc::downgrade).unwrap_or_default()
 }
 
 /// The calling thread's context; 0 if there is none.

@@ -112,8 +112,10 @@ fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]
         ty: match *argument {
             // The address of host memory that the driver allocates.
             "pp" => Type::Out(Plain::Host),
-            _ if is_no_result(name, argument) => Type::Pointer,
-            _ => ty(text),
+            _ => match ty(text) {
+                Type::Out(_) if is_no_result(name, argument) => Type::Pointer,
+                ty => ty,
+            },
         },
         varies: varies(name, argument),
     };
@@ -268,6 +270,8 @@ mod tests {
             ("cuModuleEnumerateFunctions", "functions", Type::Pointer),
             ("cuStreamGetCaptureInfo", "graph_out", Type::Pointer),
             ("cuMemcpyBatchAsync", "sizes", Type::Pointer),
+            ("cuMemcpyBatchAsync", "count", Type::Plain(Plain::Unsigned(8))),
+            ("cuMemcpyBatchAsync", "hStream", Type::Plain(Plain::Handle(Kind::Stream))),
             ("cuLinkCreate", "options", Type::Pointer),
             ("cuLibraryLoadData", "jitOptions", Type::Pointer),
             ("cuPointerGetAttributes", "attributes", Type::Pointer),

@@ -1,6 +1,6 @@
-//! What the base driver knows about a kernel: its name and its parameters.
+//! What a driver knows about a kernel: its name and its parameters. `cuda-launch` asks in the same way, in its `Kernel::describe`.
 //!
-//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` has it.
+//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` and `parameters` has it.
 #![allow(unsafe_code)]
 
 #[cfg(any(feature = "check", feature = "record"))]
@@ -12,11 +12,17 @@ use std::ptr::{null, with_exposed_provenance_mut};
 /// No kernel has more: parameters have 32,764 bytes at most.
 const MOST: usize = 32_764;
 
+/// Offset and size of each parameter.
+pub type List = Vec<(usize, usize)>;
+
+/// The function that failed, and its answer.
+pub type Failed = (&'static str, CUresult);
+
 /// What is known of a kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) name: Option<String>,
-    /// Offset and size of each parameter; none where the driver cannot say, which is so before CUDA 12.4.
+    /// Offset and size of each parameter; none where the driver cannot say: before CUDA 12.4, or since the call failed.
     pub(crate) parameters: Option<Vec<(usize, usize)>>,
 }
 
@@ -31,7 +37,7 @@ impl Kernel {
         unsafe {
             Kernel {
                 name: name(driver, handle, of_library),
-                parameters: parameters(driver, handle, of_library),
+                parameters: parameters(driver, handle, of_library).ok().flatten(),
             }
         }
     }
@@ -57,12 +63,34 @@ unsafe fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String>
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
+/// Offset and size of each parameter of a function, or of a library's kernel; none where the driver cannot list them, which is so before
+/// CUDA 12.4.
+///
+/// A driver that can count them (CUDA 13.2) is asked for no more than there are. In others the list ends where the driver answers
+/// `CUDA_ERROR_INVALID_VALUE`, though a call that failed with that code looks the same. Any other error is one.
+///
+/// # Errors
+///
+/// The function that failed, and its answer.
+///
 /// # Safety
 ///
-/// 1. As duty 1 of [`Kernel::ask`].
-unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<Vec<(usize, usize)>> {
+/// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Result<Option<List>, Failed> {
+    let [one, all] = match of_library {
+        true => ["cuKernelGetParamInfo", "cuKernelGetParamCount"],
+        false => ["cuFuncGetParamInfo", "cuFuncGetParamCount"],
+    };
+    if !driver.has(one) {
+        return Ok(None);
+    }
+    // SAFETY: 1: the caller's duty 1.
+    let count = if driver.has(all) { Some(unsafe { count(driver, handle, of_library) }?) } else { None };
     let mut parameters = Vec::new();
-    while parameters.len() < MOST {
+    while Some(parameters.len()) != count {
+        if parameters.len() == MOST {
+            return Ok(None);
+        }
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the driver checks the index; both places outlive the calls.
         let answer = unsafe {
@@ -76,11 +104,30 @@ unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Option<V
         match answer {
             CUresult::SUCCESS => parameters.push((offset, size)),
             // There is no parameter of that number.
-            CUresult::CUDA_ERROR_INVALID_VALUE => return Some(parameters),
-            _ => return None,
+            CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => break,
+            // A driver may have the symbol and nothing behind it.
+            CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER | CUresult::CUDA_ERROR_NOT_SUPPORTED => {
+                return Ok(None);
+            }
+            answer => return Err((one, answer)),
         }
     }
-    None
+    Ok(Some(parameters))
+}
+
+/// # Safety
+///
+/// 1. As duty 1 of [`parameters`].
+unsafe fn count(driver: &Driver, handle: u64, of_library: bool) -> Result<usize, Failed> {
+    let mut count = 0;
+    // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the place outlives the calls.
+    let (call, answer) = unsafe {
+        match of_library {
+            true => ("cuKernelGetParamCount", driver.cuKernelGetParamCount(kernel(handle), &mut count)),
+            false => ("cuFuncGetParamCount", driver.cuFuncGetParamCount(function(handle), &mut count)),
+        }
+    };
+    if answer == CUresult::SUCCESS { Ok(count) } else { Err((call, answer)) }
 }
 
 /// Asks the driver what is harmless to a capture, which the driver cannot know.

@@ -17,6 +17,7 @@
 //!
 //! For tests of asynchronous code: [`Hold`] keeps a stream from going on, [`wait_until`] waits for what another thread does,
 //! [`alone`] runs one test at a time, [`child`] runs one in a separate process, and [`skipped`] says that a test shows nothing here.
+//! For Miri and for benchmarks: [`null`], a driver that does nothing.
 //!
 //! A spy sees the calls of all threads. Several spies in one process do not affect each other, so tests can run in parallel.
 //!
@@ -52,12 +53,14 @@ mod functions;
 mod glob;
 mod hold;
 mod intercept;
-mod kernel;
+#[doc(hidden)]
+pub mod kernel;
 mod kind;
 mod launch;
 mod ledger;
 mod lists;
 mod nodes;
+pub mod null;
 mod objects;
 mod order;
 mod procs;

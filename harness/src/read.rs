@@ -81,7 +81,16 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
 /// 1. At the address there are that many bytes, initialised or padding of a C structure, which are not the place's, and nobody writes them
 ///    during the call.
 pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
-    let from = with_exposed_provenance::<MaybeUninit<u8>>(address as usize);
+    // SAFETY: 1: the caller's duty 1.
+    unsafe { copy(with_exposed_provenance(address as usize), place) };
+}
+
+/// The same, from a pointer.
+///
+/// # Safety
+///
+/// 1. It is that of so many bytes, initialised or padding of a C structure, which are not the place's, and nobody writes them during the call.
+pub(crate) unsafe fn copy(from: *const MaybeUninit<u8>, place: &mut [u8]) {
     let to = place.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: so many bytes are there, which nobody writes, by duty 1, and `place` has as many, apart from them; a
     // `MaybeUninit<u8>` may be any byte, at any address. What `place` then has are numbers: see below.

@@ -9,6 +9,7 @@ use cuda_driver_sys::*;
 use cuda_emulator::Instance;
 use cuda_harness::check::{Check, Rule};
 use cuda_harness::{Call, Fault, Spy};
+use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance_mut};
 use std::sync::{Arc, Mutex};
 use support::{Cuda, FILL, ok};
@@ -359,4 +360,78 @@ fn what_a_reset_took_with_it_is_not_used_and_not_leaked() {
     let used = program.rules().split_off(1);
     assert_eq!(used[..4], [Rule::DeadHandle, Rule::DeadHandle, Rule::UseAfterFree, Rule::DoubleFree]);
     assert!(used[4..].contains(&Rule::DeadHandle), "{used:?}");
+}
+
+/// Runs a host function at once, and returns when others have seen what it tells them.
+unsafe extern "C" fn at_once(_: CUstream, function: CUhostFn, data: *mut c_void) -> CUresult {
+    // SAFETY: the function takes this, by the contract of the call.
+    function.into_iter().for_each(|function| unsafe { function(data) });
+    CUresult::SUCCESS
+}
+
+/// Another thread, which a host function wakes, goes on.
+unsafe extern "C" fn goes_on(data: *mut c_void) {
+    // SAFETY: the address of the program that the test passes, which waits for this.
+    let program = unsafe { &*data.cast::<(Arc<Driver>, usize, usize, u64)>() };
+    let (driver, context, stream, memory) = (program.0.clone(), program.1, program.2, program.3);
+    let other = std::thread::spawn(move || {
+        let [context, stream] = [context, stream].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+        ok(unsafe { driver.cuCtxSetCurrent(context.cast()) }).unwrap();
+        ok(unsafe { driver.cuMemsetD8Async(memory, 1, 64, stream.cast()) }).unwrap();
+    });
+    other.join().unwrap();
+}
+
+#[test]
+fn what_a_host_function_tells_is_known_before_its_call_returns() {
+    let instance = Instance::new().unwrap();
+    let replace = |name: &str| match name {
+        "cuLaunchHostFunc" => at_once as pfn::cuLaunchHostFunc as *const c_void,
+        _ => null(),
+    };
+    // SAFETY: 1: it does what a driver whose stream has nothing to do may do; 2: it is code of this program; 3: it is no spy's.
+    let base = unsafe { cuda_harness::replaced(&instance.driver(), replace) };
+    let program = Program::over(&base, instance);
+    program.fill(program.a);
+    let (context, stream) = (program.cuda.context.expose_provenance(), program.b.expose_provenance());
+    let mut data = (program.check.driver(), context, stream, program.memory);
+    let data: *mut c_void = (&raw mut data).cast();
+    ok(unsafe { program.driver().cuLaunchHostFunc(program.a, Some(goes_on), data) }).unwrap();
+    assert_eq!(program.rules(), []);
+}
+
+#[test]
+fn a_copy_to_memory_that_is_pinned_no_more_is_done_when_it_returns() {
+    for is_pinned in [false, true] {
+        let program = Program::new();
+        let mut memory = vec![0_u8; 64];
+        let place: *mut c_void = memory.as_mut_ptr().cast();
+        ok(unsafe { program.driver().cuMemHostRegister(place, 64, 0) }).unwrap();
+        let unpin = || ok(unsafe { program.driver().cuMemHostUnregister(place) }).unwrap();
+        if !is_pinned {
+            unpin();
+        }
+        ok(unsafe { program.driver().cuMemcpyDtoHAsync(place, program.memory, 64, program.a) }).unwrap();
+        program.fill(program.b);
+        let races = if is_pinned { vec![Rule::StreamRace] } else { vec![] };
+        assert_eq!(program.rules(), races);
+        ok(unsafe { program.driver().cuCtxSynchronize() }).unwrap();
+        if is_pinned {
+            unpin();
+        }
+    }
+}
+
+#[test]
+fn a_list_that_claims_to_be_endless_is_left_to_the_driver() {
+    let program = Program::new();
+    let (mut list, mut size, mut first) = (program.memory, 8_usize, 0_usize);
+    let mut attributes = CUmemcpyAttributes::default();
+    let gone = without_provenance_mut(0x1234_5678);
+    let code = unsafe {
+        let (to, from) = (&raw mut list, &raw mut list);
+        let lists = (&raw mut size, &raw mut attributes, &raw mut first);
+        program.driver().cuMemcpyBatchAsync_v2(to, from, lists.0, usize::MAX / 16, lists.1, lists.2, 1, gone)
+    };
+    assert_ne!(code, CUresult::SUCCESS);
 }

@@ -148,8 +148,8 @@ impl<'a> Lexer<'a> {
 
     fn skip_comment(&mut self) -> Result<(), Fault> {
         let start = self.pos;
-        let rest = &self.text[start + 2..];
-        let Some(length) = rest.find("*/") else {
+        let rest = &self.text.as_bytes()[start + 2..];
+        let Some(length) = rest.windows(2).position(|pair| pair == b"*/") else {
             return Err(Fault::new(start, "comment is never closed: expected `*/`"));
         };
         self.count_lines(start + 2, start + 2 + length);

@@ -79,6 +79,6 @@ pub use error::{ParseError, ParseErrorKind};
 pub use layout::{Parameter, layout};
 pub use nearest::nearest;
 pub use order::in_order_of_names;
-pub use parser::{parse, parse_function, parse_signatures};
+pub use parser::{parse, parse_function, parse_signatures, signatures};
 pub use shared::{SharedMemory, SharedVariables};
 pub use tree::*;

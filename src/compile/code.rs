@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::cache::CacheUse;
-use super::kernel_file::ptx_only;
-use crate::driver::{CudaContext, CudaModule, JitOptions};
+use super::ptx_only::ptx_only;
+use crate::driver::{CudaContext, CudaModule, JitOptions, KernelImage};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
 
 /// Kinds of device code.
@@ -27,6 +26,20 @@ impl fmt::Display for CodeKind {
             Self::LtoIr => "LTO IR",
         })
     }
+}
+
+/// How a cache was involved in compiled code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CacheUse {
+    /// No cache is used.
+    Off,
+    /// The code was found in the cache.
+    Hit,
+    /// The code was compiled, and is now in the cache.
+    Stored,
+    /// The code was compiled but not cached, for this reason. A full disk is not a reason to fail.
+    NotStored(String),
 }
 
 /// Compiled device code, with the compiler's log.
@@ -144,6 +157,14 @@ impl CompiledCode {
 
 impl AsRef<[u8]> for CompiledCode {
     fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl KernelImage for CompiledCode {
+    const IS_TEXT: bool = false;
+
+    fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use super::cache::{CacheUse, CompileCache, KeyParts};
-use super::code::{CodeKind, CompiledCode};
+use super::cache::{CompileCache, KeyParts};
+use super::code::{CacheUse, CodeKind, CompiledCode};
 use super::search::Library;
 use super::text::{argument_error, from_log};
 use crate::error::{CompileError, CompileFailure, Diagnostic, Error, ErrorKind};

@@ -3,8 +3,11 @@
 use cuda_ptx::image::{Image, ImageKind};
 use std::path::Path;
 
+use super::ptx_only::ptx_only;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink"))]
+use super::ptx_only::takes_ptx_only;
 use crate::driver::{CudaContext, CudaModule, JitOptions};
-use crate::error::{CompileError, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// What a kernel file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +39,8 @@ enum FileKind {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::File`] if it cannot be read; [`CompileError`] if the compiler that it needs is not in this program or
-/// not on this machine, or rejects it; the errors of [`CudaContext::load_module`].
+/// [`ErrorKind::File`] if it cannot be read; [`CompileError`](crate::error::CompileError) if the compiler that it needs is
+/// not in this program or not on this machine, or rejects it; the errors of [`CudaContext::load_module`].
 pub fn load_kernel_file(context: &CudaContext, path: impl AsRef<Path>) -> Result<CudaModule, Error> {
     let path = path.as_ref();
     let bytes = std::fs::read(path)
@@ -159,20 +162,7 @@ pub(crate) fn load_cuda(context: &CudaContext, source: &super::CudaSource) -> Re
 #[cfg(not(all(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")))]
 #[cold]
 fn not_built(path: &Path, library: &'static str, feature: &'static str) -> Error {
+    use crate::error::CompileError;
+
     ErrorKind::Compile(CompileError::NotBuilt { what: path.display().to_string(), library, feature }).into()
-}
-
-/// Refuses what is not PTX for a device that takes nothing else.
-pub(super) fn ptx_only(context: &CudaContext, what: impl FnOnce() -> String) -> Result<(), Error> {
-    if !takes_ptx_only(context)? {
-        return Ok(());
-    }
-    let device = context.device_name()?;
-    let help = "compile or link to PTX for it";
-    Err(ErrorKind::Compile(CompileError::PtxOnly { what: what(), device, help }).into())
-}
-
-/// Whether the device is the emulator's, which runs no machine code.
-pub(super) fn takes_ptx_only(context: &CudaContext) -> Result<bool, Error> {
-    Ok(context.device_name()?.contains("emulator"))
 }

@@ -16,44 +16,23 @@
 
 mod find;
 mod kernel_file;
+mod ptx_only;
 
-#[cfg(feature = "nvrtc")]
-mod includes;
-#[cfg(feature = "nvjitlink")]
-mod inputs;
 #[cfg(feature = "nvjitlink")]
 mod nvjitlink;
-#[cfg(feature = "nvjitlink")]
-mod nvjitlink_options;
 #[cfg(feature = "nvrtc")]
 mod nvrtc;
-#[cfg(feature = "nvrtc")]
-mod nvrtc_options;
-#[cfg(feature = "nvrtc")]
-mod nvrtc_refusal;
 #[cfg(feature = "nvvm")]
 mod nvvm;
-#[cfg(feature = "nvvm")]
-mod nvvm_arch;
-#[cfg(feature = "nvvm")]
-mod nvvm_options;
-#[cfg(feature = "nvrtc")]
-mod source;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod cache;
-#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-mod cache_entry;
-#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-mod cache_trust;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod code;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod compiler;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod search;
-#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-mod sha256;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod text;
 
@@ -67,22 +46,12 @@ pub(crate) use kernel_file::load_lto_ir;
 pub(crate) use kernel_file::load_nvvm_ir;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-pub use cache::{CacheUse, CompileCache};
+pub use cache::CompileCache;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-pub use code::{CodeKind, CompiledCode};
+pub use code::{CacheUse, CodeKind, CompiledCode};
 #[cfg(feature = "nvjitlink")]
-pub use inputs::LinkInputs;
-#[cfg(feature = "nvjitlink")]
-pub use nvjitlink::NvJitLink;
-#[cfg(feature = "nvjitlink")]
-pub use nvjitlink_options::{NvJitLinkOption, NvJitLinkOptions};
+pub use nvjitlink::{LinkInputs, NvJitLink, NvJitLinkOption, NvJitLinkOptions};
 #[cfg(feature = "nvrtc")]
-pub use nvrtc::Nvrtc;
-#[cfg(feature = "nvrtc")]
-pub use nvrtc_options::{CppStandard, NvrtcOption, NvrtcOptions};
+pub use nvrtc::{CppStandard, CudaSource, Nvrtc, NvrtcOption, NvrtcOptions};
 #[cfg(feature = "nvvm")]
-pub use nvvm::{Nvvm, NvvmIr};
-#[cfg(feature = "nvvm")]
-pub use nvvm_options::{NvvmOption, NvvmOptions};
-#[cfg(feature = "nvrtc")]
-pub use source::CudaSource;
+pub use nvvm::{Nvvm, NvvmIr, NvvmOption, NvvmOptions};

@@ -198,7 +198,7 @@ impl DriverReport {
         };
         self.problem = Some(match error.kind() {
             // What to do is said once, at the end.
-            ErrorKind::Driver(e) => format!("{} answered {:?}", e.call, e.code),
+            ErrorKind::Driver(e) => format!("{} returned {:?}", e.call, e.code),
             ErrorKind::Load(load) => {
                 let line = |a: &cuda_driver_sys::Attempt| format!("{}: {}", a.name.display(), a.reason);
                 let lines: Vec<_> = load.attempts().iter().map(line).collect();

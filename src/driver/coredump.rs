@@ -2,13 +2,13 @@
 
 #![allow(unsafe_code)] // Passes buffers of the size and type that each attribute has.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{CUcoredumpSettings as Setting, CUresult, Driver};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
 use super::context::CudaContext;
 use crate::error::{Error, check};
+use crate::flags::flags;
 
 /// A setting of [`Coredump`].
 ///
@@ -31,7 +31,7 @@ pub enum CoredumpSwitch {
     EnableUserTrigger = 4,
 }
 
-bitflags! {
+flags! {
     /// What a dump leaves out (`CUCoredumpGenerationFlags`).
     ///
     /// ```
@@ -39,7 +39,7 @@ bitflags! {
     /// let small = CoredumpFlags::SKIP_GLOBAL_MEMORY | CoredumpFlags::SKIP_SHARED_MEMORY;
     /// assert_eq!(small.bits(), 6);
     /// ```
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
     #[doc(alias = "CUCoredumpGenerationFlags")]
     pub struct CoredumpFlags: u32 {
         /// Images as they were before relocation.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use super::kernel::Kernel;
 use super::numbered::Numbered;
 use super::stream::StreamInner;
-use crate::error::{Error, ErrorKind, FaultError, Suspect, log};
+use crate::error::{Error, ErrorKind, FaultError, UnfinishedLaunch, log};
 
 /// The last launches on one stream: what a fault is looked for in.
 ///
@@ -151,19 +151,19 @@ impl FaultState {
         // They may be the last handles: a stream's end asks for the fault too, so none is dropped before it is known.
         let streams = self.streams();
         let fault = self.fault.get_or_init(|| {
-            let suspects = self.suspects(&streams);
-            FaultError { code, call, suspects, log: log::of_fault(driver, code) }
+            let unfinished = self.unfinished(&streams);
+            FaultError { code, call, unfinished, log: log::of_fault(driver, code) }
         });
         again(fault)
     }
 
-    fn suspects(&self, streams: &[Arc<StreamInner>]) -> Vec<Suspect> {
+    fn unfinished(&self, streams: &[Arc<StreamInner>]) -> Vec<UnfinishedLaunch> {
         let names = locked(&self.names);
-        let mut suspects = Vec::new();
+        let mut unfinished = Vec::new();
         for stream in streams {
             let (kernels, more) = stream.pending_kernels();
             if more {
-                suspects.push(Suspect::Earlier);
+                unfinished.push(UnfinishedLaunch::Earlier);
             }
             // A stream runs in order: the oldest that has not ended is the likeliest.
             let mut named: Vec<u32> = Vec::new();
@@ -172,15 +172,18 @@ impl FaultState {
                     continue;
                 }
                 if named.len() == NAMED {
-                    suspects.push(Suspect::Later);
+                    unfinished.push(UnfinishedLaunch::Later);
                     break;
                 }
                 named.push(kernel);
-                suspects
-                    .push(names.get(kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
+                unfinished.push(
+                    names
+                        .get(kernel)
+                        .map_or(UnfinishedLaunch::Unloaded, |name| UnfinishedLaunch::Kernel(name.clone())),
+                );
             }
         }
-        suspects
+        unfinished
     }
 }
 

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Calls of the driver with resources that it filled and outputs that outlive the call.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{
     CUcontext, CUdevResource, CUdevResourceType, CUgreenCtx, CUgreenCtxCreate_flags, CUresult,
 };
@@ -15,6 +14,7 @@ use super::device::CudaDevice;
 use super::hold::Hold;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, check};
+use crate::flags::flags;
 
 /// Some multiprocessors of a device.
 ///
@@ -44,14 +44,14 @@ unsafe impl Send for SmResource {}
 // SAFETY: as above; nothing is changed after construction, and the device is Sync.
 unsafe impl Sync for SmResource {}
 
-bitflags! {
+flags! {
     /// How multiprocessors are split (`CUdevSmResourceSplitByCount_flags`).
     ///
     /// ```
     /// use cuda_launch::device::SmSplitFlags;
     /// assert_eq!(SmSplitFlags::IGNORE_COSCHEDULING.bits(), 1);
     /// ```
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
     #[doc(alias = "CUdevSmResourceSplitByCount_flags")]
     pub struct SmSplitFlags: u32 {
         /// Smaller parts, in which clusters may not be possible.
@@ -261,7 +261,7 @@ impl GreenContext {
         &self.context
     }
 
-    /// A stream whose work runs on its multiprocessors. A lower `priority` goes first; 0 is the default.
+    /// A stream whose work runs on its multiprocessors. A lower `priority` number is scheduled first; 0 is the default.
     ///
     /// Driver call: `cuGreenCtxStreamCreate`.
     ///

@@ -67,17 +67,17 @@ impl Hold {
 }
 
 /// What a context made for itself, and destroys before its end.
-pub(super) struct Own {
+pub(super) struct OwnObjects {
     #[cfg(feature = "async")]
     pub(super) events: EventPool,
     pub(super) freeing: Option<OwnStream>,
 }
 
 /// What the end of a context has to do, on any thread where the driver may be called.
-pub(super) struct Debt {
+pub(super) struct ContextEnd {
     /// To be released together; none where that was done.
     pub(super) holds: Vec<Hold>,
-    pub(super) own: Own,
+    pub(super) own: OwnObjects,
     pub(super) device: CudaDevice,
     pub(super) raw: CUcontext,
     /// The process that made the context; no other one destroys what is in it.
@@ -88,9 +88,9 @@ pub(super) struct Debt {
 
 // SAFETY: a CUcontext may be used from every thread: of what a driver makes, its documents except graphs alone
 // ("Graph object thread safety"). The rest is Send.
-unsafe impl Send for Debt {}
+unsafe impl Send for ContextEnd {}
 
-impl Debt {
+impl ContextEnd {
     /// Gives all back; the first error is told.
     pub(super) fn pay(mut self) -> Result<(), Error> {
         if !self.holds.is_empty() && self.process == process::id() {

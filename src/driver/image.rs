@@ -3,13 +3,15 @@
 #![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
 
 use cuda_driver_sys::{CUmodule, CUresult};
-use cuda_ptx::image::{Arch, Image as Checked, Kernel as ImageKernel};
+use cuda_ptx::image::{Arch, Image as Checked, ImageError};
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::binary::Binary;
 use super::context::CudaContext;
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
+use super::kernel_image::KernelImage;
 use crate::error::{CompilerLog, Error, ErrorKind, Parameter};
 
 /// What an image says of one kernel.
@@ -74,9 +76,9 @@ impl Signatures {
 
 impl Listed {
     fn of_ptx(text: &str) -> Self {
-        match cuda_ptx::parse_signatures(text) {
-            Ok(module) => Self::new(Some(ptx_signatures(&module)), ptx_variables(&module)),
-            Err(_) => Self::default(),
+        match cuda_ptx::signatures(text) {
+            Some(module) => Self::new(Some(ptx_signatures(&module)), ptx_variables(&module)),
+            None => Self::default(),
         }
     }
 
@@ -91,19 +93,44 @@ impl Listed {
 
 /// An image that may be given to the driver.
 pub(super) struct Image<'a> {
-    checked: Checked<'a>,
+    content: Content<'a>,
     bytes: &'a [u8],
     /// PTX with the NUL at its end that the driver looks for; other images carry their own length.
     text: Option<CString>,
 }
 
+enum Content<'a> {
+    Ptx(&'a str),
+    Binary(Box<dyn Binary + 'a>),
+}
+
 impl<'a> Image<'a> {
+    /// Checks what a program passes.
+    pub(super) fn of<I: KernelImage + ?Sized>(image: &'a I, origin: &str) -> Result<Self, Error> {
+        if I::IS_TEXT { Self::of_text(image.bytes(), origin) } else { Self::new(image.bytes(), origin) }
+    }
+
+    /// Checks an image of any kind.
     pub(super) fn new(bytes: &'a [u8], origin: &str) -> Result<Self, Error> {
-        let refuse = |error| Error::from(ErrorKind::Image { origin: origin.to_string(), error });
-        let checked = Checked::read(bytes).map_err(refuse)?;
-        // Text that was read has no NUL inside.
-        let text = if let Checked::Ptx(text) = checked { CString::new(text).ok() } else { None };
-        Ok(Self { checked, bytes, text })
+        Ok(match Checked::read(bytes).map_err(refused_by(origin))? {
+            Checked::Ptx(text) => Self::ptx(bytes, text),
+            binary => Self { content: Content::Binary(Box::new(binary)), bytes, text: None },
+        })
+    }
+
+    /// The same where it can be nothing but PTX.
+    fn of_text(bytes: &'a [u8], origin: &str) -> Result<Self, Error> {
+        Ok(Self::ptx(bytes, Checked::read_ptx(bytes).map_err(refused_by(origin))?))
+    }
+
+    /// The text that was read has no NUL inside.
+    fn ptx(bytes: &'a [u8], text: &'a str) -> Self {
+        Self { content: Content::Ptx(text), bytes, text: CString::new(text).ok() }
+    }
+
+    /// All that was passed.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Where the driver starts to read.
@@ -159,7 +186,7 @@ impl<'a> Image<'a> {
         report: JitReport,
     ) -> Error {
         let mut log = log_of(call, code, origin, report);
-        if let Checked::Ptx(text) = self.checked {
+        if let Content::Ptx(text) = self.content {
             log.excerpt =
                 log.line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string);
         }
@@ -172,21 +199,22 @@ impl<'a> Image<'a> {
     /// What it is, as an input of a link.
     #[cfg(feature = "link")]
     pub(super) fn link_input(&self) -> super::linker::LinkInput {
-        use super::linker::LinkInput;
-        match self.checked {
-            Checked::Cubin(_) => LinkInput::Cubin,
-            Checked::Fatbin(_) => LinkInput::Fatbin,
-            // What is neither is text.
-            _ => LinkInput::Ptx,
+        match &self.content {
+            Content::Ptx(_) => super::linker::LinkInput::Ptx,
+            Content::Binary(binary) => binary.link_input(),
         }
     }
 
     /// What the code most likely means for this image on this device.
     fn hint(&self, code: CUresult, context: &CudaContext) -> Option<String> {
         let (major, minor) = context.limits().compute_capability;
-        match (code, &self.checked) {
-            (CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Checked::Ptx(text)) => {
-                let (isa_major, isa_minor) = cuda_ptx::parse_signatures(text).ok()?.version;
+        let text = match &self.content {
+            Content::Ptx(text) => text,
+            Content::Binary(binary) => return binary.hint(code, (major, minor)),
+        };
+        match code {
+            CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+                let (isa_major, isa_minor) = cuda_ptx::signatures(text)?.version;
                 let version = context.driver_version();
                 let (cuda_major, cuda_minor) = (version / 1000, version % 1000 / 10);
                 Some(format!(
@@ -194,18 +222,12 @@ impl<'a> Image<'a> {
                      older one: compile with the toolkit of that version, or update the driver"
                 ))
             }
-            (CUresult::CUDA_ERROR_INVALID_PTX, Checked::Ptx(text)) => {
-                let module = cuda_ptx::parse_signatures(text).ok()?;
+            CUresult::CUDA_ERROR_INVALID_PTX => {
+                let module = cuda_ptx::signatures(text)?;
                 let target = module.targets.first()?;
                 (Arch::from_name(target)?.sm > major * 10 + minor).then(|| {
                     format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")
                 })
-            }
-            (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, Checked::Cubin(cubin)) => {
-                let arch = cubin.arch()?;
-                let help = format!("the cubin is for {arch}, this device is sm_{major}{minor}");
-                let runs = arch.runs_on(major, minor);
-                Some(if runs { help } else { format!("{help}: build for it, or ship PTX with it") })
             }
             _ => None,
         }
@@ -213,15 +235,20 @@ impl<'a> Image<'a> {
 
     /// What the image says of its kernels; nothing where it cannot be read.
     pub(super) fn into_signatures(self) -> Signatures {
-        match self.checked {
-            Checked::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
-            // The caller's, who may have them back.
-            other => {
-                let kernels = other.kernels().ok().map(|list| list.iter().map(signature).collect());
-                Signatures { listed: Listed::new(kernels, Vec::new()).into(), text: Mutex::default() }
-            }
+        match self.content {
+            Content::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
+            // The bytes are the caller's, who may have them back.
+            Content::Binary(binary) => Signatures {
+                listed: Listed::new(binary.kernels(), Vec::new()).into(),
+                text: Mutex::default(),
+            },
         }
     }
+}
+
+/// The error for bytes that are no image.
+fn refused_by(origin: &str) -> impl FnOnce(ImageError) -> Error {
+    move |error| ErrorKind::Image { origin: origin.to_string(), error }.into()
 }
 
 /// The error for code that the driver refused, without a look at it.
@@ -277,26 +304,12 @@ fn wanted(parameter: cuda_ptx::Parameter) -> Parameter {
     Parameter { size: parameter.size, ty: Some(ty), name: Some(parameter.name) }
 }
 
-fn signature(kernel: &ImageKernel) -> (String, Signature) {
-    let sizes = kernel.parameters.as_ref().map(|list| list.iter().map(|p| p.size as usize));
-    let parameters = sizes.map(|sizes| sizes.map(|size| Parameter { size, ty: None, name: None }).collect());
-    let required_block = kernel.required_threads.map(dim3);
-    (
-        kernel.name.to_string(),
-        Signature {
-            parameters,
-            required_block,
-            max_threads: kernel.max_threads.map(threads),
-            blocks_are_clusters: kernel.blocks_are_clusters,
-        },
-    )
-}
-
-fn threads(dimensions: [u32; 3]) -> u32 {
+/// The product.
+pub(super) fn threads(dimensions: [u32; 3]) -> u32 {
     dimensions.into_iter().fold(1, u32::saturating_mul)
 }
 
-fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {
+pub(super) fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {
     (x, y, z)
 }
 

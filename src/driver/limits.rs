@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::CUdevice_attribute as A;
 
+use super::device::CudaDevice;
 use crate::error::Error;
 
 /// The device's limits on launches, read once when its context is opened.
@@ -34,32 +35,37 @@ pub struct DeviceLimits {
 
 impl DeviceLimits {
     /// Driver calls: `cuDeviceGetAttribute`, once for each field.
-    pub(super) fn query(attribute: impl Fn(A) -> Result<i32, Error>) -> Result<Self, Error> {
-        let get = |a| attribute(a).map(|v| v.max(0) as u32);
+    pub(super) fn query(device: &CudaDevice) -> Result<Self, Error> {
+        // Names for errors: those of the few that every program asks for, not of all that there are.
+        macro_rules! get {
+            ($attribute:ident) => {
+                device.named_attribute(A::$attribute, &stringify!($attribute)).map(|v| v.max(0) as u32)
+            };
+        }
         Ok(Self {
             compute_capability: (
-                get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-                get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+                get!(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                get!(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             ),
-            multiprocessors: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            multiprocessors: get!(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             max_grid_dim: (
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
             ),
             max_block_dim: (
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
-                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
             ),
-            max_threads_per_block: get(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            max_shared_memory: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
-            max_shared_memory_optin: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-            warp_size: get(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
-            cooperative_launch: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
+            max_threads_per_block: get!(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            max_shared_memory: get!(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            max_shared_memory_optin: get!(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            warp_size: get!(CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
+            cooperative_launch: get!(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
             // Unknown to drivers before 11.8: then there are none.
-            cluster_launch: get(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH).is_ok_and(|v| v != 0),
-            memory_pools: get(A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
+            cluster_launch: get!(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH).is_ok_and(|v| v != 0),
+            memory_pools: get!(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
         })
     }
 }

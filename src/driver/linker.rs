@@ -12,6 +12,7 @@ use super::image::{Image, compiler_error};
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
 use super::kernel::kernel_name;
+use super::kernel_image::KernelImage;
 use super::module::CudaModule;
 use crate::error::{Error, ErrorKind};
 
@@ -344,6 +345,14 @@ impl LinkedImage {
 
 impl AsRef<[u8]> for LinkedImage {
     fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl KernelImage for LinkedImage {
+    const IS_TEXT: bool = false;
+
+    fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

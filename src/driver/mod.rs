@@ -4,6 +4,7 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report errors; `close` can.
 
+mod binary;
 mod block_size;
 mod cache_config;
 mod capture;
@@ -24,6 +25,7 @@ pub(crate) mod host_call;
 mod image;
 mod jit;
 mod kernel;
+mod kernel_image;
 mod library;
 mod limits;
 #[cfg(feature = "link")]
@@ -79,6 +81,7 @@ pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub(crate) use kernel::verified::{Limits, USUAL_DIMS, USUAL_THREADS};
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub(crate) use kernel::{LaunchBounds, biased, kind};
+pub use kernel_image::KernelImage;
 pub use library::kernel::LibraryKernel;
 pub use library::{CudaLibrary, LibraryOptions};
 pub use limits::DeviceLimits;
@@ -101,4 +104,4 @@ pub(crate) use stream::queue::{Parts, StreamQueue};
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
 #[cfg(feature = "async")]
-pub(crate) use table::{Shared, Table, Vacancy};
+pub(crate) use table::{Shared, Table, WorkerNeeded};

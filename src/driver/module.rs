@@ -13,7 +13,9 @@ use super::image::{Image, Signatures};
 use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
 use super::kernel::table::KernelTable;
+use super::kernel_image::KernelImage;
 use super::library::CudaLibrary;
+use super::park::Keep;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, KernelNotFound};
 use cuda_ptx::nearest;
@@ -60,8 +62,8 @@ pub(super) enum Owner {
     Handle,
     /// Other code, which promised to keep it loaded.
     Foreign,
-    /// Its library, which lives as long as this.
-    Library { _kept: CudaLibrary },
+    /// Its library, which lives as long as this. A program that loads none has no code for one.
+    Library { _kept: Keep },
 }
 
 /// A module that others keep.
@@ -101,7 +103,7 @@ impl CudaContext {
     /// [`ErrorKind::Image`] for bytes that are not a complete image, [`ErrorKind::Compiler`] with the log and the line
     /// that it points at if the driver rejects them.
     #[doc(alias = "cuModuleLoadDataEx")]
-    pub fn load_module(&self, image: impl AsRef<[u8]>) -> Result<CudaModule, Error> {
+    pub fn load_module(&self, image: impl KernelImage) -> Result<CudaModule, Error> {
         Ok(self.load_module_with(image, &JitOptions::new())?.0)
     }
 
@@ -124,10 +126,11 @@ impl CudaContext {
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module_with(
         &self,
-        image: impl AsRef<[u8]>,
+        image: impl KernelImage,
         options: &JitOptions,
     ) -> Result<(CudaModule, JitReport), Error> {
-        CudaModule::load(self, image.as_ref(), "image in memory", options)
+        let origin = "image in memory";
+        CudaModule::load_image(self, Image::of(&image, origin)?, origin, options)
     }
 
     /// Loads a kernel image from a file; see [`CudaContext::load_module`].
@@ -158,7 +161,15 @@ impl CudaModule {
         origin: &str,
         options: &JitOptions,
     ) -> Result<(Self, JitReport), Error> {
-        let image = Image::new(bytes, origin)?;
+        Self::load_image(context, Image::new(bytes, origin)?, origin, options)
+    }
+
+    fn load_image(
+        context: &CudaContext,
+        image: Image<'_>,
+        origin: &str,
+        options: &JitOptions,
+    ) -> Result<(Self, JitReport), Error> {
         // SAFETY: 1: `Image::load` passes a module that was just loaded into this context; 2: its number is in this function alone.
         let own = |raw| unsafe { ModuleInner::new(context, raw, origin, Owner::Handle) };
         let (mut inner, report) = image.load(context, origin, options, own)?;
@@ -204,7 +215,7 @@ impl CudaModule {
         library: &CudaLibrary,
         symbols: Arc<Symbols>,
     ) -> Self {
-        let owner = Owner::Library { _kept: library.clone() };
+        let owner = Owner::Library { _kept: library.keep() };
         // SAFETY: 1: the caller's duty 1; 2: the library unloads it, and `owner` keeps that.
         let mut inner = unsafe { ModuleInner::new(context, raw, library.origin(), owner) };
         inner.info_log = library.report().info_log.clone();

@@ -2,14 +2,13 @@
 
 #![allow(unsafe_code)] // Calls of the driver with a function that its handle keeps loaded, and the callback of one of them.
 
-use bitflags::bitflags;
-
 use super::block_size::with_callback;
 use super::function::CudaFunction;
 use crate::error::Error;
+use crate::flags::flags;
 use crate::options::options;
 
-bitflags! {
+flags! {
     /// How occupancy is computed.
     ///
     /// ```
@@ -21,7 +20,7 @@ bitflags! {
     /// assert!(blocks >= 1);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     #[doc(alias = "CUoccupancy_flags")]
     pub struct OccupancyFlags: u32 {
         /// Does not assume that caching global loads in L1 is off where it would lower the occupancy.

@@ -31,7 +31,7 @@ enum Worker {
 /// Nobody looks at the table: whoever is told so runs a worker.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a worker must be started"]
-pub(crate) struct Vacancy;
+pub(crate) struct WorkerNeeded;
 
 impl<T> Shared<T> {
     /// Nothing on its way, and no worker.
@@ -45,11 +45,11 @@ impl<T> Table<T> {
     }
 
     /// Hands things to the worker; the caller starts one if there is none.
-    pub(crate) fn push(&self, things: impl IntoIterator<Item = T>) -> Option<Vacancy> {
+    pub(crate) fn push(&self, things: impl IntoIterator<Item = T>) -> Option<WorkerNeeded> {
         let mut shared = locked(&self.shared);
         shared.arrivals.extend(things);
         match std::mem::replace(&mut shared.worker, Worker::Awake) {
-            Worker::Absent => Some(Vacancy),
+            Worker::Absent => Some(WorkerNeeded),
             Worker::Awake => None,
             Worker::Asleep => {
                 drop(shared);
@@ -60,7 +60,7 @@ impl<T> Table<T> {
     }
 
     /// No worker could be started: whoever comes next is told so again.
-    pub(crate) fn leave_vacant(&self, _: Vacancy) {
+    pub(crate) fn leave_vacant(&self, _: WorkerNeeded) {
         locked(&self.shared).worker = Worker::Absent;
     }
 

@@ -10,7 +10,7 @@ use super::device::ContextMismatch;
 use super::driver::{DriverError, NoDriver};
 use super::images::{CompilerLog, KernelNotFound, ModuleNotFound};
 use super::launch::{AttributeError, LaunchError};
-use super::memory::{AliasedMemory, AlignmentError, DlPackError, HostAccess, MappingError};
+use super::memory::{AliasedMemory, AlignmentError, HostAccess};
 use super::region::LengthMismatch;
 use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
 
@@ -89,6 +89,7 @@ pub enum ErrorKind {
     #[error(transparent)]
     Capture(#[from] super::CaptureError),
     /// A graph, a node of one, or a change of either.
+    #[cfg(feature = "graph")]
     #[error(transparent)]
     Graph(#[from] super::GraphError),
     /// An argument of a launch plan.
@@ -105,9 +106,11 @@ pub enum ErrorKind {
     #[error(transparent)]
     Region(#[from] super::region::RegionError),
     /// A texture or surface that cannot be made.
+    #[cfg(feature = "texture")]
     #[error(transparent)]
     Texture(#[from] super::texture::TextureError),
     /// A tensor map that the hardware does not support.
+    #[cfg(feature = "tensor")]
     #[error(transparent)]
     TensorMap(#[from] super::texture::TensorMapError),
     /// A range that is not inside its buffer.
@@ -145,11 +148,13 @@ pub enum ErrorKind {
     #[error(transparent)]
     HostAccess(#[from] HostAccess),
     /// A tensor from another library does not match the request.
+    #[cfg(feature = "dlpack")]
     #[error(transparent)]
-    DlPack(#[from] DlPackError),
+    DlPack(#[from] super::DlPackError),
     /// Memory cannot be mapped there.
+    #[cfg(feature = "virtual-memory")]
     #[error(transparent)]
-    Mapping(#[from] MappingError),
+    Mapping(#[from] super::MappingError),
     /// Memory that is misaligned for its elements.
     #[error(transparent)]
     Alignment(#[from] AlignmentError),
@@ -157,12 +162,15 @@ pub enum ErrorKind {
     #[error(transparent)]
     Aliased(#[from] AliasedMemory),
     /// None of the images of a typed module fits the device.
+    #[cfg(feature = "macros")]
     #[error(transparent)]
     Artifacts(#[from] super::NoArtifact),
     /// A launch that the contract of its kernel does not allow.
+    #[cfg(feature = "macros")]
     #[error(transparent)]
     Contract(#[from] super::ContractError),
     /// A texture, surface or tensor map that conflicts with the other arguments.
+    #[cfg(feature = "macros")]
     #[error(transparent)]
     Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.

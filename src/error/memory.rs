@@ -66,6 +66,7 @@ pub enum AliasedMemory {
 }
 
 /// A tensor from another library that does not match the request.
+#[cfg(feature = "dlpack")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the {what} of a DLPack tensor: expected {wanted}, found {found}\n  help: let its library copy it into such a tensor first"
@@ -81,6 +82,7 @@ pub struct DlPackError {
 }
 
 /// An invalid range of addresses or memory.
+#[cfg(feature = "virtual-memory")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"

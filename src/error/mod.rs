@@ -9,6 +9,7 @@ mod compile;
 mod device;
 mod driver;
 mod event;
+#[cfg(feature = "graph")]
 mod graph;
 mod hint;
 mod images;
@@ -20,9 +21,12 @@ mod memory;
 mod module;
 #[cfg(feature = "async")]
 mod operation;
+mod plan;
 mod region;
 mod state;
+#[cfg(any(feature = "tensor", feature = "texture"))]
 mod texture;
+#[cfg(feature = "macros")]
 mod typed;
 
 use kept::Kept;
@@ -37,18 +41,28 @@ pub use cuda_driver_sys::LoadError;
 pub use device::{ContextInUse, ContextMismatch};
 pub use driver::{DriverError, NoDriver};
 pub use event::EventError;
-pub use graph::{GraphError, PlanError, UpdateRefusal};
+#[cfg(feature = "graph")]
+pub use graph::{GraphError, UpdateRefusal};
 pub(crate) use hint::{call_hint, device_hint};
 pub use images::{CompilerLog, KernelNotFound, ModuleNotFound, SearchAttempt};
 pub use kinds::ErrorKind;
 pub use launch::{AttributeError, Axis, LaunchError};
-pub use memory::{AliasedMemory, AlignmentError, DlPackError, HostAccess, MappingError};
+#[cfg(feature = "dlpack")]
+pub use memory::DlPackError;
+#[cfg(feature = "virtual-memory")]
+pub use memory::MappingError;
+pub use memory::{AliasedMemory, AlignmentError, HostAccess};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
+pub use plan::PlanError;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
-pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, Suspect};
-pub use texture::{TensorMapError, TextureError};
+pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, UnfinishedLaunch};
+#[cfg(feature = "tensor")]
+pub use texture::TensorMapError;
+#[cfg(feature = "texture")]
+pub use texture::TextureError;
+#[cfg(feature = "macros")]
 pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 
 /// An error of this crate.
@@ -90,6 +104,7 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
+            #[cfg(feature = "graph")]
             ErrorKind::Graph(GraphError::Instantiate { code, .. } | GraphError::Change { code, .. }) => {
                 Some(*code)
             }
@@ -123,7 +138,9 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.call),
             ErrorKind::Compiler(e) => Some(e.call),
+            #[cfg(feature = "graph")]
             ErrorKind::Graph(GraphError::Instantiate { .. }) => Some("cuGraphInstantiate"),
+            #[cfg(feature = "graph")]
             ErrorKind::Graph(GraphError::Update { .. }) => Some("cuGraphExecUpdate"),
             ErrorKind::Faulted(e) => Some(e.call),
             ErrorKind::Forked(e) => Some(e.call),
@@ -166,15 +183,20 @@ impl Error {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn is_launch_refused(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::Launch(_) | ErrorKind::Attribute(_) | ErrorKind::Contract(_) | ErrorKind::Object(_)
-        )
+        match self.kind() {
+            ErrorKind::Launch(_) | ErrorKind::Attribute(_) => true,
+            #[cfg(feature = "macros")]
+            ErrorKind::Contract(_) | ErrorKind::Object(_) => true,
+            _ => false,
+        }
     }
 
     /// The launch contract of a typed kernel is not met; nothing was launched.
     pub fn is_contract_violation(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Contract(_))
+        #[cfg(feature = "macros")]
+        return matches!(self.kind(), ErrorKind::Contract(_));
+        #[cfg(not(feature = "macros"))]
+        return false;
     }
 
     /// Objects of two different contexts, or of two different drivers, were used in one call.
@@ -210,7 +232,10 @@ impl Error {
 
     /// The driver or this crate rejected a graph, a node or an update.
     pub fn is_graph_error(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Graph(_))
+        #[cfg(feature = "graph")]
+        return matches!(self.kind(), ErrorKind::Graph(_));
+        #[cfg(not(feature = "graph"))]
+        return false;
     }
 
     /// No argument of the launch plan has this name, or it is of another type.
@@ -312,7 +337,12 @@ impl Error {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn is_invalid_image(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
+        match self.kind() {
+            ErrorKind::Image { .. } | ErrorKind::Compiler(_) => true,
+            #[cfg(feature = "macros")]
+            ErrorKind::Artifacts(_) => true,
+            _ => false,
+        }
     }
 
     /// A run-time compiler rejected its source, its options or its inputs; [`CompileFailure`] has its log.

@@ -14,7 +14,7 @@ pub struct FaultError {
     /// The driver function that returned it; rarely the cause.
     pub call: &'static str,
     /// The launches that may have caused it, the oldest first for each stream.
-    pub suspects: Vec<Suspect>,
+    pub unfinished: Vec<UnfinishedLaunch>,
     /// What the driver's log says about the fault, if the driver has a log (CUDA 12.9 and later) that names it. The emulator's has
     /// kernel, block, thread, address, what lies there, and the line in the PTX.
     pub log: Option<String>,
@@ -23,7 +23,7 @@ pub struct FaultError {
 /// A launch that had not finished when a fault was detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Suspect {
+pub enum UnfinishedLaunch {
     /// A launch of this kernel.
     Kernel(String),
     /// A launch of a kernel whose module has been unloaded since.
@@ -34,7 +34,7 @@ pub enum Suspect {
     Later,
 }
 
-impl fmt::Display for Suspect {
+impl fmt::Display for UnfinishedLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kernel(name) => f.write_str(name),
@@ -48,13 +48,13 @@ impl fmt::Display for Suspect {
 impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
-        match self.suspects.as_slice() {
+        match self.unfinished.as_slice() {
             [] => f.write_str("; none of the launches known to this crate was still running")?,
             [one] => write!(f, "; it was {one}, the only launch known that had not ended")?,
             more => {
                 f.write_str("; it was one of these launches:")?;
-                for suspect in more {
-                    write!(f, " {suspect},")?;
+                for launch in more {
+                    write!(f, " {launch},")?;
                 }
                 f.write_str(" none of which had ended")?;
             }

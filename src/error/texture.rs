@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 /// A texture or surface that cannot be made.
+#[cfg(feature = "texture")]
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextureError {
@@ -21,6 +22,7 @@ pub enum TextureError {
 }
 
 /// A tensor map that the hardware does not support.
+#[cfg(feature = "tensor")]
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("tensor map: {what} is {value}; {rule}")]
 #[non_exhaustive]

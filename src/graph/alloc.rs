@@ -7,7 +7,7 @@ use cuda_driver_sys::{
     CUmemLocationType, CUmemPoolProps,
 };
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
@@ -91,7 +91,7 @@ impl CudaGraph {
             return Err(ErrorKind::from(GraphError::Unfit { node: "memory allocation", why }).into());
         }
         let mut params = self.alloc_params(bytes);
-        let what = What::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
+        let what = NewNode::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
         // SAFETY: the properties name plain memory of this graph's device, as many bytes as are asked for, and nothing
         // else (`default`); they are a local that outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
@@ -118,7 +118,7 @@ impl CudaGraph {
     ) -> Result<GraphNode, Error> {
         self.raw_node(memory.node)?;
         let address = memory.address.addr();
-        let what = What::new("cuGraphAddMemFreeNode", NodeKind::MemFree);
+        let what = NewNode::new("cuGraphAddMemFreeNode", NodeKind::MemFree);
         // SAFETY: the address is what the driver gave the allocation node, as nobody else makes a `GraphMemory`; `raw_node` found the
         // node in this graph. That it is freed once is the driver's to check, which refuses a second node; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {

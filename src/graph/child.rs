@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with two live graphs.
 
-use super::graph::{CudaGraph, What, two_families};
+use super::graph::{CudaGraph, NewNode, two_families};
 use super::node::{GraphNode, NodeKind, lock};
 use crate::error::Error;
 
@@ -29,7 +29,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
         self.same_context(child.context(), "the child graph")?;
-        let mut what = What::new("cuGraphAddChildGraphNode", NodeKind::Child);
+        let mut what = NewNode::new("cuGraphAddChildGraphNode", NodeKind::Child);
         let _both = two_families()?;
         let _own = self.family.lock()?;
         // The body of a conditional node may get a copy of a graph of its own family.

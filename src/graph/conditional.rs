@@ -8,7 +8,7 @@ use cuda_driver_sys::{
 };
 use std::sync::Arc;
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, lock};
 use crate::error::{Error, ErrorKind, GraphError};
 
@@ -115,7 +115,7 @@ impl CudaGraph {
             ..Default::default()
         };
         params.__bindgen_anon_1.conditional = conditional;
-        let what = What::new("cuGraphAddNode", NodeKind::Conditional);
+        let what = NewNode::new("cuGraphAddNode", NodeKind::Conditional);
         // SAFETY: the type says which member is set, whose value is of this graph's family, as was compared; `default` has set all other
         // bytes to zero. No edge data means plain dependencies; `params` is a local, which outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {

@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::{CudaContext, Keep};
 use crate::error::{Error, ErrorKind, LengthMismatch};
@@ -289,7 +289,7 @@ impl CudaGraph {
     pub fn add_copy(&mut self, after: &[GraphNode], copy: CopyNode) -> Result<GraphNode, Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
         let (params, context) = (copy.params(), self.context().raw());
-        let what = What::new("cuGraphAddMemcpyNode", NodeKind::Memcpy).using(copy.share);
+        let what = NewNode::new("cuGraphAddMemcpyNode", NodeKind::Memcpy).using(copy.share);
         // SAFETY: `CopyNode::new` compared the lengths of both sides, which are kept with the node; `params` is a local, which outlives
         // the call; the context is the graph's, which was compared; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {

@@ -2,17 +2,17 @@
 
 #![allow(unsafe_code)] // A call of the driver with a path.
 
-use bitflags::bitflags;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::graph::CudaGraph;
 use crate::error::{Error, ErrorKind};
+use crate::flags::flags;
 
-bitflags! {
+flags! {
     /// What the picture shows besides the nodes and their dependencies (`CUgraphDebugDot_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct DotFlags: u32 {
         /// All of it.
         const VERBOSE = 1;

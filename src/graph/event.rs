@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::CudaEvent;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl CudaGraph {
     ) -> Result<GraphNode, Error> {
         self.same_context(event.context(), "the event")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
-        let what = What::new("cuGraphAddEventRecordNode", NodeKind::EventRecord).using(share);
+        let what = NewNode::new("cuGraphAddEventRecordNode", NodeKind::EventRecord).using(share);
         // SAFETY: the share keeps the event as long as the node can run; it is of the graph's context, which was compared; the rest is as
         // `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
@@ -76,7 +76,7 @@ impl CudaGraph {
     ) -> Result<GraphNode, Error> {
         self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
-        let what = What::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
+        let what = NewNode::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
         // SAFETY: the share keeps the event as long as the node can run; it is of the graph's driver, which was compared; the rest is as
         // `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {

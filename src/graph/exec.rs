@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: what the graph's work uses is kept until it is done.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiateResult as R, CUresult, Driver,
 };
@@ -16,11 +15,12 @@ use crate::driver::{
     sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
+use crate::flags::flags;
 use crate::ordering::{Submission, announce};
 
-bitflags! {
+flags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct InstantiateFlags: u64 {
         /// Each launch first frees what the last one allocated and did not free.
         const AUTO_FREE_ON_LAUNCH = 1;

@@ -288,7 +288,7 @@ impl CudaGraph {
     /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
-        let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
+        let what = NewNode::new("cuGraphAddEmptyNode", NodeKind::Empty);
         // SAFETY: as `add` says, the graph lives and is locked, `node` is a place for the node, and `after` a list of `count` of the
         // graph's nodes.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
@@ -376,7 +376,7 @@ impl CudaGraph {
     pub(super) fn add(
         &mut self,
         after: &[GraphNode],
-        mut what: What,
+        mut what: NewNode,
         call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
     ) -> Result<GraphNode, Error> {
         // What is refused is dropped after the lock: it may be the program's.
@@ -388,7 +388,7 @@ impl CudaGraph {
     pub(super) fn add_locked(
         &self,
         after: &[GraphNode],
-        what: &mut What,
+        what: &mut NewNode,
         call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
     ) -> Result<GraphNode, Error> {
         let mut table = lock(&self.table);
@@ -457,14 +457,14 @@ impl CudaGraph {
 }
 
 /// What a new node is.
-pub(super) struct What {
+pub(super) struct NewNode {
     pub(super) call: &'static str,
     pub(super) kind: NodeKind,
     pub(super) name: String,
     pub(super) share: Share,
 }
 
-impl What {
+impl NewNode {
     /// A node that uses nothing and has no name.
     pub(super) fn new(call: &'static str, kind: NodeKind) -> Self {
         Self { call, kind, name: String::new(), share: Share::default() }

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with a function that may be called at any time.
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::host_call::GraphFunction;
 use crate::error::Error;
@@ -51,7 +51,7 @@ impl CudaGraph {
     ) -> Result<GraphNode, Error> {
         let host = GraphFunction::new(function);
         let params = host.params();
-        let what = What::new("cuGraphAddHostNode", NodeKind::Host).using(Share::object(host));
+        let what = NewNode::new("cuGraphAddHostNode", NodeKind::Host).using(Share::object(host));
         // SAFETY: `params` has a function of the program, which may be called with any number at any time, and outlives the call; the
         // rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {

@@ -5,7 +5,7 @@
 use cuda_driver_sys::CUlaunchAttribute;
 use std::sync::Arc;
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::{Keep, older};
 use crate::error::Error;
@@ -53,7 +53,7 @@ impl CudaGraph {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let name = kernel.function().name().to_string();
         let share = kernel.share();
-        let mut what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
+        let mut what = NewNode { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
         let params = kernel.params();
         let family = self.family.lock()?;
         // SAFETY: 1: the share keeps the function's module as long as the node can run; `kernel` has the packet, which

@@ -4,7 +4,7 @@
 
 use cuda_driver_sys::CUDA_MEMSET_NODE_PARAMS;
 
-use super::graph::{CudaGraph, What};
+use super::graph::{CudaGraph, NewNode};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::CudaContext;
 use crate::error::{Error, ErrorKind, GraphError};
@@ -91,7 +91,7 @@ impl CudaGraph {
     pub fn add_memset(&mut self, after: &[GraphNode], memset: MemsetNode) -> Result<GraphNode, Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
         let (params, context) = (memset.params, self.context().raw());
-        let what = What::new("cuGraphAddMemsetNode", NodeKind::Memset).using(memset.share);
+        let what = NewNode::new("cuGraphAddMemsetNode", NodeKind::Memset).using(memset.share);
         // SAFETY: `MemsetNode::new` took address and length from the memory, which is kept with the node; `params` is a local, which
         // outlives the call; the context is the graph's, which was compared; the rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {

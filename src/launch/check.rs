@@ -118,8 +118,11 @@ fn describe(parameter: &ParameterType) -> PassedArgument {
 /// `std::any::type_name` without the paths of modules, which hide the name that matters.
 pub(super) fn short_type_name(full: &str) -> String {
     let mut short = String::new();
-    for part in full.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
-        short.push_str(part.rsplit("::").next().unwrap_or(part));
+    // Beyond ASCII there are only names.
+    for part in
+        full.split_inclusive(|c: char| c.is_ascii() && !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
+    {
+        short.push_str(part.rsplit(':').next().unwrap_or(part));
     }
     if short.ends_with("}}") || short.is_empty() { full.to_string() } else { short }
 }

@@ -42,9 +42,12 @@
 // | `timed` | a launch between two events |
 // | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |
 // | `macros` | `cuda_launch!`, which puts these together |
+// | `async_macros` | `cuda_launch_async!`, the same as an operation |
 // | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
 
 pub(crate) mod args;
+#[cfg(feature = "async")]
+mod async_macros;
 pub(crate) mod attributes;
 pub(crate) mod builder;
 mod check;
@@ -54,6 +57,7 @@ mod device_node;
 pub(crate) mod foreign;
 mod guess;
 mod inline_vec;
+mod kernel_argument;
 mod launch_arguments;
 mod lent;
 mod macros;
@@ -68,8 +72,8 @@ pub(crate) mod stored;
 mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
-#[doc(hidden)]
-pub mod typed;
+#[cfg(feature = "macros")]
+pub(crate) mod typed;
 
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
@@ -79,6 +83,7 @@ pub use builder::LaunchBuilder;
 pub use builder::argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
+pub use kernel_argument::KernelArgument;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{
@@ -87,6 +92,5 @@ pub use site::{
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;
 pub use timed::LaunchTimes;
-pub use typed::argument::KernelArgument;
 
 pub use crate::memory::object::{KernelObject, KernelObjectMut};

@@ -294,7 +294,10 @@ unsafe fn examined(
             // its handle (`StreamInner`); the first `count` attributes are written, and `list` outlives the call.
             unsafe { (kernel.launch)(&raw, kernel.raw, params, null_mut()) }
         };
-        kernel.context.still_entered(|| kernel.context.twice("cuLaunchKernelEx", launch))
+        match kernel.context.still_current() {
+            CUresult::SUCCESS => kernel.context.twice("cuLaunchKernelEx", launch),
+            code => code,
+        }
     });
     if code != CUresult::SUCCESS {
         launch.refused();

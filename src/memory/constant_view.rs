@@ -2,13 +2,13 @@
 
 use std::ops::RangeBounds;
 
+use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::copy::layout::RowLayout;
 use super::copy::region::CopyTarget;
 use super::device_copy::DeviceCopy;
 use super::device_slice::DeviceSlice;
 use super::fill::FillElement;
 use super::pinned::view::PinnedView;
-use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 

@@ -6,8 +6,8 @@ use cuda_driver_sys::{CUresult, CUstream, Driver};
 use std::num::Wrapping;
 
 use super::buffer::DeviceBuffer;
+use super::buffer::view::DeviceViewMut;
 use super::device_copy::DeviceCopy;
-use super::view::DeviceViewMut;
 use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::ordering::Submission;

@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Origin};
+use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::constant_view::ConstantViewMut;
 use super::device_copy::DeviceCopy;
 use super::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaModule, CudaStream};
 use crate::error::{Error, ErrorKind, GlobalError};
 

@@ -38,13 +38,14 @@ pub(crate) mod stream_memory;
 pub(crate) mod tensor;
 #[cfg(feature = "texture")]
 pub(crate) mod texture;
-mod view;
 #[cfg(feature = "virtual-memory")]
 pub(crate) mod virtual_memory;
 
 pub use advice::{MemoryAdvice, RangeState};
 pub(crate) use allocation::Allocation;
 pub use buffer::DeviceBuffer;
+pub use buffer::parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
+pub use buffer::view::{DeviceView, DeviceViewMut};
 pub use copy::batch::CopyBatch;
 pub use copy::layout::{Extent, RowLayout};
 pub use copy::region::{CopySource, CopyTarget};
@@ -67,7 +68,5 @@ pub use pointer::{DevicePtr, DevicePtrMut};
 pub use pool::attributes::{PoolReuse, PoolUse};
 pub use pool::{MemoryPool, PoolOptions};
 pub use registered::RegisterFlags;
-pub use view::parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
-pub use view::{DeviceView, DeviceViewMut};
 #[cfg(feature = "virtual-memory")]
 pub use virtual_memory::growable::GrowableBuffer;

@@ -2,12 +2,12 @@
 
 #![allow(unsafe_code)] // Says that handles may go to other threads.
 
-use bitflags::bitflags;
+use crate::flags::flags;
 use std::ffi::c_void;
 
-bitflags! {
+flags! {
     /// Kinds of handles with which memory can be shared (`CUmemAllocationHandleType`).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
     pub struct OsHandleKinds: u32 {
         /// A file descriptor of Linux.
         const FILE_DESCRIPTOR = 1;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use super::aligned::{OF_DEVICE, aligned};
 use super::allocation::{Allocation, Origin};
 use super::buffer::byte_len;
+use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
 use super::copy::region::{CopySource, CopyTarget};
 use super::device_copy::DeviceCopy;
 use super::fill::{FillElement, Rows, Word, fill_rows};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::Submission;
@@ -324,12 +324,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
-        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Allocation(&self.allocation))
+        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Device(&self.allocation))
     }
 
     /// What [`CudaStream::copy_region`] writes.
     pub fn as_target(&mut self) -> CopyTarget<'_, T> {
-        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Allocation(&self.allocation))
+        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Device(&self.allocation))
     }
 
     fn bounds(&self) -> Bounds {

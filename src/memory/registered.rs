@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Registers memory that a vector owns, or that a scope borrows longer than it is registered.
 
-use bitflags::bitflags;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,10 +13,11 @@ use super::pinned::PinnedBuffer;
 use super::pinned::view::PinnedViewMut;
 use crate::driver::{CudaContext, forbid_here};
 use crate::error::Error;
+use crate::flags::flags;
 
-bitflags! {
+flags! {
     /// How the program's own memory is pinned (`CU_MEMHOSTREGISTER_*`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct RegisterFlags: u32 {
         /// The memory counts as pinned in all contexts.
         const PORTABLE = 1;

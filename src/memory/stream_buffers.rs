@@ -1,9 +1,9 @@
 //! Buffers from a stream: shorthands for methods of [`DeviceBuffer`].
 
 use super::buffer::DeviceBuffer;
+use super::buffer::view::DeviceView;
 use super::device_copy::DeviceCopy;
 use super::device_slice::DeviceSlice;
-use super::view::DeviceView;
 use crate::driver::CudaStream;
 use crate::error::Error;
 

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; the addresses are the caller's duty.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{
     CUresult, CUstream, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Op,
     CUstreamMemOpWaitValueParams__bindgen_ty_1 as Awaited,
@@ -13,11 +12,12 @@ use std::fmt;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::flags::flags;
 use crate::ordering::Submission;
 
-bitflags! {
+flags! {
     /// How a stream waits for a value (`CUstreamWaitValue_flags`, without the comparison).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct WaitValueFlags: u32 {
         /// Writes of other devices that came before the awaited one are visible too. For devices with
         /// `CAN_FLUSH_REMOTE_WRITES`.
@@ -27,9 +27,9 @@ bitflags! {
     }
 }
 
-bitflags! {
+flags! {
     /// How a stream writes a value (`CUstreamWriteValue_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct WriteValueFlags: u32 {
         /// Earlier work need not be visible to readers of the value. Driver 580 rejects this flag.
         const NO_MEMORY_BARRIER = 1;

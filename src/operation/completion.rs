@@ -24,14 +24,14 @@ pub(super) trait Mark: Send {
 }
 
 /// What nobody wants any more.
-pub(super) type Left = Box<dyn Any + Send>;
+pub(super) type Discarded = Box<dyn Any + Send>;
 
 /// What happens at a mark.
 pub(super) trait Complete<E>: Send + Sync {
     /// The work is done, or nobody can tell any more. Gives back the output that nobody wants: the caller drops it, where its end
     /// may take its time.
     #[must_use = "it may be of a user, whose `Drop` may do anything"]
-    fn complete(&self, result: Result<(), E>) -> Option<Left>;
+    fn complete(&self, result: Result<(), E>) -> Option<Discarded>;
 
     /// Whoever waits was promised an end by now.
     fn expire(&self);
@@ -113,14 +113,14 @@ impl<T, E> Slot<T, E> {
 }
 
 impl<T: Send + 'static, E: Send> Complete<E> for Slot<T, E> {
-    fn complete(&self, result: Result<(), E>) -> Option<Left> {
+    fn complete(&self, result: Result<(), E>) -> Option<Discarded> {
         let mut state = locked(&self.0);
         match state.progress {
             Progress::Running => {}
             Progress::Abandoned | Progress::Expired => {
                 let output = state.output.take();
                 drop(state);
-                return output.map(|output| Box::new(output) as Left);
+                return output.map(|output| Box::new(output) as Discarded);
             }
             Progress::Done | Progress::Failed(_) | Progress::Taken => return None,
         }

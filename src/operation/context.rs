@@ -50,12 +50,12 @@ pub struct ExecutionContext {
     /// Whether the chain began on a stream of a capture that was over: then nothing was recorded.
     late: bool,
     /// Few chains need any of it.
-    rest: OnceCell<Box<Rest>>,
+    rest: OnceCell<Box<ChainEnd>>,
 }
 
 /// What has to be done when a chain ends.
 #[derive(Default)]
-struct Rest {
+struct ChainEnd {
     kept: RefCell<Vec<Kept>>,
     /// Streams of branches that have ended and were not joined, with the number of their [`Branches`]. They are here, so that a
     /// forgotten `Branches` does not lose any of them.
@@ -176,7 +176,7 @@ impl ExecutionContext {
         Branches { parent: self, number, before }
     }
 
-    fn rest(&self) -> &Rest {
+    fn rest(&self) -> &ChainEnd {
         self.rest.get_or_init(Box::default)
     }
 

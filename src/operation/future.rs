@@ -286,7 +286,8 @@ awaitable! {
     [S, P] super::copy::CopyToPinned<S, P>;
     [S, D] super::copy::CopyOnDevice<S, D>;
     [D: crate::memory::DeviceSlice] super::copy::Memset<D>;
-    [E, T] super::interop::After<E, T>;
+    [T] super::interop::FromEvent<T>;
+    [T] super::interop::FromStream<T>;
     [Ops] super::zip::Zip<Ops>;
     [Op] super::all::All<Op>;
     [T] super::boxed::BoxedOperation<'static, T>;

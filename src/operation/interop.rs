@@ -7,11 +7,19 @@ use super::device_operation::DeviceOperation;
 use crate::driver::{CudaEvent, CudaStream};
 use crate::error::Error;
 
-/// The result of [`from_event`] and [`from_stream`].
+/// The result of [`from_event`].
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
-pub struct After<E, T> {
-    earlier: E,
+pub struct FromEvent<T> {
+    event: CudaEvent,
+    value: T,
+}
+
+/// The result of [`from_stream`].
+#[derive(Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct FromStream<T> {
+    stream: CudaStream,
     value: T,
 }
 
@@ -29,8 +37,8 @@ pub struct After<E, T> {
 /// ```
 ///
 /// Driver call, when it runs: `cuStreamWaitEvent`.
-pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
-    After { earlier: event, value }
+pub fn from_event<T: Send>(event: CudaEvent, value: T) -> FromEvent<T> {
+    FromEvent { event, value }
 }
 
 /// Returns this value once all work that was submitted to `stream` before the operation runs is done; a per-thread stream is that of
@@ -47,24 +55,24 @@ pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
 /// assert_eq!(from_stream(&stream, buffer).sync()?.len(), 3);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-pub fn from_stream<T: Send>(stream: &CudaStream, value: T) -> After<CudaStream, T> {
-    After { earlier: stream.clone(), value }
+pub fn from_stream<T: Send>(stream: &CudaStream, value: T) -> FromStream<T> {
+    FromStream { stream: stream.clone(), value }
 }
 
-impl<T: Send> DeviceOperation for After<CudaEvent, T> {
+impl<T: Send> DeviceOperation for FromEvent<T> {
     type Output = T;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
-        cx.stream()?.wait(&self.earlier)?;
+        cx.stream()?.wait(&self.event)?;
         Ok(self.value)
     }
 }
 
-impl<T: Send> DeviceOperation for After<CudaStream, T> {
+impl<T: Send> DeviceOperation for FromStream<T> {
     type Output = T;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
-        cx.stream()?.join(&self.earlier)?;
+        cx.stream()?.join(&self.stream)?;
         Ok(self.value)
     }
 }

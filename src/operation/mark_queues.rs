@@ -36,7 +36,7 @@ struct MarkQueue<M: Mark> {
 }
 
 /// An entry that is over, and how it ended.
-pub(super) type Over<M> = (Entry<M>, Result<(), <M as Mark>::Error>);
+pub(super) type Completed<M> = (Entry<M>, Result<(), <M as Mark>::Error>);
 
 impl<M: Mark> Default for MarkQueues<M> {
     fn default() -> Self {
@@ -62,7 +62,7 @@ impl<M: Mark> MarkQueues<M> {
     }
 
     /// Asks the marks whose time has come; adds what is over.
-    pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
+    pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Completed<M>>) {
         self.queues.retain(|_, queue| {
             if queue.due <= now {
                 queue.look(now, over, &mut self.deadlines);
@@ -103,7 +103,7 @@ impl<M: Mark> MarkQueue<M> {
         self.entries.insert(index, entry);
     }
 
-    fn look(&mut self, now: Instant, over: &mut VecDeque<Over<M>>, deadlines: &mut Deadlines<M>) {
+    fn look(&mut self, now: Instant, over: &mut VecDeque<Completed<M>>, deadlines: &mut Deadlines<M>) {
         // Also where a question panics.
         self.due = now + LONGEST;
         let mut index = 0;

@@ -37,7 +37,6 @@ mod graph;
 mod interop;
 mod launch;
 mod leaf;
-mod macros;
 mod mark_queues;
 mod memory;
 mod policy;
@@ -70,7 +69,7 @@ pub use copy::{
 pub use device_operation::DeviceOperation;
 pub use future::{DeviceFuture, inline_wait, set_inline_wait};
 pub use graph::{OperationGraph, Replay};
-pub use interop::{After, from_event, from_stream};
+pub use interop::{FromEvent, FromStream, from_event, from_stream};
 pub use launch::{AsyncKernelLaunch, KernelLaunch, OwnedKernelLaunch};
 pub use leaf::{FromResult, Lazy, Value, WithContext, from_result, lazy, value, with_context};
 pub use memory::{Allocate, allocate, zeroed};

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::completion::{Complete, Entry, Left, Mark};
+use super::completion::{Complete, Discarded, Entry, Mark};
 use super::context::Kept;
-use super::mark_queues::{MarkQueues, Over};
-use crate::driver::{CudaStream, Shared, StreamMark, Table, Vacancy, drops};
+use super::mark_queues::{Completed, MarkQueues};
+use crate::driver::{CudaStream, Shared, StreamMark, Table, WorkerNeeded, drops};
 use crate::error::Error;
 
 static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
@@ -46,10 +46,10 @@ impl Mark for InFlight {
 }
 
 /// Nobody waits.
-struct Nobody;
+struct NoWaiter;
 
-impl Complete<Error> for Nobody {
-    fn complete(&self, _: Result<(), Error>) -> Option<Left> {
+impl Complete<Error> for NoWaiter {
+    fn complete(&self, _: Result<(), Error>) -> Option<Discarded> {
         None
     }
 
@@ -114,7 +114,7 @@ impl Drop for Lent<'_> {
 /// Keeps `kept` until what `stream` was given so far is done.
 pub(super) fn park(stream: &CudaStream, kept: Vec<Kept>) {
     if !kept.is_empty() {
-        watch(stream, kept, Arc::new(Nobody), Instant::now(), None);
+        watch(stream, kept, Arc::new(NoWaiter), Instant::now(), None);
     }
 }
 
@@ -135,7 +135,7 @@ fn done_with(kept: Vec<Kept>, result: &Result<(), Error>) -> Vec<Kept> {
     }
 }
 
-fn hire(_: Vacancy) {
+fn hire(_: WorkerNeeded) {
     let reactor = std::thread::Builder::new().name("cuda-launch reactor".into());
     let started = reactor.spawn(|| work_until(IDLE));
     if started.is_err() {
@@ -160,9 +160,9 @@ fn work_until(idle: Duration) {
 #[derive(Default)]
 struct Watch {
     queues: MarkQueues<InFlight>,
-    over: VecDeque<Over<InFlight>>,
+    over: VecDeque<Completed<InFlight>>,
     /// To be dropped on the other thread.
-    left: Vec<Left>,
+    left: Vec<Discarded>,
     /// The shortest pause.
     rest: Duration,
 }
@@ -211,7 +211,7 @@ impl Watch {
         true
     }
 
-    fn finish(&mut self, (entry, result): Over<InFlight>) {
+    fn finish(&mut self, (entry, result): Completed<InFlight>) {
         COUNT.fetch_sub(1, Ordering::Relaxed);
         let Entry { mark: InFlight { mark, kept }, slot, .. } = entry;
         self.left.append(&mut done_with(kept, &result));
@@ -220,7 +220,7 @@ impl Watch {
     }
 
     /// Runs what may be foreign code: its panic ends here, where nobody could be told.
-    fn guarded(&mut self, f: impl FnOnce() -> Option<Left>) {
+    fn guarded(&mut self, f: impl FnOnce() -> Option<Discarded>) {
         self.left.extend(catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(Some));
     }
 }

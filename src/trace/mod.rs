@@ -3,6 +3,16 @@
 //! Every call on a context comes through [`call`], the compilers through [`compile`], launches through [`launch`]. Without
 //! the feature these are the calls themselves; with it and nobody listening, each begins with one comparison.
 
+/// The kernel of a launch, as far as a span says it.
+#[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+pub(crate) trait Launched {
+    /// The kernel's name.
+    fn name(&self) -> &str;
+
+    /// The number of its device.
+    fn ordinal(&self) -> u32;
+}
+
 #[cfg(not(feature = "tracing"))]
 mod off;
 #[cfg(feature = "tracing")]

@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::{CUlaunchConfig, CUresult, Driver};
 
-use crate::driver::Kernel;
+use super::Launched;
 
 pub(crate) struct CallSpan;
 
@@ -57,7 +57,7 @@ pub(crate) fn hears_launches() -> bool {
 
 #[inline(always)]
 pub(crate) fn launch(
-    _kernel: &Kernel,
+    _kernel: &impl Launched,
     _config: &CUlaunchConfig,
     call: impl FnOnce() -> CUresult,
 ) -> CUresult {

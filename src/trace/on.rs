@@ -8,7 +8,7 @@ use tracing::field::{Empty, debug};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Span};
 
-use crate::driver::Kernel;
+use super::Launched;
 
 /// The span of one call of the driver, if somebody listens. A call that is made while the stack unwinds has none: a subscriber that panics
 /// again would end the process.
@@ -52,19 +52,19 @@ pub(crate) fn surely(
     driver: &Driver,
     call: impl FnOnce(&Driver) -> CUresult,
 ) -> impl FnOnce(&Driver) -> CUresult {
-    let mut call = Surely(Some(move || call(driver)));
+    let mut call = OneCall(Some(move || call(driver)));
     move |_| call.make()
 }
 
-struct Surely<F: FnOnce() -> CUresult>(Option<F>);
+struct OneCall<F: FnOnce() -> CUresult>(Option<F>);
 
-impl<F: FnOnce() -> CUresult> Surely<F> {
+impl<F: FnOnce() -> CUresult> OneCall<F> {
     fn make(&mut self) -> CUresult {
         self.0.take().map_or(CUresult::SUCCESS, |call| call())
     }
 }
 
-impl<F: FnOnce() -> CUresult> Drop for Surely<F> {
+impl<F: FnOnce() -> CUresult> Drop for OneCall<F> {
     fn drop(&mut self) {
         // Nobody can be told the answer.
         let _ = self.make();
@@ -130,7 +130,11 @@ pub(crate) fn hears_launches() -> bool {
 }
 
 /// `call`, the launch of a kernel, in a span.
-pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce() -> CUresult) -> CUresult {
+pub(crate) fn launch(
+    kernel: &impl Launched,
+    config: &CUlaunchConfig,
+    call: impl FnOnce() -> CUresult,
+) -> CUresult {
     if !hears_launches() || std::thread::panicking() {
         return call();
     }
@@ -139,14 +143,14 @@ pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce
 }
 
 #[cold]
-fn launch_span(kernel: &Kernel, config: &CUlaunchConfig) -> Span {
+fn launch_span(kernel: &impl Launched, config: &CUlaunchConfig) -> Span {
     let c = config;
     tracing::debug_span!(
         target: "cuda_launch::launch",
         "launch",
         call = "cuLaunchKernelEx",
         kernel = kernel.name(),
-        device = kernel.context.ordinal(),
+        device = kernel.ordinal(),
         stream = debug(c.hStream),
         grid = debug((c.gridDimX, c.gridDimY, c.gridDimZ)),
         block = debug((c.blockDimX, c.blockDimY, c.blockDimZ)),

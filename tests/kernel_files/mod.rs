@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 /// `rust.debug.ptx` is what rustc writes with `-g`: labels between its sections, and `.b84`, which is no type.
 pub const REFUSED: [&str; 1] = ["ptx/tests/data/rust.debug.ptx"];
 
+/// The folders that have them.
+pub const FOLDERS: [&str; 3] = ["examples/kernels", "tests/kernels", "ptx/tests/data"];
+
 /// Every PTX text, cubin and fatbin below the repository's folder, in order.
 pub fn all(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in ["examples/kernels", "tests/kernels", "ptx/tests/data"] {
+    for folder in FOLDERS {
         collect(&root.join(folder), &mut found);
     }
     found.sort();

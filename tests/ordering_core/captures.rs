@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::accesses::Queue;
 use crate::capture_turns::{Captured, Kept, Refused, TurnLock, Turns};
+use crate::model::{Lane, end, lanes};
 use crate::waits::Waits;
-use crate::{Lane, end, lanes};
 
 /// Memory by its name.
 #[derive(Debug, PartialEq)]

@@ -22,7 +22,7 @@ impl Gpu {
         Self { stream: ctx.new_stream().unwrap(), ctx }
     }
 
-    pub fn module(&self, image: impl AsRef<[u8]>) -> CudaModule {
+    pub fn module(&self, image: impl cuda_launch::module::KernelImage) -> CudaModule {
         self.ctx.load_module(image).unwrap()
     }
 

@@ -5,7 +5,7 @@
 
 use cuda_launch::{CudaContext, CudaFunction, CudaStream, LaunchConfig};
 
-use crate::support::{self, LOG, expect_parameters};
+use crate::support::{self, expect_parameters};
 
 pub const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 pub const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -31,5 +31,5 @@ impl Rig {
 }
 
 pub fn packet() -> Vec<Vec<u8>> {
-    LOG.with(|log| log.packet.borrow().clone())
+    support::packet()
 }

@@ -81,6 +81,8 @@ fn tests() -> Result<Vec<Program>> {
     let all = ["test", "--no-run", "--lib", "--tests", "--features", "tracing"];
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let mut tests = build(&[&all[..], &package[..]].concat())?;
+    let bound = ["test", "--no-run", "--package", "cuda-launch-bound", "--profile", "gpu"];
+    tests.extend(build(&bound)?);
     // What the driver answers, call by call.
     let truth =
         ["test", "--no-run", "--package", "cuda-emulator", "--test", "driver_truth", "--profile", "gpu"];

@@ -3,26 +3,39 @@
 //! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
 //! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
 
-#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes.
+#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes; a call of the driver's.
 
-use cuda_driver_sys::Driver;
+use cuda_driver_sys::{CUresult, Driver};
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use std::ffi::c_int;
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::layer::{line, say};
+use crate::own::{self, Lines};
 
 pub(crate) const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
 
 static CHECK: OnceLock<Check> = OnceLock::new();
 
+/// Makes a call that is checked as one of the function of that name.
+///
+/// # Safety
+/// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
+    match CHECK.get() {
+        // SAFETY: 1: the caller's duty 1.
+        Some(check) => unsafe { check.seen(name, words, call) },
+        None => call(),
+    }
+}
+
 /// The driver that checks calls before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let variable =
+        |name: &str| own::variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
     let mut options = CheckOptions::new();
     if let Some(level) = Level::named(&variable("CUDA_LAUNCH_CHECK_LEVEL")) {
         options = options.level(level);
@@ -33,13 +46,10 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     if !variable("CUDA_LAUNCH_CHECK_REFUSE").is_empty() {
         options = options.refuse();
     }
-    if let Some(file) = std::env::var_os("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
-        match File::options().append(true).create(true).open(&file) {
-            // In one call of the system: other threads and processes write to the file too.
-            Ok(file) => {
-                options = options.log(move |call| drop((&file).write_all(format!("{call}\n").as_bytes())))
-            }
-            Err(error) => say("check", &format!("{}: {error}", file.display())),
+    if let Some(file) = own::variable("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
+        match Lines::open(Path::new(&file)) {
+            Ok(lines) => options = options.log(move |call| drop(lines.add(format!("{call}\n").as_bytes()))),
+            Err(error) => drop(say("check", &format!("{}: {error}", file.display()))),
         }
     }
     match options.over(&base, tell) {
@@ -48,21 +58,24 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             let driver = check.driver();
             let _ = CHECK.set(check);
             #[cfg(unix)]
-            watch_forks();
+            crate::layer::watch_forks(in_child);
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
             crate::runtime::at_exit(at_exit);
             driver
         }
         Err(error) => {
-            say("check", &error.to_string());
+            let _ = say("check", &error.to_string());
             base
         }
     }
 }
 
 fn tell(finding: &Finding) {
-    say("check", &finding.to_string());
+    let text = finding.to_string();
+    let is_said = say("check", &text);
     line(&json!({
+        // What the program's standard error did not get, the tool writes to its own.
+        "late": if is_said { Value::Null } else { text.into() },
         "rule": finding.rule().name(),
         "level": finding.rule().level().name(),
         "process": std::process::id(),
@@ -95,21 +108,8 @@ extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
 
 /// A forked process cannot use the driver that its parent has used, and has none of what that made.
 #[cfg(unix)]
-fn watch_forks() {
-    unsafe extern "C" {
-        fn pthread_atfork(
-            before: Option<extern "C" fn()>,
-            in_parent: Option<extern "C" fn()>,
-            in_child: Option<extern "C" fn()>,
-        ) -> c_int;
+extern "C" fn in_child() {
+    if let Some(check) = CHECK.get() {
+        check.switch_off();
     }
-    extern "C" fn in_child() {
-        if let Some(check) = CHECK.get() {
-            check.switch_off();
-        }
-    }
-    // SAFETY: the declaration is that of POSIX, for which null is no function; this one takes nothing, sets an atomic
-    // number and does nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
-    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
-    unsafe { pthread_atfork(None, None, Some(in_child)) };
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Reads the arguments of a launch, whose sizes the driver tells.
 
 use cuda_driver_sys::*;
+use cuda_harness::kernel::parameters;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_void};
@@ -14,7 +15,7 @@ use crate::real::driver;
 /// What is known of a kernel.
 pub(crate) struct Known {
     pub(crate) name: String,
-    /// Bytes of each parameter; `None` before CUDA 12.4.
+    /// Bytes of each parameter; `None` before CUDA 12.4, or since the driver failed to say.
     sizes: Option<Vec<usize>>,
 }
 
@@ -22,9 +23,6 @@ static KNOWN: LazyLock<Mutex<HashMap<usize, Arc<Known>>>> = LazyLock::new(Mutex:
 
 /// Handles that are kernels of libraries: a driver writes it to its log if one is taken for the other.
 static KERNELS: LazyLock<Mutex<HashSet<usize>>> = LazyLock::new(Mutex::default);
-
-/// Parameters that a kernel has at most: 32,764 bytes of them.
-const MOST: usize = 32_764;
 
 /// After a module is gone, another kernel may have the same handle.
 pub(crate) fn forget() {
@@ -66,32 +64,16 @@ unsafe fn ask(function: CUfunction) -> Known {
     } else {
         format!("kernel {:#x}", function.addr())
     };
-    let mut sizes = Vec::new();
-    let complete = loop {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the handle is live, by duty 1, and if it is of the other kind the driver answers an error; both
-        // places outlive the calls, and an index beyond the parameters is answered by an error too.
-        let code = unsafe {
-            let of_kernel = |offset, size| driver().cuKernelGetParamInfo(kernel, sizes.len(), offset, size);
-            let of_function = |offset, size| driver().cuFuncGetParamInfo(function, sizes.len(), offset, size);
-            let code = if is_kernel {
-                of_kernel(&mut offset, &mut size)
-            } else {
-                of_function(&mut offset, &mut size)
-            };
-            match code {
-                CUresult::CUDA_ERROR_INVALID_HANDLE if !is_kernel => of_kernel(&mut offset, &mut size),
-                code => code,
-            }
-        };
-        match code {
-            CUresult::SUCCESS if sizes.len() < MOST => sizes.push(size),
-            // There is no such parameter: those before it were all.
-            CUresult::CUDA_ERROR_INVALID_VALUE => break true,
-            _ => break false,
+    // SAFETY: 1: the handle is live, by duty 1, and if it is of the other kind the driver answers an error, as for the name.
+    let asked = unsafe {
+        let handle = function.expose_provenance() as u64;
+        match parameters(driver(), handle, is_kernel) {
+            Err((_, CUresult::CUDA_ERROR_INVALID_HANDLE)) if !is_kernel => parameters(driver(), handle, true),
+            asked => asked,
         }
     };
-    Known { name, sizes: complete.then_some(sizes) }
+    let sizes = asked.ok().flatten().map(|list| list.into_iter().map(|(_, size)| size).collect());
+    Known { name, sizes }
 }
 
 /// The arguments, each as a number in hex, or as bytes if it is longer.

@@ -16,6 +16,7 @@
 //! | `timeline` | what happened when, on the host and between two events on a stream |
 //! | `layer` | the same exports for `check` and `record`: the driver behind them looks at each call |
 //! | `check`, `record` | what it does |
+//! | `own` | variables, standard error and files of this library in a program that may close them |
 //! | `runtime` | the last error of the CUDA runtime |
 //! | `real` | the driver behind |
 //!
@@ -30,6 +31,7 @@ mod hooks;
 mod kernel;
 mod layer;
 mod lookup;
+mod own;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod passed_on;
 mod per_thread;
@@ -179,6 +181,11 @@ macro_rules! always {
     };
 }
 cuda_driver_sys::for_each_function!(exports);
+
+/// What is to be called when the library is loaded.
+pub extern "C" fn start() {
+    own::start();
+}
 
 /// What is to be called when the library is unloaded.
 pub extern "C" fn end() {

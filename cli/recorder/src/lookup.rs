@@ -103,71 +103,46 @@ fn newer(asked: &str) -> Option<Newer> {
     })
 }
 
-macro_rules! checked {
-    ($($asked:literal $since:literal $name:ident;)*) => {
-        /// What else orders work on a thread's own stream, which checks have to know: since which version, and the export.
-        fn checked(asked: &str) -> Option<(c_int, *mut c_void)> {
-            Some(match asked {
-                $($asked => ($since, $name as *mut c_void),)*
-                _ => return None,
-            })
+/// A function whose NULL stream is the thread's own.
+struct Own {
+    since: c_int,
+    /// What it does on a stream that is named.
+    plain: &'static str,
+    export: *mut c_void,
+}
+
+macro_rules! own_forms {
+    ($($symbol:ident($($argument:ident: $type:ty),*) $since:literal $name:literal $default:ident $how:ident $plain:ident;)*) => {
+        /// All of that name, as the header has them, apart from older ABIs that no function of today stands for, and those of graphics APIs.
+        /// A row for which `per_thread` has no function is one that the compiler does not find.
+        fn own_forms(asked: &str) -> Vec<Own> {
+            let mut found = Vec::new();
+            $(own_form!($default $how found asked $symbol $since $name $plain);)*
+            found
+        }
+
+        /// Whether there is no function of that name whose NULL stream is the thread's own. Of a name that the header does not have nobody knows.
+        fn has_no_own(asked: &str) -> bool {
+            let rows = [$(($name, matches!(stringify!($default).as_bytes(), b"per_thread"))),*];
+            let mut of_it = rows.iter().filter(|(name, _)| *name == asked).peekable();
+            of_it.peek().is_some() && of_it.all(|(_, is_own)| !is_own)
         }
     };
 }
-checked! {
-    "cuMemsetD8" 3020 cuMemsetD8_v2_ptds;
-    "cuMemsetD16" 3020 cuMemsetD16_v2_ptds;
-    "cuMemsetD32" 3020 cuMemsetD32_v2_ptds;
-    "cuMemsetD2D8Async" 3020 cuMemsetD2D8Async_ptsz;
-    "cuMemsetD2D16Async" 3020 cuMemsetD2D16Async_ptsz;
-    "cuMemsetD2D32Async" 3020 cuMemsetD2D32Async_ptsz;
-    "cuMemcpy2DAsync" 3020 cuMemcpy2DAsync_v2_ptsz;
-    "cuMemcpy3DAsync" 3020 cuMemcpy3DAsync_v2_ptsz;
-    "cuMemcpyPeerAsync" 4000 cuMemcpyPeerAsync_ptsz;
-    "cuMemcpy2D" 3020 cuMemcpy2D_v2_ptds;
-    "cuMemcpy3D" 3020 cuMemcpy3D_v2_ptds;
-    "cuMemcpyPeer" 4000 cuMemcpyPeer_ptds;
-    "cuMemcpy3DPeer" 4000 cuMemcpy3DPeer_ptds;
-    "cuMemcpy3DPeerAsync" 4000 cuMemcpy3DPeerAsync_ptsz;
-    "cuMemcpyHtoA" 3020 cuMemcpyHtoA_v2_ptds;
-    "cuMemcpyAtoH" 3020 cuMemcpyAtoH_v2_ptds;
-    "cuMemcpyHtoAAsync" 3020 cuMemcpyHtoAAsync_v2_ptsz;
-    "cuMemcpyAtoHAsync" 3020 cuMemcpyAtoHAsync_v2_ptsz;
-    "cuMemcpyWithAttributesAsync" 13020 cuMemcpyWithAttributesAsync_ptsz;
-    "cuMemcpy3DWithAttributesAsync" 13020 cuMemcpy3DWithAttributesAsync_ptsz;
-    "cuMemsetD2D8" 3020 cuMemsetD2D8_v2_ptds;
-    "cuMemsetD2D16" 3020 cuMemsetD2D16_v2_ptds;
-    "cuMemsetD2D32" 3020 cuMemsetD2D32_v2_ptds;
-    "cuMemAllocAsync" 11020 cuMemAllocAsync_ptsz;
-    "cuMemAllocFromPoolAsync" 11020 cuMemAllocFromPoolAsync_ptsz;
-    "cuMemFreeAsync" 11020 cuMemFreeAsync_ptsz;
-    "cuEventRecord" 2000 cuEventRecord_ptsz;
-    "cuEventRecordWithFlags" 11010 cuEventRecordWithFlags_ptsz;
-    "cuStreamQuery" 2000 cuStreamQuery_ptsz;
-    "cuStreamAddCallback" 5000 cuStreamAddCallback_ptsz;
-    "cuStreamAttachMemAsync" 6000 cuStreamAttachMemAsync_ptsz;
-    "cuStreamBeginCapture" 10010 cuStreamBeginCapture_v2_ptsz;
-    "cuStreamBeginCaptureToCig" 13010 cuStreamBeginCaptureToCig_ptsz;
-    "cuStreamBeginCaptureToGraph" 12030 cuStreamBeginCaptureToGraph_ptsz;
-    "cuStreamBeginRecaptureToGraph" 13030 cuStreamBeginRecaptureToGraph_ptsz;
-    "cuStreamEndCapture" 10000 cuStreamEndCapture_ptsz;
-    "cuStreamEndCaptureToCig" 13010 cuStreamEndCaptureToCig_ptsz;
-    "cuStreamIsCapturing" 10000 cuStreamIsCapturing_ptsz;
-    "cuStreamWaitValue32" 11070 cuStreamWaitValue32_v2_ptsz;
-    "cuStreamWaitValue64" 11070 cuStreamWaitValue64_v2_ptsz;
-    "cuStreamWriteValue32" 11070 cuStreamWriteValue32_v2_ptsz;
-    "cuStreamWriteValue64" 11070 cuStreamWriteValue64_v2_ptsz;
-    "cuStreamBatchMemOp" 11070 cuStreamBatchMemOp_v2_ptsz;
+macro_rules! own_form {
+    (per_thread same $found:ident $asked:ident $symbol:ident $since:literal $name:literal $plain:ident) => {
+        if $asked == $name {
+            $found.push(Own { since: $since, plain: stringify!($plain), export: $symbol as *mut c_void });
+        }
+    };
+    ($($row:tt)*) => {};
 }
+cuda_driver_sys::for_each_export!(own_forms);
 
-/// Whether there may be a function of that name whose NULL stream is the thread's own.
-fn may_have_own(asked: &str) -> bool {
-    let starts = ["cuMemcpy", "cuMemset", "cuStream", "cuEventRecord", "cuLaunch", "cuGraphics"];
-    let lacks = ["cuStreamCreate", "cuStreamDestroy"];
-    asked.contains("Async")
-        || ["cuGraphUpload", "cuGraphInstantiateWithParams"].contains(&asked)
-        || starts.iter().any(|start| asked.starts_with(start))
-            && !lacks.iter().any(|start| asked.starts_with(start))
+/// The newest ABI that is not newer than asked for, and that the driver has.
+fn newest(forms: Vec<Own>, is_new: impl Fn(c_int) -> bool) -> Option<*mut c_void> {
+    let known = forms.into_iter().filter(|own| is_new(own.since) && driver().has(own.plain));
+    known.max_by_key(|own| own.since).map(|own| own.export)
 }
 
 /// The export that stands in for what is asked, if there is one.
@@ -183,22 +158,11 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
         let first = if own { cuStreamBeginCapture_ptsz } else { cuStreamBeginCapture };
         return Some(first as *mut c_void);
     }
-    // Their first ABI, which is older, is the driver's own.
-    let second = match asked {
-        "cuMemcpyBatchAsync" => Some(("cuMemcpyBatchAsync_v2", cuMemcpyBatchAsync_v2_ptsz as *mut c_void)),
-        "cuMemcpy3DBatchAsync" => {
-            Some(("cuMemcpy3DBatchAsync_v2", cuMemcpy3DBatchAsync_v2_ptsz as *mut c_void))
+    if own && layer::is_asked() {
+        let forms = own_forms(asked);
+        if !forms.is_empty() {
+            return newest(forms, is_new);
         }
-        _ => None,
-    };
-    if let Some((symbol, export)) = second {
-        return (own && layer::is_asked() && is_new(13_000) && driver().has(symbol)).then_some(export);
-    }
-    if own
-        && layer::is_asked()
-        && let Some((_, export)) = checked(asked).filter(|(since, _)| is_new(*since))
-    {
-        return Some(export);
     }
     if let Some(newer) = newer(asked).filter(|newer| is_new(newer.since) && driver().has(newer.symbol)) {
         return (!own || !newer.has_own).then_some(newer.export);
@@ -244,7 +208,7 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let own = asked.and_then(|asked| export(asked, version, flags));
     // What stands in calls the plain function, which the driver shall have. A function that has no other is the same with the flag and
     // without, but checks hand out their own only without.
-    let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(|asked| !may_have_own(asked));
+    let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(has_no_own);
     let wanted = if is_plain { flags & !PER_THREAD } else { flags };
     // SAFETY: the one duty, which the head of `hooks` has too: the arguments are the program's own, but for the flags, and for these the
     // driver asks for nothing: any others than those it knows it answers with an error.
@@ -252,8 +216,8 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     if let Some(own) = own.filter(|_| code == CUresult::SUCCESS && !function.is_null()) {
         // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no
         // other thread uses during the call; the driver has initialised it, as it succeeded. What is put there has the
-        // signature of the symbol that is replaced: each row of `stand_ins` and `checked` names both, `since` and
-        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has four more, chosen by version.
+        // signature of the symbol that is replaced: each row of `stand_ins` and of the header's own list names both, `since` and
+        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has two more, chosen by version.
         unsafe {
             if !(*function).is_null() {
                 *function = own;

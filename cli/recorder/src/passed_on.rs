@@ -1,6 +1,6 @@
 //! Exports of a driver that are passed on as they are: neither recorded nor checked.
 //!
-//! Older ABIs, graphics, and functions of a thread's own default stream that `per_thread` does not have. Libraries look some of them up by
+//! Older ABIs, graphics, and the same for a thread's own default stream. Libraries look some of them up by
 //! `dlsym` and fail without them: cuBLASLt wants `cuCtxPushCurrent`, which today's headers do not declare. Nothing is known here of their
 //! parameters, so each is a jump: all arguments stay where the caller has put them.
 //!
@@ -161,33 +161,24 @@ passed_on! {
     cuDevicePrimaryCtxReset cuDevicePrimaryCtxSetFlags cuDeviceTotalMem cuEGLStreamConsumerAcquireFrame
     cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
     cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
-    cuEGLStreamProducerPresentFrame cuEGLStreamProducerReturnFrame cuEventCreateFromEGLSync cuEventDestroy
-    cuEventElapsedTime cuFabricCpyBatchAsync_ptsz cuGLCtxCreate cuGLCtxCreate_v2 cuGLGetDevices
-    cuGLGetDevices_v2 cuGLInit cuGLMapBufferObject cuGLMapBufferObjectAsync cuGLMapBufferObjectAsync_v2
+    cuEGLStreamProducerPresentFrame cuEGLStreamProducerReturnFrame cuEventCreateFromEGLSync
+    cuEventDestroy cuEventElapsedTime cuGLCtxCreate cuGLCtxCreate_v2 cuGLGetDevices cuGLGetDevices_v2
+    cuGLInit cuGLMapBufferObject cuGLMapBufferObjectAsync cuGLMapBufferObjectAsync_v2
     cuGLMapBufferObjectAsync_v2_ptsz cuGLMapBufferObject_v2 cuGLMapBufferObject_v2_ptds
-    cuGLRegisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject cuGLUnmapBufferObjectAsync
-    cuGLUnregisterBufferObject cuGraphInstantiate cuGraphInstantiateWithParams_ptsz cuGraphInstantiate_v2
-    cuGraphUpload_ptsz cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage
-    cuGraphicsMapResources_ptsz cuGraphicsResourceGetMappedEglFrame cuGraphicsResourceGetMappedPointer
-    cuGraphicsResourceSetMapFlags cuGraphicsUnmapResources_ptsz cuGraphicsVDPAURegisterOutputSurface
-    cuGraphicsVDPAURegisterVideoSurface cuIpcOpenMemHandle cuLaunchHostFunc_v2_ptsz cuLinkAddData
-    cuLinkAddFile cuLinkCreate cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemBatchDecompressAsync_ptsz
-    cuMemDiscardAndPrefetchBatchAsync_ptsz cuMemDiscardBatchAsync_ptsz cuMemFree cuMemGetAddressRange
-    cuMemGetInfo cuMemHostGetDevicePointer cuMemHostRegister cuMemMapArrayAsync_ptsz cuMemPrefetchAsync_ptsz
-    cuMemPrefetchAsync_v2_ptsz cuMemPrefetchBatchAsync_ptsz cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned
-    cuMemcpy2DUnaligned_v2_ptds cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync_ptsz cuMemcpyAtoA
-    cuMemcpyAtoA_v2_ptds cuMemcpyAtoD cuMemcpyAtoD_v2_ptds cuMemcpyAtoH cuMemcpyAtoHAsync
-    cuMemcpyBatchAsync_ptsz cuMemcpyDtoA cuMemcpyDtoA_v2_ptds cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH
+    cuGLRegisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject
+    cuGLUnmapBufferObjectAsync cuGLUnregisterBufferObject cuGraphInstantiate cuGraphInstantiate_v2
+    cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage
+    cuGraphicsResourceGetMappedEglFrame cuGraphicsResourceGetMappedPointer cuGraphicsResourceSetMapFlags
+    cuGraphicsVDPAURegisterOutputSurface cuGraphicsVDPAURegisterVideoSurface cuIpcOpenMemHandle
+    cuLinkAddData cuLinkAddFile cuLinkCreate cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree
+    cuMemGetAddressRange cuMemGetInfo cuMemHostGetDevicePointer cuMemHostRegister cuMemcpy2D
+    cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D cuMemcpy3DAsync cuMemcpyAtoA cuMemcpyAtoD
+    cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH
     cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
-    cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuModuleGetGlobal cuProfilerInitialize
-    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz
-    cuStreamCopyAttributes_ptsz cuStreamDestroy cuStreamGetAttribute_ptsz cuStreamGetCaptureInfo
-    cuStreamGetCaptureInfo_ptsz cuStreamGetCaptureInfo_v2_ptsz cuStreamGetCaptureInfo_v3_ptsz
-    cuStreamGetCtx_ptsz cuStreamGetCtx_v2_ptsz cuStreamGetDevResource_ptsz cuStreamGetDevice_ptsz
-    cuStreamGetFlags_ptsz cuStreamGetId_ptsz cuStreamGetPriority_ptsz cuStreamSetAttribute_ptsz
-    cuStreamUpdateCaptureDependencies_ptsz cuStreamUpdateCaptureDependencies_v2_ptsz cuStreamWaitValue32
-    cuStreamWaitValue32_ptsz cuStreamWaitValue64 cuStreamWaitValue64_ptsz cuStreamWriteValue32
-    cuStreamWriteValue32_ptsz cuStreamWriteValue64 cuStreamWriteValue64_ptsz cuTexRefGetAddress
-    cuTexRefSetAddress cuTexRefSetAddress2D cuTexRefSetAddress2D_v2 cuVDPAUCtxCreate cuVDPAUCtxCreate_v2
-    cuVDPAUGetDevice cuWaitExternalSemaphoresAsync_ptsz
+    cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuModuleGetGlobal
+    cuProfilerInitialize cuStreamBatchMemOp cuStreamBatchMemOp_ptsz cuStreamDestroy
+    cuStreamGetCaptureInfo cuStreamGetCaptureInfo_ptsz cuStreamWaitValue32 cuStreamWaitValue32_ptsz
+    cuStreamWaitValue64 cuStreamWaitValue64_ptsz cuStreamWriteValue32 cuStreamWriteValue32_ptsz
+    cuStreamWriteValue64 cuStreamWriteValue64_ptsz cuTexRefGetAddress cuTexRefSetAddress
+    cuTexRefSetAddress2D cuTexRefSetAddress2D_v2 cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
 }

@@ -1,13 +1,19 @@
 //! The functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`): programs built with
 //! `--default-stream per-thread` link against them, or ask for them with a flag.
 //!
-//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded or checked as those.
+//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded or checked as those. `lookup` names each that the pinned header
+//! has: it does not compile where one is missing.
 
 #![allow(unsafe_code)] // Each passes on what its caller gave.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
-use std::ffi::{c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ffi::{CStr, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::layer;
+use crate::real::driver;
 
 /// The stream that a per-thread function means.
 fn own(stream: CUstream) -> CUstream {
@@ -94,6 +100,68 @@ on_own_stream! {
     cuStreamBatchMemOp_v2_ptsz = cuStreamBatchMemOp_v2(
         ; stream; count: c_uint, operations: *mut CUstreamBatchMemOpParams, flags: c_uint
     );
+    cuStreamGetAttribute_ptsz = cuStreamGetAttribute(; stream; which: CUstreamAttrID, value: *mut CUstreamAttrValue);
+    cuStreamSetAttribute_ptsz = cuStreamSetAttribute(; stream; which: CUstreamAttrID, value: *const CUstreamAttrValue);
+    cuStreamGetCaptureInfo_v2_ptsz = cuStreamGetCaptureInfo_v2(
+        ; stream; status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, nodes: *mut *const CUgraphNode,
+        count: *mut usize
+    );
+    cuStreamGetCaptureInfo_v3_ptsz = cuStreamGetCaptureInfo_v3(
+        ; stream; status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, nodes: *mut *const CUgraphNode,
+        data: *mut *const CUgraphEdgeData, count: *mut usize
+    );
+    cuStreamUpdateCaptureDependencies_ptsz = cuStreamUpdateCaptureDependencies_v1(
+        ; stream; nodes: *mut CUgraphNode, count: usize, flags: c_uint
+    );
+    cuStreamUpdateCaptureDependencies_v2_ptsz = cuStreamUpdateCaptureDependencies_v2(
+        ; stream; nodes: *mut CUgraphNode, data: *const CUgraphEdgeData, count: usize, flags: c_uint
+    );
+    cuStreamGetCtx_ptsz = cuStreamGetCtx(; stream; context: *mut CUcontext);
+    cuStreamGetCtx_v2_ptsz = cuStreamGetCtx_v2(; stream; context: *mut CUcontext, green: *mut CUgreenCtx);
+    cuStreamGetDevResource_ptsz = cuStreamGetDevResource(; stream; resource: *mut CUdevResource, kind: CUdevResourceType);
+    cuStreamGetDevice_ptsz = cuStreamGetDevice(; stream; device: *mut CUdevice);
+    cuStreamGetFlags_ptsz = cuStreamGetFlags(; stream; flags: *mut c_uint);
+    cuStreamGetId_ptsz = cuStreamGetId(; stream; id: *mut c_ulonglong);
+    cuStreamGetPriority_ptsz = cuStreamGetPriority(; stream; priority: *mut c_int);
+    cuGraphUpload_ptsz = cuGraphUpload(graph: CUgraphExec; stream;);
+    cuLaunchHostFunc_v2_ptsz = cuLaunchHostFunc_v2(; stream; function: CUhostFn, data: *mut c_void, mode: c_uint);
+    cuMemcpyBatchAsync_ptsz = cuMemcpyBatchAsync_v1(
+        to: *mut CUdeviceptr, from: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes,
+        starts: *mut usize, attribute_count: usize, failed: *mut usize; stream;
+    );
+    cuMemcpy3DBatchAsync_ptsz = cuMemcpy3DBatchAsync_v1(
+        count: usize, copies: *mut CUDA_MEMCPY3D_BATCH_OP, failed: *mut usize, flags: c_ulonglong; stream;
+    );
+    cuFabricCpyBatchAsync_ptsz = cuFabricCpyBatchAsync(
+        count: usize, copies: *mut CUDA_FABRIC_COPY_BATCH_OP, flags: c_ulonglong; stream;
+    );
+    cuMemMapArrayAsync_ptsz = cuMemMapArrayAsync(list: *mut CUarrayMapInfo, count: c_uint; stream;);
+    cuMemBatchDecompressAsync_ptsz = cuMemBatchDecompressAsync(
+        list: *mut CUmemDecompressParams, count: usize, flags: c_uint, failed: *mut usize; stream;
+    );
+    cuMemPrefetchAsync_ptsz = cuMemPrefetchAsync_v1(memory: CUdeviceptr, bytes: usize, device: CUdevice; stream;);
+    cuMemPrefetchAsync_v2_ptsz = cuMemPrefetchAsync_v2(
+        memory: CUdeviceptr, bytes: usize, place: CUmemLocation, flags: c_uint; stream;
+    );
+    cuMemPrefetchBatchAsync_ptsz = cuMemPrefetchBatchAsync(
+        memory: *mut CUdeviceptr, sizes: *mut usize, count: usize, places: *mut CUmemLocation, starts: *mut usize,
+        place_count: usize, flags: c_ulonglong; stream;
+    );
+    cuMemDiscardBatchAsync_ptsz = cuMemDiscardBatchAsync(
+        memory: *mut CUdeviceptr, sizes: *mut usize, count: usize, flags: c_ulonglong; stream;
+    );
+    cuMemDiscardAndPrefetchBatchAsync_ptsz = cuMemDiscardAndPrefetchBatchAsync(
+        memory: *mut CUdeviceptr, sizes: *mut usize, count: usize, places: *mut CUmemLocation, starts: *mut usize,
+        place_count: usize, flags: c_ulonglong; stream;
+    );
+    cuSignalExternalSemaphoresAsync_ptsz = cuSignalExternalSemaphoresAsync(
+        list: *const CUexternalSemaphore, parameters: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: c_uint; stream;
+    );
+    cuWaitExternalSemaphoresAsync_ptsz = cuWaitExternalSemaphoresAsync(
+        list: *const CUexternalSemaphore, parameters: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: c_uint; stream;
+    );
+    cuGraphicsMapResources_ptsz = cuGraphicsMapResources(count: c_uint, list: *mut CUgraphicsResource; stream;);
+    cuGraphicsUnmapResources_ptsz = cuGraphicsUnmapResources(count: c_uint, list: *mut CUgraphicsResource; stream;);
     cuStreamSynchronize_ptsz = cuStreamSynchronize(; stream;);
     cuStreamWaitEvent_ptsz = cuStreamWaitEvent(; stream; event: CUevent, flags: c_uint);
 }
@@ -184,4 +252,114 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     let config = copy.as_ref().map_or(config, |copy| copy);
     // SAFETY: the contract of the plain function is this one's, which the caller keeps; the copy of the configuration outlives the call.
     unsafe { crate::cuLaunchKernelEx(config, f, parameters, extra) }
+}
+
+/// `cuStreamCopyAttributes_ptsz`
+// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuStreamCopyAttributes_ptsz(to: CUstream, from: CUstream) -> CUresult {
+    // SAFETY: the contract of the plain function on these streams, which every context has, is this one's, which the caller keeps.
+    unsafe { crate::cuStreamCopyAttributes(own(to), own(from)) }
+}
+
+/// `cuGraphInstantiateWithParams_ptsz`
+// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
+    exec: *mut CUgraphExec,
+    graph: CUgraph,
+    parameters: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+) -> CUresult {
+    // SAFETY: by the function's contract null, or the address of an aligned structure with all members that are read set, the others a number
+    // or a handle of any value; nobody uses it during the call.
+    let Some(mut copy) = (unsafe { parameters.as_ref() }).copied() else {
+        // SAFETY: the contract of the plain function is this one's, which the caller keeps.
+        return unsafe { crate::cuGraphInstantiateWithParams(exec, graph, parameters) };
+    };
+    copy.hUploadStream = own(copy.hUploadStream);
+    // SAFETY: the contract of the plain function on this stream is this one's, which the caller keeps; the copy outlives the call. Its results
+    // go to the caller's structure, which is not null, as was compared, and which nobody uses during the call.
+    unsafe {
+        let code = crate::cuGraphInstantiateWithParams(exec, graph, &mut copy);
+        (*parameters).hErrNode_out = copy.hErrNode_out;
+        (*parameters).result_out = copy.result_out;
+        code
+    }
+}
+
+/// A function of the driver's whose NULL stream is the thread's own.
+fn of_the_driver(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
+    let known = place.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let mut found = null_mut();
+    let flags = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0.into();
+    // SAFETY: the name is a C string; the place outlives the call; the status may be null.
+    let code = unsafe { driver().cuGetProcAddress_v2(name.as_ptr(), &mut found, 12_000, flags, null_mut()) };
+    let found = if code == CUresult::SUCCESS { found } else { null_mut() };
+    place.store(found, Ordering::Relaxed);
+    found
+}
+
+/// `name = plain "asked"(arguments)`: copies that have no form for a stream. The driver's own function makes them, and the checks see the plain
+/// one: for them both order everything.
+macro_rules! without_stream {
+    ($($name:ident = $plain:ident $asked:literal($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+            let found = of_the_driver(&FOUND, $asked);
+            if found.is_null() {
+                return CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
+            }
+            // SAFETY: not null, as was compared, so what the driver has under this name since CUDA 7.0, with the flag: the function whose
+            // signature the plain one has too.
+            let function: pfn::$plain = unsafe { std::mem::transmute(found) };
+            let words = [$(Word::word($argument)),*];
+            // SAFETY: 1: the words are the arguments of this call, whose contract is that of the plain function, and the caller keeps it;
+            // the driver's own gets the same arguments.
+            unsafe { layer::seen(stringify!($plain), &words, &mut || function($($argument),*)) }
+        }
+    )*};
+}
+
+/// An argument as the checks know it.
+trait Word {
+    fn word(self) -> u64;
+}
+
+impl<T> Word for *const T {
+    fn word(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+impl<T> Word for *mut T {
+    fn word(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+impl Word for CUdeviceptr {
+    fn word(self) -> u64 {
+        self
+    }
+}
+
+impl Word for usize {
+    fn word(self) -> u64 {
+        self as u64
+    }
+}
+
+without_stream! {
+    cuMemcpy2DUnaligned_v2_ptds = cuMemcpy2DUnaligned_v2 c"cuMemcpy2DUnaligned"(copy: *const CUDA_MEMCPY2D);
+    cuMemcpyAtoA_v2_ptds = cuMemcpyAtoA_v2 c"cuMemcpyAtoA"(
+        to: CUarray, to_offset: usize, from: CUarray, from_offset: usize, bytes: usize
+    );
+    cuMemcpyAtoD_v2_ptds = cuMemcpyAtoD_v2 c"cuMemcpyAtoD"(to: CUdeviceptr, from: CUarray, offset: usize, bytes: usize);
+    cuMemcpyDtoA_v2_ptds = cuMemcpyDtoA_v2 c"cuMemcpyDtoA"(to: CUarray, offset: usize, from: CUdeviceptr, bytes: usize);
 }

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, LazyLock};
 
 use crate::layer;
+use crate::own;
 
 /// Path of the real library, or `emulator`.
 const VARIABLE: &str = "CUDA_LAUNCH_TRACE_DRIVER";
@@ -18,7 +19,7 @@ static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
 
 /// Where the driver is: a path, or `emulator`.
 pub(crate) fn path() -> OsString {
-    std::env::var_os(VARIABLE).unwrap_or_else(|| "emulator".into())
+    own::variable(VARIABLE).unwrap_or_else(|| "emulator".into())
 }
 
 fn real() -> Arc<Driver> {
@@ -31,7 +32,7 @@ fn real() -> Arc<Driver> {
         Ok(driver) => Arc::new(driver),
         Err(error) => {
             // No function can say more than a code: this is for the person who started the program.
-            eprintln!("cuda-launch: {error}");
+            own::say(&format!("cuda-launch: {error}\n"));
             // SAFETY: 1, 2: nothing is found, so nothing is called: every function is a stub that says that it is
             // missing.
             Arc::new(unsafe { Driver::from_lookup(|_| std::ptr::null()) })

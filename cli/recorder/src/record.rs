@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::layer::{line, say};
+use crate::own;
 
 pub(crate) const FILE: &str = "CUDA_LAUNCH_RECORD_FILE";
 
@@ -17,21 +18,24 @@ static RECORD: OnceLock<Record> = OnceLock::new();
 
 /// The driver that sees launches before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let variable =
+        |name: &str| own::variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
     let nth = variable("CUDA_LAUNCH_RECORD_NTH").parse().unwrap_or(1);
     let mut options = RecordOptions::new(variable("CUDA_LAUNCH_RECORD_KERNEL"), nth);
     if let Ok(limit) = variable("CUDA_LAUNCH_RECORD_LIMIT").parse() {
         options = options.limit(limit);
     }
-    let output = PathBuf::from(std::env::var_os("CUDA_LAUNCH_RECORD_OUTPUT").unwrap_or_default());
+    let output = PathBuf::from(own::variable("CUDA_LAUNCH_RECORD_OUTPUT").unwrap_or_default());
     match options.over(&base, move |event| tell(event, &output)) {
         Ok(record) => {
             let driver = record.driver();
             let _ = RECORD.set(record);
+            #[cfg(unix)]
+            crate::layer::watch_forks(in_child);
             driver
         }
         Err(error) => {
-            say("record", &error.to_string());
+            let _ = say("record", &error.to_string());
             base
         }
     }
@@ -53,8 +57,9 @@ fn tell(event: Event, output: &Path) {
 
 /// As a whole: another process of the program may write the same file.
 fn write(output: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    // A pipe or a device stays what it is.
-    if std::fs::metadata(output).is_ok_and(|file| !file.is_file()) {
+    // A pipe or a device stays what it is, and a link: `/dev/stdout` is one.
+    let is_linked = std::fs::symlink_metadata(output).is_ok_and(|file| file.is_symlink());
+    if is_linked || std::fs::metadata(output).is_ok_and(|file| !file.is_file()) {
         return std::fs::write(output, bytes);
     }
     let mut part = output.as_os_str().to_owned();
@@ -70,4 +75,12 @@ fn write(output: &Path, bytes: &[u8]) -> std::io::Result<()> {
 pub(crate) fn end() {
     let Some(record) = RECORD.get() else { return };
     line(&json!({ "is": "end", "launches": record.launches() }));
+}
+
+/// A forked process may not wait for what a thread of its parent has: nothing is recorded there.
+#[cfg(unix)]
+extern "C" fn in_child() {
+    if let Some(record) = RECORD.get() {
+        record.switch_off();
+    }
 }

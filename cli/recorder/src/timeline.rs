@@ -10,14 +10,14 @@
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::layer;
+use crate::own::{self, Lines};
 use crate::real::driver;
 
 /// Where the lines go.
@@ -30,10 +30,8 @@ const QUIET: &[&str] =
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Lines go to its end: a process that the program forked, or started, may write to it too.
-static FILE: LazyLock<Option<File>> = LazyLock::new(|| {
-    let path = std::env::var_os(VARIABLE)?;
-    File::options().append(true).create(true).open(path).ok()
-});
+static FILE: LazyLock<Option<Lines>> =
+    LazyLock::new(|| Lines::open(Path::new(&own::variable(VARIABLE)?)).ok());
 // Events live, and so do their contexts: an event is made by `event`, is in `STATE` or in the hands of one call of the program in its
 // context, and is destroyed by `close` alone, which takes it out first. What ends a context calls that before, and a program ends none
 // while another call of it uses that.
@@ -105,8 +103,7 @@ fn line(event: &Value) {
     let Some(file) = &*FILE else { return };
     if WRITTEN.fetch_add(1, Ordering::Relaxed) < MOST {
         // A full disk must not stop the program that is traced.
-        let mut file: &File = file;
-        let _ = file.write_all(format!("{event}\n").as_bytes());
+        let _ = file.add(format!("{event}\n").as_bytes());
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::files;
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::output::Outcome;
 
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             "{file}: the path is not UTF-8, so no source can name it\n  help: rename the file, or give --path"
         ))
     })?;
-    let source = write::module(&file, &module, path, &arguments.krate);
+    let source = write::module(&file.parts, &module, path, &arguments.krate);
     let mut json =
         json!({ "schema": "cuda-launch.bind.1", "module": module, "source": source, "output": null });
     let Some(output) = &arguments.output else { return Ok(Outcome::new(source, json)) };

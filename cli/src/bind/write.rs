@@ -1,15 +1,15 @@
 //! The source of a typed module.
 
 use super::names::{Taken, identifier, method, unlike};
-use crate::image::{File, volume};
-use crate::model::{Access, Kernel, Meaning, Parameter, Signature, Variable};
+use crate::image::{kernels, volume};
+use crate::model::{Access, Kernel, Meaning, Parameter, Part, Signature, Variable};
 use crate::scalar::Scalar;
 
 /// Longest line of the source.
 const WIDTH: usize = 100;
 
-pub(super) fn module(file: &File, name: &str, path: &str, krate: &str) -> String {
-    let kernels = file.kernels();
+/// The module of this name for these images, which lie at `path` from the program's manifest.
+pub(crate) fn module(parts: &[Part], name: &str, path: &str, krate: &str) -> String {
     let given = if krate == "cuda_launch" { String::new() } else { format!(", crate = {krate}") };
     let mut source = String::from(
         "// Written by `cuda-launch bind`. The image says how many parameters there are\n\
@@ -19,10 +19,10 @@ pub(super) fn module(file: &File, name: &str, path: &str, krate: &str) -> String
     source += &format!("#[{krate}::cuda_module({path:?}{given})]\npub mod {name} {{\n");
     let (mut types, mut items) = (String::new(), String::new());
     let mut methods = Taken::new();
-    for kernel in kernels {
+    for kernel in kernels(parts) {
         items += &declaration(kernel, &mut methods, &mut types, krate);
     }
-    let mut variables: Vec<&Variable> = file.parts.iter().flat_map(|part| &part.variables).collect();
+    let mut variables: Vec<&Variable> = parts.iter().flat_map(|part| &part.variables).collect();
     variables.sort_by(|a, b| a.name.cmp(&b.name));
     variables.dedup_by(|a, b| a.name == b.name);
     for one in variables {

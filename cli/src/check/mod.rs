@@ -4,7 +4,7 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Exit, Failure, Tried};
+use crate::failure::{Exit, Failure, FileOperation};
 use crate::files;
 use crate::interpose::Started;
 use crate::output::Outcome;
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Write each driver call of the program, with its arguments, one per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Make launches that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
+    /// Make launches, copies and fills that break a rule of level error fail with CUDA_ERROR_INVALID_VALUE
     #[arg(long)]
     refuse: bool,
     #[command(flatten)]
@@ -64,8 +64,9 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     match &arguments.log {
         Some(log) => {
             // The recorder adds to it, wherever the program goes.
-            std::fs::write(log, "").map_err(|error| Failure::io(Tried::Write, log, &error))?;
-            let log = std::path::absolute(log).map_err(|error| Failure::io(Tried::Write, log, &error))?;
+            std::fs::write(log, "").map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
+            let log =
+                std::path::absolute(log).map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
             command.env("CUDA_LAUNCH_CHECK_LOG", log)
         }
         None => command.env_remove("CUDA_LAUNCH_CHECK_LOG"),
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let answer = summary.json(ended);
     if let Some(output) = &arguments.output {
         std::fs::write(output, format!("{answer:#}\n"))
-            .map_err(|error| Failure::io(Tried::Write, output, &error))?;
+            .map_err(|error| Failure::io(FileOperation::Write, output, &error))?;
     }
     let own = if summary.errors() > 0 { Exit::Found } else { Exit::Well } as u8;
     let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
@@ -94,7 +95,8 @@ impl Arguments {
 }
 
 fn of_file(file: &Path) -> Result<Vec<String>, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::io(Tried::Read, file, &error))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::io(FileOperation::Read, file, &error))?;
     let lines = text
         .lines()
         .zip(1_usize..)

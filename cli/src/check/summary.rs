@@ -17,6 +17,8 @@ pub(super) struct Summary {
     /// Processes that made a call, and those of them that came to their end.
     processes: usize,
     ended: usize,
+    /// What standard error of the program did not get.
+    late: Vec<String>,
 }
 
 impl Summary {
@@ -32,7 +34,7 @@ impl Summary {
         summary
     }
 
-    fn add(&mut self, line: Value) {
+    fn add(&mut self, mut line: Value) {
         match line["is"].as_str() {
             Some("begin") => self.processes += 1,
             Some("end") => {
@@ -44,6 +46,8 @@ impl Summary {
                 }
             }
             _ => {
+                let late = line.as_object_mut().and_then(|line| line.remove("late"));
+                self.late.extend(late.as_ref().and_then(Value::as_str).map(str::to_owned));
                 let rule = line["rule"].as_str().unwrap_or_default().to_owned();
                 let entry = self.rules.entry(rule).or_default();
                 entry.0 = line["level"].as_str().unwrap_or_default().to_owned();
@@ -70,7 +74,8 @@ impl Summary {
             count(number("error"), "error"),
             count(number("warning"), "warning")
         );
-        let mut text = columns.wrap(&facts, "");
+        let mut text: String = self.late.iter().map(|late| format!("cuda-launch check: {late}\n")).collect();
+        text += &columns.wrap(&facts, "");
         if let Some(signal) = ended.signal {
             text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
         }

@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::emulated::{self, Emulated, Options};
-use crate::failure::{Failure, Tried};
+use crate::failure::{Failure, FileOperation};
 use crate::output::Outcome;
 use crate::style;
 use crate::table::Columns;
@@ -96,7 +96,7 @@ fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
         emulated.folder.link(&format!("{STAND_INS}/{name}"), library)?;
     }
     let own = std::env::current_exe()
-        .map_err(|error| Failure::io(Tried::Read, Path::new("/proc/self/exe"), &error))?;
+        .map_err(|error| Failure::io(FileOperation::Read, Path::new("/proc/self/exe"), &error))?;
     let ptxas = emulated.folder.link("bin/ptxas", &own)?;
     let bin = emulated.folder.path().join("bin");
     let command = &mut emulated.command;

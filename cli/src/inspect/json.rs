@@ -4,7 +4,7 @@ use cuda_ptx::image::ImageKind;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::model::{Debug, Kernel, Meaning, Parameter, Part, Variable};
 
 /// Written kernel by kernel: a tree of all of them takes ten times what is printed.

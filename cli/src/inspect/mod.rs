@@ -6,7 +6,7 @@ mod text;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::output::{Json, Outcome};
 
 #[derive(clap::Args)]

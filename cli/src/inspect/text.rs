@@ -2,7 +2,8 @@
 
 use cuda_ptx::image::ImageKind;
 
-use crate::image::{File, volume};
+use crate::image::volume;
+use crate::kernel_file::File;
 use crate::model::{Debug, Kernel, Meaning, Parameter, Part};
 use crate::style;
 use crate::table::{Table, count, wrap};

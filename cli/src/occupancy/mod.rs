@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::files;
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::output::Outcome;
-use crate::run::Place;
+use crate::run::DeviceOptions;
 use limits::{Fit, Machine, Resources};
 
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: DeviceOptions,
 }
 
 /// Everything that is shown.

@@ -7,7 +7,8 @@ use cuda_ptx::image::Arch;
 use super::Arguments;
 use super::limits::{Machine, Resources};
 use crate::failure::Failure;
-use crate::image::{File, volume};
+use crate::image::volume;
+use crate::kernel_file::File;
 use crate::model::{Kernel, Part};
 
 pub(super) struct Known {

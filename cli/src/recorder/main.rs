@@ -14,6 +14,14 @@ static FUNCTIONS: &[cuda_launch_recorder::Function] = cuda_launch_recorder::FUNC
 #[used]
 static PASSED_ON: &[cuda_launch_recorder::Function] = cuda_launch_recorder::PASSED_ON;
 
+/// Called when the library is loaded: before the program itself does anything, if it is linked with a driver.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[used]
+// SAFETY: the section is a list of functions, as wide as addresses, which this is; the loader calls each once, when the library is
+// loaded. The arguments that it passes are in registers, which a function that takes nothing leaves alone.
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = cuda_launch_recorder::start;
+
 /// Called when the library is unloaded: after what the program itself has asked to be called at its end.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]

@@ -4,6 +4,7 @@
 //! does to the memory of this process is the kernel's, as with any launch: whoever replays a file on a GPU trusts the kernel in it.
 #![allow(unsafe_code)]
 
+use cuda_harness::kernel::parameters;
 use cuda_harness::record::{Recording, Region};
 use cuda_launch::Driver;
 use cuda_launch::sys::*;
@@ -16,7 +17,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use crate::failure::{Exit, Failure};
-use crate::run::Place;
+use crate::run::DeviceOptions;
 
 /// Bytes that are compared at a time.
 const CHUNK: usize = 1 << 20;
@@ -87,7 +88,7 @@ fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
 impl Device {
     /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
     /// others.
-    pub(super) fn open(place: &Place, recording: &Recording, apart: bool) -> Result<Device, Failure> {
+    pub(super) fn open(place: &DeviceOptions, recording: &Recording, apart: bool) -> Result<Device, Failure> {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
@@ -296,25 +297,23 @@ impl Device {
 
     /// The parameters of the file are those of the kernel: the driver would read past a list that is too short.
     fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
-        for (number, recorded) in recording.parameters.iter().map(Some).chain([None]).enumerate() {
-            let (mut offset, mut size) = (0, 0);
-            // SAFETY: the function is of the module that `load` loaded, which stays; the places outlive the call; a number that no parameter has is
-            // answered by an error.
-            let code = unsafe { self.driver.cuFuncGetParamInfo(function, number, &mut offset, &mut size) };
-            let own = (code == CUresult::SUCCESS).then_some((offset as u64, size as u64));
-            let recorded = recorded.map(|(offset, size)| (u64::from(*offset), u64::from(*size)));
-            if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
-                return ok("cuFuncGetParamInfo", code);
-            }
-            // Some architectures place what is aligned to more than 16 bytes in their own way.
-            if own.map(|own| own.1) != recorded.map(|recorded| recorded.1) {
-                let message = format!(
-                    "parameter {number} of the kernel is not as in the recording: the file is damaged"
-                );
-                return Err(Failure::new(Exit::File, message));
-            }
+        // SAFETY: 1: the function is of the module that `load` loaded, which stays.
+        let own = unsafe { parameters(&self.driver, function.expose_provenance() as u64, false) };
+        let own = match own {
+            Ok(Some(own)) => own,
+            Ok(None) => return ok("cuFuncGetParamInfo", CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
+            Err((call, code)) => return ok(call, code),
+        };
+        // Some architectures place what is aligned to more than 16 bytes in their own way: offsets are not compared.
+        let own = own.iter().map(|(_, size)| Some(*size as u64)).chain([None]);
+        let recorded = recording.parameters.iter().map(|(_, size)| Some(u64::from(*size))).chain([None]);
+        match own.zip(recorded).position(|(own, recorded)| own != recorded) {
+            None => Ok(()),
+            Some(number) => Err(Failure::new(
+                Exit::File,
+                format!("parameter {number} of the kernel is not as in the recording: the file is damaged"),
+            )),
         }
-        Ok(())
     }
 
     fn compare(&self, number: usize, region: &Region, at: u64) -> Result<Option<Difference>, Failure> {

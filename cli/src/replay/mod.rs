@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::Outcome;
-use crate::run::Place;
+use crate::run::DeviceOptions;
 use device::Device;
 
 /// Bytes of a recording that are read.
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let recording = read(&arguments.file)?;
-    let place = Place::of(&arguments.driver, arguments.device);
+    let place = DeviceOptions::of(&arguments.driver, arguments.device);
     if arguments.apart && !place.is_emulator() {
         return Err(Failure::usage("--apart is for the emulator: a GPU's driver places memory side by side"));
     }

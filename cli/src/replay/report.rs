@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::device::{Difference, Replayed};
 use crate::output::Outcome;
-use crate::run::Place;
+use crate::run::DeviceOptions;
 use crate::style;
 use crate::table::{count, wrap};
 
@@ -15,7 +15,7 @@ pub(super) fn outcome(
     recording: &Recording,
     replayed: &Replayed,
     findings: &Findings,
-    place: &Place,
+    place: &DeviceOptions,
     adjacent: usize,
 ) -> Outcome {
     let fault = if place.is_emulator() { cuda_emulator::last_fault() } else { None };
@@ -25,7 +25,7 @@ pub(super) fn outcome(
         let allocations = count(adjacent, "allocation");
         text += &wrap(
             &format!(
-                "note: {allocations} right behind another: --apart finds accesses past the end of that, too"
+                "note: {allocations} directly after another: --apart also finds accesses past the end of the first"
             ),
             "",
         );
@@ -50,26 +50,28 @@ fn notes(replayed: &Replayed) -> String {
     if replayed.moved > 0 {
         let allocations = count(replayed.moved, "allocation");
         text += &wrap(
-            &format!("note: not where it was: {allocations}; pointers among the arguments were changed"),
+            &format!(
+                "note: {allocations} at another address than recorded; pointers among the arguments were adjusted"
+            ),
             "",
         );
     }
     if replayed.changed > 0 {
-        text += &format!(
-            "note: {} in memory that may be pointers were changed\n",
-            count(replayed.changed, "word")
-        );
+        text +=
+            &format!("note: {} in memory that may be pointers adjusted\n", count(replayed.changed, "word"));
     }
     if replayed.stale > 0 {
         let words = count(replayed.stale, "word");
         text += &wrap(
-            &format!("note: {words} in memory may be pointers to where it was: --relocate changes them"),
+            &format!(
+                "note: {words} in memory may be pointers to recorded addresses: --relocate adjusts them"
+            ),
             "",
         );
     }
     if !replayed.left_out.is_empty() {
         let ids: Vec<String> = replayed.left_out.iter().map(u32::to_string).collect();
-        text += &format!("note: without the launch attributes {}\n", ids.join(", "));
+        text += &format!("note: launch attributes not applied: {}\n", ids.join(", "));
     }
     text
 }

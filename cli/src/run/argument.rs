@@ -167,13 +167,13 @@ pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failu
 }
 
 /// What an argument makes one parameter of.
-struct Made<'a> {
+struct ParameterBytes<'a> {
     argument: &'a Argument,
     bytes: usize,
     is_length: bool,
 }
 
-fn made<'a>(inputs: &'a [Input<'_>]) -> Vec<Made<'a>> {
+fn made<'a>(inputs: &'a [Input<'_>]) -> Vec<ParameterBytes<'a>> {
     let mut list = Vec::new();
     for Input { argument, bytes } in inputs {
         let with_length = match argument.form {
@@ -182,14 +182,18 @@ fn made<'a>(inputs: &'a [Input<'_>]) -> Vec<Made<'a>> {
         };
         // An address and a length have 8 bytes each.
         let bytes = if with_length.is_some() { 8 } else { bytes.len() };
-        list.push(Made { argument, bytes, is_length: false });
-        list.extend((with_length == Some(true)).then_some(Made { argument, bytes, is_length: true }));
+        list.push(ParameterBytes { argument, bytes, is_length: false });
+        list.extend((with_length == Some(true)).then_some(ParameterBytes {
+            argument,
+            bytes,
+            is_length: true,
+        }));
     }
     list
 }
 
 /// Arguments beside parameters, where they differ first marked.
-fn side_by_side(given: &[Made<'_>], wanted: &[Parameter], at: usize) -> String {
+fn side_by_side(given: &[ParameterBytes<'_>], wanted: &[Parameter], at: usize) -> String {
     let mut table = Table::new(&["", "#", "argument", "bytes", "parameter"], &[1, 3]);
     for index in 0..given.len().max(wanted.len()) {
         let one = given.get(index);

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 
 /// Where kernels run.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct DeviceOptions {
     /// system, emulator, or the path of a libcuda [default: the system's if it has a device,
     /// otherwise the emulator]
     #[arg(long)]
@@ -20,7 +20,7 @@ pub(crate) struct Place {
     device: u32,
 }
 
-impl Place {
+impl DeviceOptions {
     /// Only the emulator sees what `what` is after.
     pub(super) fn on_emulator(&self, what: &str) -> Result<Self, Failure> {
         match self.driver.as_deref() {

@@ -33,12 +33,21 @@ fn access_text(access: &Access) -> String {
         FindingKind::Race => "race on ",
         FindingKind::Uninitialised => "read of memory that was never written: ",
         FindingKind::DivergentBarrier => "threads of a warp are at different barriers",
+        FindingKind::MissingWait => "missing wait for asynchronous work on ",
+        FindingKind::MissingFence => "missing fence before asynchronous work on ",
         _ => access.kind.name(),
     };
-    let bytes = bytes.as_ref().map_or_else(String::new, Bytes::to_string);
+    let without = match access.kind {
+        FindingKind::MissingWait | FindingKind::MissingFence => "registers",
+        _ => "",
+    };
+    let bytes = bytes.as_ref().map_or_else(|| without.to_owned(), Bytes::to_string);
     let mut text = wrap(&format!("{what}{bytes}"), "  ");
     for actor in [Some(&access.access), access.other.as_ref()].into_iter().flatten() {
         text += &wrap(&actor.to_string(), "    ");
+    }
+    if let Some(advice) = access.advice {
+        text += &wrap(advice, "    ");
     }
     if *times > 1 {
         text += &wrap(&format!("{} times in all", times), "    ");
@@ -74,6 +83,7 @@ fn access_json(access: &Access) -> Value {
         "place": access.bytes.as_ref().map(|bytes| &bytes.place),
         "access": actor_json(&access.access),
         "other": access.other.as_ref().map(actor_json),
+        "advice": access.advice,
         "times": access.times,
     })
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use super::argument::{Direction, Form, Source, hex, memory, saved, scalar};
 use super::data;
 use crate::failure::Failure;
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::scalar::Scalar;
 use crate::table::count;
 

@@ -13,7 +13,8 @@ use super::argument::{Direction, Form};
 use super::data::Input;
 use super::global::Variable;
 use crate::failure::Failure;
-use crate::image::{File, volume};
+use crate::image::volume;
+use crate::kernel_file::File;
 use crate::model::Kernel;
 
 /// A kernel that is ready to be launched.
@@ -60,7 +61,7 @@ pub(crate) struct Fault {
 }
 
 /// An argument on the device.
-enum Held<'a> {
+enum DeviceArgument<'a> {
     Value(&'a [u8]),
     Memory { buffer: DeviceBuffer<u8>, written: bool, length: Option<u64> },
 }
@@ -125,11 +126,11 @@ impl Launcher {
     }
 
     /// The arguments on the device; variables are set.
-    fn hold<'a>(&self, inputs: &'a [Input<'_>], fill: Fill) -> Result<Vec<Held<'a>>, Failure> {
+    fn hold<'a>(&self, inputs: &'a [Input<'_>], fill: Fill) -> Result<Vec<DeviceArgument<'a>>, Failure> {
         for variable in &self.variables {
             variable.set(&self.module, &self.stream)?;
         }
-        let hold = |input: &'a Input<'_>| -> Result<Held<'a>, Failure> {
+        let hold = |input: &'a Input<'_>| -> Result<DeviceArgument<'a>, Failure> {
             let Form::Memory { direction, scalar, with_length, .. } = &input.argument.form else {
                 let (text, size) = (&input.argument.text, input.bytes.len());
                 let odd = || {
@@ -137,14 +138,14 @@ impl Launcher {
                         "argument `{text}`: a value of {size} bytes cannot be passed on the command line; 1 to 16 bytes can, and multiples of 8 up to 256"
                     ))
                 };
-                return is_passable(size).then_some(Held::Value(&input.bytes)).ok_or_else(odd);
+                return is_passable(size).then_some(DeviceArgument::Value(&input.bytes)).ok_or_else(odd);
             };
             let buffer = match (direction, fill) {
                 (Direction::Out, Fill::Unwritten(byte)) => self.unwritten(byte, input.bytes.len())?,
                 _ => DeviceBuffer::from_host(&self.stream, &input.bytes)?,
             };
             let length = with_length.then(|| (input.bytes.len() / scalar.size()) as u64);
-            Ok(Held::Memory { buffer, written: *direction != Direction::In, length })
+            Ok(DeviceArgument::Memory { buffer, written: *direction != Direction::In, length })
         };
         inputs.iter().map(hold).collect()
     }
@@ -157,12 +158,12 @@ impl Launcher {
         Ok(buffer)
     }
 
-    fn builder<'a>(&'a self, held: &'a mut [Held<'_>]) -> LaunchBuilder<'a, 'static> {
+    fn builder<'a>(&'a self, held: &'a mut [DeviceArgument<'_>]) -> LaunchBuilder<'a, 'static> {
         let mut builder = self.stream.launch_builder(&self.function);
         for argument in held {
             match argument {
-                Held::Value(bytes) => pass(&mut builder, bytes),
-                Held::Memory { buffer, written, length } => {
+                DeviceArgument::Value(bytes) => pass(&mut builder, bytes),
+                DeviceArgument::Memory { buffer, written, length } => {
                     if *written {
                         builder.arg(buffer);
                     } else {
@@ -181,7 +182,7 @@ impl Launcher {
         builder
     }
 
-    fn launch(&self, held: &mut [Held<'_>]) -> Result<(), Error> {
+    fn launch(&self, held: &mut [DeviceArgument<'_>]) -> Result<(), Error> {
         let mut builder = self.builder(held);
         // SAFETY: 1, 2, 6: who gives the command line answers for the kernel and what it does with these arguments,
         // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which nobody else uses
@@ -190,7 +191,7 @@ impl Launcher {
         self.stream.synchronize()
     }
 
-    fn timed(&self, held: &mut [Held<'_>]) -> Result<f32, Error> {
+    fn timed(&self, held: &mut [DeviceArgument<'_>]) -> Result<f32, Error> {
         let mut builder = self.builder(held);
         builder.record_kernel_launch(EventFlags::empty());
         // SAFETY: 1 to 6: as in `launch`: the same builder, of the same buffers, and a wait.
@@ -199,9 +200,9 @@ impl Launcher {
         times.map_or(Ok(0.0), |(start, end)| start.elapsed_ms(&end))
     }
 
-    fn outputs(&self, held: &[Held<'_>]) -> Result<Outputs, Error> {
-        let read = |argument: &Held<'_>| match argument {
-            Held::Memory { buffer, written: true, .. } => self.stream.clone_dtoh(buffer),
+    fn outputs(&self, held: &[DeviceArgument<'_>]) -> Result<Outputs, Error> {
+        let read = |argument: &DeviceArgument<'_>| match argument {
+            DeviceArgument::Memory { buffer, written: true, .. } => self.stream.clone_dtoh(buffer),
             _ => Ok(Vec::new()),
         };
         let arguments = held.iter().map(read).collect::<Result<_, _>>()?;

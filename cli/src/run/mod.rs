@@ -18,13 +18,13 @@ mod shape;
 use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
-use crate::image::File;
+use crate::kernel_file::File;
 use crate::output::Outcome;
 use argument::Argument;
 use global::Global;
 use launch::{Finished, Launcher};
 
-pub(crate) use device::Place;
+pub(crate) use device::DeviceOptions;
 
 /// How an argument is written.
 const ARGUMENTS: &str = "\
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
     #[command(flatten)]
-    place: Place,
+    place: DeviceOptions,
 }
 
 /// Everything that can be checked and read before a driver is called.

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Tried};
+use crate::failure::{Failure, FileOperation};
 use crate::files;
 use crate::interpose::Started;
 use crate::output::Outcome;
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
 
 /// The recorder's lines as one file that every reader of the format takes.
 fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
-    let failed = |error: std::io::Error| Failure::io(Tried::Write, output, &error);
+    let failed = |error: std::io::Error| Failure::io(FileOperation::Write, output, &error);
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
     let summary = read(lines, |_, event| writeln!(out, "{event},")).map_err(failed)?;
@@ -107,7 +107,7 @@ fn draw(
     ended: Ended,
     draw: impl FnOnce(&Timeline) -> String,
 ) -> Result<Summary, Failure> {
-    let failed = |error: std::io::Error| Failure::io(Tried::Write, &arguments.output, &error);
+    let failed = |error: std::io::Error| Failure::io(FileOperation::Write, &arguments.output, &error);
     let mut rows = Rows::default();
     let summary = read(lines, |track, event| {
         rows.add(track, event);

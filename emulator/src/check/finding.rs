@@ -13,6 +13,12 @@ pub enum FindingKind {
     /// Threads of a warp are at different barriers that a whole warp must reach together: `bar`, `barrier` with
     /// `.aligned` (PTX ISA, "bar, barrier": otherwise the behaviour is undefined).
     DivergentBarrier,
+    /// Bytes or registers are used that an asynchronous instruction (`cp.async`, a bulk copy, `wgmma`) may still be
+    /// reading or writing: nothing orders the access behind its completion.
+    MissingWait,
+    /// A bulk copy or `wgmma` reads what threads wrote to shared memory, without `fence.proxy.async` in between; or `wgmma` uses
+    /// registers that were written after the last `wgmma.fence`.
+    MissingFence,
 }
 
 /// Where the bytes are.
@@ -43,7 +49,7 @@ pub struct Bytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Actor {
-    /// `read`, `write` or `atomic access`; `arrival` at a barrier.
+    /// `read`, `write` or `atomic access`, `asynchronous read` and the like; `arrival` at a barrier.
     pub verb: &'static str,
     /// Block index in the grid.
     pub block: [u32; 3],
@@ -66,12 +72,14 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Name of the kernel.
     pub kernel: String,
-    /// The bytes; `None` for barriers.
+    /// The bytes; `None` for barriers and registers.
     pub bytes: Option<Bytes>,
     /// The access that revealed it: for a race, the later one; for a barrier, the threads that arrived later.
     pub access: Actor,
     /// The other access of a race; for a barrier, the other threads of the warp.
     pub other: Option<Actor>,
+    /// What is missing, if that is known.
+    pub advice: Option<&'static str>,
     /// How many times it was seen at this place.
     pub times: u64,
 }
@@ -83,6 +91,8 @@ impl FindingKind {
             FindingKind::Uninitialised => "uninitialised-read",
             FindingKind::Race => "race",
             FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::MissingWait => "missing-wait",
+            FindingKind::MissingFence => "missing-fence",
         }
     }
 }
@@ -133,13 +143,24 @@ impl fmt::Display for Finding {
             FindingKind::DivergentBarrier => {
                 write!(f, "threads of a warp are at different barriers in kernel `{kernel}`: ")?;
             }
+            FindingKind::MissingWait => {
+                write!(f, "missing wait for asynchronous work in kernel `{kernel}` on ")?
+            }
+            FindingKind::MissingFence => {
+                write!(f, "missing fence before asynchronous work in kernel `{kernel}` on ")?
+            }
         }
-        if let Some(bytes) = &self.bytes {
-            write!(f, "{bytes}: ")?;
+        match (&self.bytes, self.kind) {
+            (Some(bytes), _) => write!(f, "{bytes}: ")?,
+            (None, FindingKind::MissingWait | FindingKind::MissingFence) => f.write_str("registers: ")?,
+            (None, _) => {}
         }
         write!(f, "{access}")?;
         if let Some(other) = &self.other {
             write!(f, "; {other}")?;
+        }
+        if let Some(advice) = &self.advice {
+            write!(f, "; {advice}")?;
         }
         match times.saturating_sub(1) {
             0 => Ok(()),

@@ -14,7 +14,7 @@ use cuda_driver_sys::{CUresult, FUNCTIONS, pfn};
 use std::ffi::c_void;
 
 use super::slot::INSTANCES;
-use super::{door, profiler};
+use super::{profiler, slot_use};
 
 /// The functions that the main header does not have.
 const OTHERS: [&str; 2] = ["cuProfilerStart", "cuProfilerStop"];
@@ -34,11 +34,11 @@ macro_rules! shims {
         /// What all shims of a function call.
         mod bodies {
             use super::{CUresult, ENDED};
-            use crate::driver::{door, lookup};
+            use crate::driver::{slot_use, lookup};
             $(
                 #[inline(never)]
                 pub(super) unsafe extern "C" fn $name($($argument: $type,)* slot: usize) -> CUresult {
-                    let Some(_visit) = door::visit(slot) else { return ENDED };
+                    let Some(_visit) = slot_use::visit(slot) else { return ENDED };
                     // SAFETY: the caller's own arguments, in their order and for as long: what it promises of this function, as the head of this
                     // file says, is what the other one asks. `_visit` keeps the instance until it returns.
                     unsafe { lookup::shared().$name($($argument),*) }
@@ -71,11 +71,11 @@ macro_rules! shims {
 cuda_driver_sys::for_each_function!(shims);
 
 extern "C" fn start<const SLOT: usize>() -> CUresult {
-    door::visit(SLOT).map_or(ENDED, |_visit| profiler::start())
+    slot_use::visit(SLOT).map_or(ENDED, |_visit| profiler::start())
 }
 
 extern "C" fn stop<const SLOT: usize>() -> CUresult {
-    door::visit(SLOT).map_or(ENDED, |_visit| profiler::stop())
+    slot_use::visit(SLOT).map_or(ENDED, |_visit| profiler::stop())
 }
 
 /// Those of slot 1 are the first.

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use super::door;
+use super::slot_use;
 
 /// How many instances there can be at a time.
 pub(super) const INSTANCES: usize = 16;
@@ -30,7 +30,7 @@ pub(super) fn share(room: u64) -> u64 {
     let part = room / (2 * INSTANCES as u64);
     match current() {
         PROCESS => 0,
-        slot => room / 2 + (slot as u64 - 1) * part + door::life() % PARTS * (part / PARTS),
+        slot => room / 2 + (slot as u64 - 1) * part + slot_use::life() % PARTS * (part / PARTS),
     }
 }
 
@@ -105,7 +105,7 @@ impl<T: Copy> PerThread<T> {
 
     /// The value of the current slot.
     pub(super) fn get(&self) -> T {
-        let known = self.values.get(current()).map(Cell::get).filter(|(life, _)| *life == door::life());
+        let known = self.values.get(current()).map(Cell::get).filter(|(life, _)| *life == slot_use::life());
         known.map_or(self.fresh, |(_, value)| value)
     }
 
@@ -113,7 +113,7 @@ impl<T: Copy> PerThread<T> {
     pub(super) fn replace(&self, value: T) -> T {
         let before = self.get();
         if let Some(place) = self.values.get(current()) {
-            place.set((door::life(), value));
+            place.set((slot_use::life(), value));
         }
         before
     }

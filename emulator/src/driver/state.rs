@@ -36,7 +36,7 @@ pub(super) struct State {
     /// Who has launches run under several orders, if anybody does.
     pub(super) scheduler: Option<Arc<Scheduler>>,
     /// What a context takes with it when it ends, of each family.
-    pub(super) belongings: &'static [Belongings],
+    pub(super) belongings: &'static [ContextCleanup],
 }
 
 /// The state of the process.
@@ -72,10 +72,10 @@ impl Deref for Shared {
 }
 
 /// Gives back what the context of that number owns, which is at its end.
-pub(super) type Belongings = fn(&State, u64);
+pub(super) type ContextCleanup = fn(&State, u64);
 
 impl State {
-    fn new(config: Config, belongings: &'static [Belongings]) -> State {
+    fn new(config: Config, belongings: &'static [ContextCleanup]) -> State {
         let (checker, profiler) = (check::checker(&config), profile::profiler(&config));
         let memories =
             Memory::of_devices(config.memory, config.devices, slot::share, checker.clone(), profiler.clone());
@@ -117,7 +117,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// `cuInit`.
-pub(super) fn initialize(belongings: &'static [Belongings]) -> Outcome<Shared> {
+pub(super) fn initialize(belongings: &'static [ContextCleanup]) -> Outcome<Shared> {
     admissible(match slot::current() {
         slot::PROCESS => {
             Shared::Process(PROCESS.get_or_init(|| State::new(Config::from_environment(), belongings)))

@@ -7,7 +7,7 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::Fault;
 use super::report;
-use super::warp::{Outcome, Surroundings, TURN, Warp};
+use super::warp::{BlockState, Outcome, TURN, Warp};
 
 /// Turns of a group before other groups get theirs.
 const GROUP_TURNS: u32 = 32;
@@ -255,7 +255,7 @@ impl Running {
     ) -> Result<Ran, Box<Fault>> {
         lanes.enter_block_again(&self.block);
         let warp = &mut self.warps[index];
-        let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget, polled: 0 };
+        let mut around = BlockState { barriers: &mut self.barriers, cluster, budget, polled: 0 };
         let ran = match warp.run(lanes, &mut around) {
             Outcome::Fault(trouble, code, at) => {
                 return Err(report::fault(lanes.env, &self.block, warp.state(), *trouble, code, at));

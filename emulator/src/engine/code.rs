@@ -1,5 +1,6 @@
 //! Decoded instructions: what the interpreter runs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::exec::lanes::Lanes;
@@ -170,6 +171,8 @@ pub(crate) struct Code {
     pub(crate) constants: Box<[Row]>,
     /// Rows of a frame.
     pub(crate) rows: u32,
+    /// Those that have to be zero when a frame starts: what lies in the others is written before it is read.
+    pub(crate) zeroed: Box<[Range<u32>]>,
     /// Predicates of a frame.
     pub(crate) predicates: u32,
     /// Formal parameters, in order (none for kernels: theirs are in the parameter window).

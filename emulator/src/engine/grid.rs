@@ -12,7 +12,7 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
-use super::launch::{Ends, Launch, Stats};
+use super::launch::{Launch, RunControl, Stats};
 use super::schedule;
 use crate::memory::Memory;
 use crate::progress::Progress;
@@ -30,7 +30,7 @@ pub fn run(
     memory: &Memory,
     workers: usize,
 ) -> Result<Stats, Box<Fault>> {
-    run_until(kernel, launch, memory, workers, Ends::default())
+    run_until(kernel, launch, memory, workers, RunControl::default())
 }
 
 /// The same, for a launch that may be ended before its threads do so themselves.
@@ -39,7 +39,7 @@ pub fn run_until(
     launch: &Launch,
     memory: &Memory,
     workers: usize,
-    ends: Ends<'_>,
+    ends: RunControl<'_>,
 ) -> Result<Stats, Box<Fault>> {
     static LAUNCHES: AtomicU64 = AtomicU64::new(1);
     let cluster = if launch.cluster == [1; 3] { kernel.cluster.unwrap_or([1; 3]) } else { launch.cluster };
@@ -77,7 +77,7 @@ pub fn run_until(
 }
 
 /// Runs a launch in the ordinary order.
-fn run_ordinary(env: &Env<'_>, workers: usize, ends: Ends<'_>) -> Result<Stats, Box<Fault>> {
+fn run_ordinary(env: &Env<'_>, workers: usize, ends: RunControl<'_>) -> Result<Stats, Box<Fault>> {
     // The watch has to see all accesses, in one order.
     let races = env.memory.checker().is_some_and(|checker| checker.checks().races);
     // Results that others are compared with have to be the same each time.
@@ -181,7 +181,7 @@ struct Work<'w> {
 }
 
 impl Work<'_> {
-    fn new<'w>(env: &Env<'_>, workers: usize, ends: Ends<'w>) -> Work<'w> {
+    fn new<'w>(env: &Env<'_>, workers: usize, ends: RunControl<'w>) -> Work<'w> {
         let extents = env.launch.grid.iter().zip(&env.cluster);
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;

@@ -76,7 +76,7 @@ impl Default for Launch {
 
 /// What ends a launch before its threads do, and who looks on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ends<'e> {
+pub struct RunControl<'e> {
     /// It may run for so long; then it is a fault.
     pub limit: Option<Duration>,
     /// Nobody wants it any more once this is set: it ends as it stands, and that is no fault.

@@ -39,6 +39,6 @@ pub use fault::{Fault, FaultKind};
 pub use grid::{run, run_until};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
-pub use launch::{Ends, Launch, Printer, Stats};
+pub use launch::{Launch, Printer, RunControl, Stats};
 pub use program::Program;
 pub use table::{InstructionForm, instruction_forms};

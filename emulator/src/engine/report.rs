@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::code::{Code, Control, Origin};
 use super::env::{Block, Env};
-use super::exec::lanes::{Trouble, WarpState};
+use super::exec::lanes::{StopReason, WarpState};
 use super::fault::{Fault, FaultKind};
 use super::warp::{State, Waiting, Warp};
 
@@ -16,7 +16,7 @@ pub(super) fn fault(
     env: &Env<'_>,
     block: &Block,
     warp: &WarpState,
-    trouble: Trouble,
+    trouble: StopReason,
     code: usize,
     at: u32,
 ) -> Box<Fault> {
@@ -147,10 +147,10 @@ fn control(code: &Code, pc: u32) -> &'static str {
     }
 }
 
-impl Trouble {
+impl StopReason {
     /// For an instruction that stopped without saying why.
-    pub(super) fn unknown() -> Box<Trouble> {
+    pub(super) fn unknown() -> Box<StopReason> {
         let message = "the instruction could not be executed".to_owned();
-        Box::new(Trouble { kind: FaultKind::UnsupportedInstruction, lane: 0, address: None, message })
+        Box::new(StopReason { kind: FaultKind::UnsupportedInstruction, lane: 0, address: None, message })
     }
 }

@@ -17,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::barrier::Barriers;
 use super::cluster::Cluster;
 use super::code::{Code, Row};
-use super::exec::lanes::{Lanes, Trouble, WarpState};
+use super::exec::lanes::{Lanes, StopReason, WarpState};
 use super::kernel::Kernel;
 use super::warp_op::WarpOp;
 use frames::Frames;
@@ -84,7 +84,7 @@ pub(super) enum Outcome {
     /// It does nothing but wait for stores of other threads.
     Polling,
     /// A fault, at that instruction of that function of the kernel.
-    Fault(Box<Trouble>, usize, u32),
+    Fault(Box<StopReason>, usize, u32),
 }
 
 /// What the running split did last.
@@ -116,7 +116,7 @@ pub(super) struct Warp {
 }
 
 /// What warps of a block act on.
-pub(super) struct Surroundings<'r> {
+pub(super) struct BlockState<'r> {
     pub(super) barriers: &'r mut Barriers,
     pub(super) cluster: &'r mut Cluster,
     /// Backward branches left of the turn.
@@ -217,7 +217,7 @@ impl Warp {
     }
 
     /// Runs until the threads have exited, all wait, the budget is used up, or a fault.
-    pub(super) fn run(&mut self, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) -> Outcome {
+    pub(super) fn run(&mut self, lanes: &mut Lanes<'_>, around: &mut BlockState<'_>) -> Outcome {
         lanes.enter_warp(&self.state);
         self.take_results(lanes);
         loop {
@@ -231,7 +231,7 @@ impl Warp {
                 Event::Yield => return Outcome::Yielded,
                 Event::Fault(at) => {
                     let code = self.frames.code_index(frame);
-                    let trouble = lanes.trouble.take().unwrap_or_else(Trouble::unknown);
+                    let trouble = lanes.trouble.take().unwrap_or_else(StopReason::unknown);
                     return Outcome::Fault(trouble, code, at);
                 }
             }

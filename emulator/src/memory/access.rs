@@ -155,17 +155,56 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
 }
 
-/// Copies those of eight numbers of 4 (`WIDE`: 8) bytes whose bits are set in `live`, out of or into shared memory: as many relaxed
-/// accesses in few vector moves where the CPU has them. An access of 8 bytes counts as two of 4.
+/// Copies eight numbers of 4 (`WIDE`: 8) bytes out of or into shared memory: as many relaxed accesses in few vector moves where the CPU
+/// has them. An access of 8 bytes counts as two of 4.
 ///
 /// # Safety
-/// 1. The numbers of `live` are aligned to their size and valid, for reads in the source and for reads and writes in the target; the two do
-///    not overlap.
+/// 1. The numbers are aligned to their size and valid, for reads in the source and for reads and writes in the target; the two do not
+///    overlap.
 /// 2. While others may write the source, or read or write the target, they do so as the head of this file says.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8, live: u8) {
+pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for part in 0..if WIDE { 2 } else { 1 } {
+        // SAFETY: the assembly moves 32 bytes, which are there on both sides (duty 1), with instructions that the CPU has (duty 3), and does
+        // nothing else. That other threads may write them meanwhile (duty 2) is not for the compiler to know.
+        unsafe {
+            std::arch::asm!(
+                "vmovups {value}, [{source}]",
+                "vmovups [{target}], {value}",
+                value = out(ymm_reg) _,
+                source = in(reg) source.add(part * 32),
+                target = in(reg) target.add(part * 32),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    for lane in 0..8 {
+        // SAFETY: the number is aligned to its size and valid on both sides, and others use it as `Word` asks: the
+        // caller's duties 1 and 2.
+        unsafe {
+            if WIDE {
+                u64::store(target.add(lane * 8), u64::load(source.add(lane * 8)));
+            } else {
+                u32::store(target.add(lane * 4), u32::load(source.add(lane * 4)));
+            }
+        }
+    }
+}
+
+/// Loads those of eight numbers of 4 (`WIDE`: 8) bytes whose bits are set in `live` from shared memory, as [`copy_eight`] does.
+///
+/// # Safety
+/// 1. The numbers of `live` are aligned to their size and valid for reads in the source.
+/// 2. While others may write those, they do so as the head of this file says.
+/// 3. All eight numbers of the target are aligned to their size, valid for reads and writes, and nobody else's meanwhile.
+/// 4. The CPU, if it is an x86, has AVX2.
+#[inline]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn load_eight<const WIDE: bool>(source: *const u8, target: *mut u8, live: u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for part in 0..if WIDE { 2 } else { 1 } {
         use std::arch::{asm, x86_64::*};
@@ -178,44 +217,44 @@ pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8, l
             let bits = _mm256_set1_epi32(i32::from(live));
             _mm256_sllv_epi32(bits, _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24))
         };
-        // SAFETY: the assembly moves 32 bytes, of which all are live or those are that the mask names (duty 1), with instructions that the CPU
-        // has (duty 3), and does nothing else: bytes of other numbers are neither read nor written, nor do they fault. That other threads
-        // may write them meanwhile (duty 2) is not for the compiler to know.
+        // SAFETY: the assembly reads those of 32 bytes that the mask names, which are live (duty 1), and writes 32 bytes of the target,
+        // which are there and nobody else's (duty 3), the others as they are; with instructions that the CPU has (duty 4), and nothing else:
+        // bytes of other numbers of the source are not read, nor do they fault. That other threads may write them meanwhile
+        // (duty 2) is not for the compiler to know. No masked store: some processors take ten times as long for one.
         unsafe {
-            match (live, WIDE) {
-                (0xff, _) => asm!(
-                    "vmovups {value}, [{source}]",
+            if WIDE {
+                asm!(
+                    "vpmaskmovq {value}, {mask}, [{source}]",
+                    "vmovups {before}, [{target}]",
+                    "vblendvpd {value}, {before}, {value}, {mask}",
                     "vmovups [{target}], {value}",
                     value = out(ymm_reg) _,
+                    before = out(ymm_reg) _,
+                    mask = in(ymm_reg) mask,
                     source = in(reg) source,
                     target = in(reg) target,
                     options(nostack, preserves_flags),
-                ),
-                (_, false) => asm!(
+                );
+            } else {
+                asm!(
                     "vpmaskmovd {value}, {mask}, [{source}]",
-                    "vpmaskmovd [{target}], {mask}, {value}",
+                    "vmovups {before}, [{target}]",
+                    "vblendvps {value}, {before}, {value}, {mask}",
+                    "vmovups [{target}], {value}",
                     value = out(ymm_reg) _,
+                    before = out(ymm_reg) _,
                     mask = in(ymm_reg) mask,
                     source = in(reg) source,
                     target = in(reg) target,
                     options(nostack, preserves_flags),
-                ),
-                (_, true) => asm!(
-                    "vpmaskmovq {value}, {mask}, [{source}]",
-                    "vpmaskmovq [{target}], {mask}, {value}",
-                    value = out(ymm_reg) _,
-                    mask = in(ymm_reg) mask,
-                    source = in(reg) source,
-                    target = in(reg) target,
-                    options(nostack, preserves_flags),
-                ),
+                );
             }
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     for lane in (0..8).filter(|lane| live & 1 << lane != 0) {
         // SAFETY: the number is live, so aligned to its size and valid on both sides, and others use it as `Word` asks:
-        // the caller's duties 1 and 2.
+        // the caller's duties 1 to 3.
         unsafe {
             if WIDE {
                 u64::store(target.wrapping_add(lane * 8), u64::load(source.wrapping_add(lane * 8)));

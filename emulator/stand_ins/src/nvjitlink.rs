@@ -1,7 +1,8 @@
 //! nvJitLink: gives the PTX that it was to link, made one by the emulator's linker, or with `-lto` the PTX that it makes, where it is asked
 //! for a cubin.
 //!
-//! It links in either case, so that what is wrong with the inputs is said as on a GPU.
+//! It links in either case, so that what is wrong with the inputs is said as on a GPU. But of a link with `-lto` it does not get what it makes no
+//! PTX of: PTX, which is put beside its own afterwards, and the device runtime.
 #![allow(unsafe_code)] // C functions, and calls of the program's own.
 
 use std::collections::BTreeMap;
@@ -27,6 +28,10 @@ const ANY: c_uint = 10;
 struct Link {
     /// nvJitLink makes PTX itself.
     is_lto: bool,
+    /// The program wants a cubin of it, of which PTX is a part.
+    keeps_ptx: bool,
+    /// nvJitLink has an input.
+    is_begun: bool,
     /// The PTX that it got, each with its NUL.
     ptx: Vec<Vec<u8>>,
     /// It got what is no PTX.
@@ -35,28 +40,41 @@ struct Link {
     image: Option<Vec<u8>>,
 }
 
+fn is_ptx(kind: c_uint, bytes: &[u8]) -> bool {
+    let binary = [b"\x7fELF".as_slice(), b"!<arch>", b"\x50\xed\x55\xba", LTO_IR];
+    kind == PTX || (kind == ANY && !binary.iter().any(|magic| bytes.starts_with(magic)))
+}
+
+/// The emulator has what kernels ask of the device runtime, or refuses it by name.
+fn is_device_runtime(kind: c_uint, name: &[u8]) -> bool {
+    kind == LIBRARY && name.windows(10).any(|part| part == b"cudadevrt.")
+}
+
 impl Link {
+    /// Whether nvJitLink is not to get this.
+    fn keeps(&self, kind: c_uint, bytes: &[u8], name: &[u8]) -> bool {
+        self.keeps_ptx && (is_ptx(kind, bytes) || is_device_runtime(kind, name))
+    }
+
     fn add(&mut self, kind: c_uint, bytes: Option<Vec<u8>>, name: &[u8]) {
-        let is_ptx = |bytes: &Vec<u8>| {
-            let binary = [b"\x7fELF".as_slice(), b"!<arch>", b"\x50\xed\x55\xba"];
-            kind == PTX || (kind == ANY && !binary.iter().any(|magic| bytes.starts_with(magic)))
-        };
-        match bytes.filter(is_ptx) {
+        match bytes.filter(|bytes| is_ptx(kind, bytes)) {
             Some(mut text) => {
                 text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
                 text.push(0);
                 lower(&mut text);
                 self.ptx.push(text);
             }
-            // The emulator has what kernels ask of the device runtime, or refuses it by name.
-            None => self.has_others |= kind != LIBRARY || !name.windows(10).any(|part| part == b"cudadevrt."),
+            None => self.has_others |= !is_device_runtime(kind, name),
         }
     }
 
-    /// What stands for the cubin, if it is not nvJitLink's to make.
-    fn image(&self) -> Option<Vec<u8>> {
+    /// What stands for the cubin, if it is not nvJitLink's to make: of what it made, and of the rest.
+    fn image(&self, made: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        if let Some(made) = made {
+            return linked(&std::iter::once(made).chain(self.ptx.iter().cloned()).collect::<Vec<_>>());
+        }
         match self.ptx.as_slice() {
-            _ if self.is_lto || self.has_others => None,
+            _ if (self.is_lto && !self.keeps_ptx) || self.has_others => None,
             [text] => Some(text.clone()),
             pieces => linked(pieces),
         }
@@ -73,6 +91,9 @@ forward! { NvJitLink, INTERNAL;
     nvJitLinkGetErrorLog nvJitLinkGetErrorLogSize nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
     nvJitLinkGetLinkedLTOIR nvJitLinkGetLinkedLTOIRSize nvJitLinkGetLinkedPtxSize nvJitLinkVersion
 }
+
+/// What NVRTC's intermediate code begins with.
+const LTO_IR: &[u8] = b"\xed\x43\x4e\x7f";
 
 /// # Safety
 ///
@@ -98,7 +119,8 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
         (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) }.to_owned()).collect();
     let has = |asked: &[CString], name: &CStr| asked.iter().any(|option| option.as_c_str() == name);
     let is_lto = has(&asked, c"-lto");
-    if is_lto && !has(&asked, c"-ptx") {
+    let keeps_ptx = is_lto && !has(&asked, c"-ptx");
+    if keeps_ptx {
         asked.push(c"-ptx".to_owned());
     }
     let pointers: Vec<*const c_char> = asked.iter().map(|option| option.as_ptr()).collect();
@@ -110,7 +132,7 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
     if code == SUCCESS && !handle.is_null() {
         // SAFETY: not null, as was compared, so by the contract an aligned place for a handle, which nobody else uses
         // during the call; the function has written it, as it succeeded.
-        links().insert(unsafe { handle.read() }, Link { is_lto, ..Link::default() });
+        links().insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, ..Link::default() });
     }
     code
 }
@@ -127,20 +149,37 @@ unsafe extern "C" fn nvJitLinkAddData(
     size: usize,
     name: *const c_char,
 ) -> usize {
-    // SAFETY: 1: it takes five numbers and pointers: the caller's own, under the same contract.
-    let code =
-        unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) };
-    if code == SUCCESS && !data.is_null() {
+    let bytes = (!data.is_null()).then(|| {
         // SAFETY: not null, as was compared, so by the function's contract `size` bytes of one allocation, so at most
         // `isize::MAX`, initialised, which nobody writes during the call; they are copied here. Bytes need no
         // alignment.
-        let bytes = unsafe { std::slice::from_raw_parts(data, size) }.to_vec();
-        // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
-        // during the call.
-        let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
-        if let Some(link) = links().get_mut(&handle) {
-            link.add(kind, Some(bytes), name.to_bytes());
-        }
+        unsafe { std::slice::from_raw_parts(data, size) }.to_vec()
+    });
+    // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
+    // during the call.
+    let text = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+    added(handle, kind, bytes, text.to_bytes(), || {
+        // SAFETY: 1: it takes five numbers and pointers: the caller's own, under the same contract.
+        unsafe { call(c"nvJitLinkAddData", [handle, kind as usize, data as usize, size, name as usize]) }
+    })
+}
+
+/// Gives the linker an input, by `add`, where it is to get it, and remembers it.
+fn added(
+    handle: usize,
+    kind: c_uint,
+    bytes: Option<Vec<u8>>,
+    name: &[u8],
+    add: impl FnOnce() -> usize,
+) -> usize {
+    let is_kept =
+        links().get(&handle).zip(bytes.as_ref()).is_some_and(|(link, bytes)| link.keeps(kind, bytes, name));
+    let code = if is_kept { SUCCESS } else { add() };
+    if code == SUCCESS
+        && let Some(link) = links().get_mut(&handle)
+    {
+        link.add(kind, bytes, name);
+        link.is_begun |= !is_kept;
     }
     code
 }
@@ -151,18 +190,14 @@ unsafe extern "C" fn nvJitLinkAddData(
 // C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const c_char) -> usize {
-    // SAFETY: 1: it takes a handle, a number and a pointer: the caller's own, under the same contract.
-    let code = unsafe { call(c"nvJitLinkAddFile", [handle, kind as usize, file as usize, 0, 0]) };
-    if code == SUCCESS && !file.is_null() {
-        // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
-        // during the call.
-        let name = unsafe { CStr::from_ptr(file) }.to_bytes();
-        let bytes = std::fs::read(OsStr::from_bytes(name)).ok();
-        if let Some(link) = links().get_mut(&handle) {
-            link.add(kind, bytes, name);
-        }
-    }
-    code
+    // SAFETY: not null, as is compared, so by the function's contract a text with its NUL, which nobody writes during
+    // the call.
+    let name = if file.is_null() { c"" } else { unsafe { CStr::from_ptr(file) } }.to_bytes();
+    let bytes = std::fs::read(OsStr::from_bytes(name)).ok();
+    added(handle, kind, bytes, name, || {
+        // SAFETY: 1: it takes a handle, a number and a pointer: the caller's own, under the same contract.
+        unsafe { call(c"nvJitLinkAddFile", [handle, kind as usize, file as usize, 0, 0]) }
+    })
 }
 
 /// `nvJitLinkComplete`
@@ -171,14 +206,46 @@ unsafe extern "C" fn nvJitLinkAddFile(handle: usize, kind: c_uint, file: *const 
 // C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
-    // SAFETY: 1: it takes a handle: the caller's own, under the same contract.
-    let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
-    if code == SUCCESS
-        && let Some(link) = links().get_mut(&handle)
-    {
-        link.image = link.image();
+    let is_kept_alone =
+        links().get(&handle).is_some_and(|link| link.keeps_ptx && !link.is_begun && !link.ptx.is_empty());
+    let mut made = None;
+    if !is_kept_alone {
+        // SAFETY: 1: it takes a handle: the caller's own, under the same contract.
+        let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
+        if code != SUCCESS {
+            return code;
+        }
+        if links().get(&handle).is_some_and(|link| link.keeps_ptx && !link.ptx.is_empty()) {
+            made = linked_ptx(handle);
+            if made.is_none() {
+                return INTERNAL;
+            }
+        }
     }
-    code
+    let mut links = links();
+    let Some(link) = links.get_mut(&handle) else { return SUCCESS };
+    link.image = link.image(made);
+    // Without it a part of the inputs would be missing.
+    if link.image.is_none() && link.keeps_ptx && !link.ptx.is_empty() { INTERNAL } else { SUCCESS }
+}
+
+/// The PTX that nvJitLink made of a complete link, with its NUL.
+fn linked_ptx(handle: usize) -> Option<Vec<u8>> {
+    let mut size = 0_usize;
+    // SAFETY: 1: it takes a handle and a place for a size: a handle of a link that is complete, and a local place that
+    // outlives the call.
+    let code = unsafe { call(c"nvJitLinkGetLinkedPtxSize", [handle, &raw mut size as usize, 0, 0, 0]) };
+    if code != SUCCESS {
+        return None;
+    }
+    let mut text = vec![0_u8; size];
+    // SAFETY: 1: it takes a handle and a place: the same handle, and as many bytes as it has just asked for, which nobody
+    // else uses.
+    let code = unsafe { call(c"nvJitLinkGetLinkedPtx", [handle, text.as_mut_ptr() as usize, 0, 0, 0]) };
+    text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
+    text.push(0);
+    lower(&mut text);
+    (code == SUCCESS).then_some(text)
 }
 
 /// `nvJitLinkGetLinkedCubinSize`

@@ -57,6 +57,56 @@ fn sides_of_a_branch_meet_again() {
 }
 
 #[test]
+fn lanes_meet_again_where_they_started() {
+    // Twice the lanes leave an inner loop one by one: behind it all have to be together, also the second time, when those that come last
+    // started their turn there.
+    let text = snippet(
+        "mov.u32 %r1, 0; mov.u32 %r4, -1;
+         OUTER:
+         mov.u32 %r2, 0;
+         INNER:
+         setp.ge.u32 %p1, %r2, %t;
+         @%p1 bra BEHIND;
+         add.u32 %r2, %r2, 1;
+         bra.uni INNER;
+         BEHIND:
+         activemask.b32 %r3;
+         and.b32 %r4, %r4, %r3;
+         add.u32 %r1, %r1, 1;
+         setp.lt.u32 %p2, %r1, 4;
+         @%p2 bra OUTER;
+         st.global.u32 [%at], %r4;",
+    );
+    assert_eq!(outputs::<u32>(&text, 32, 32), [u32::MAX; 32]);
+}
+
+#[test]
+fn registers_are_zero_in_every_block_until_they_are_written() {
+    // In even blocks odd threads write the registers, in odd blocks none does.
+    let text = snippet(
+        "mov.u32 %r4, %ctaid.x;
+         mad.lo.u32 %r5, %r4, 32, 0;
+         mul.wide.u32 %rd2, %r5, 4;
+         add.u64 %at, %at, %rd2;
+         not.b32 %r1, %r4;
+         and.b32 %r1, %r1, %t;
+         and.b32 %r1, %r1, 1;
+         setp.ne.u32 %p1, %r1, 0;
+         @%p1 mov.u32 %r2, 1000;
+         @%p1 mov.u64 %rd1, 70000;
+         cvt.u32.u64 %r3, %rd1;
+         add.u32 %r2, %r2, %r3;
+         st.global.u32 [%at], %r2;",
+    );
+    // One worker runs all blocks, one after the other, on the same frame.
+    let device = Device { workers: 1, ..Device::new(&text) };
+    let out = device.zeroed::<u32>(256);
+    device.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let wanted = |t: u32| if t / 32 % 2 == 0 && t % 2 == 1 { 71000 } else { 0 };
+    assert_eq!(device.download::<u32>(out, 256), (0..256).map(wanted).collect::<Vec<u32>>());
+}
+
+#[test]
 fn indexed_branches() {
     let text = snippet(
         "and.b32 %r1, %t, 3;

@@ -3,7 +3,9 @@
 
 mod atomics;
 mod barriers;
+mod bulk;
 mod checks;
+mod checks_asynchronous;
 mod checks_order;
 mod control;
 mod faults;
@@ -20,5 +22,8 @@ mod schedules_planted;
 mod support;
 mod sync;
 mod tensor;
+mod tensor_faults;
+mod tensor_maps;
+mod tensor_watched;
 mod textures;
 mod wgmma;

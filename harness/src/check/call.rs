@@ -1,18 +1,21 @@
 //! What happens in a call.
 //!
-//! No lock is held while the driver behind or the listener runs.
+//! No lock is held while the driver behind or the listener runs. What others may learn from a call's work before the call returns (a
+//! host function, a value in memory) is noted before it.
 //!
 //! Relies on: the caller keeps the contract of the function that it calls, as far as the driver asks for it.
 #![allow(unsafe_code)]
 
 use super::Inner;
 use super::ends::is_probe;
+use super::graphs;
 use super::handles::handles;
 use super::image::Image;
+use super::kernel;
 use super::launch::Launch;
 use super::rule::{Finding, Level, Rule};
 use super::state::{Launched, State};
-use super::work::{After, stream_of};
+use super::work::{After, may_tell, stream_of};
 use crate::current;
 use crate::decode;
 use crate::effects::{Doing, Undo};
@@ -62,6 +65,8 @@ struct Begun<'call> {
     /// The stream that it gives work to.
     stream: Option<u64>,
     undo: Vec<Undo>,
+    /// What the node of a graph does that it makes or changes.
+    does: Option<graphs::Node>,
     /// Objects of two contexts, which are reported if the driver refuses them.
     foreign: Vec<Problem>,
     is_refused: bool,
@@ -90,6 +95,14 @@ impl Layer for Inner {
             self.lock().ending += 1;
         }
         let call = begun.call;
+        if let Some(stream) = begun.stream.filter(|_| begun.launch.is_none() && may_tell(call.function.name))
+        {
+            let is_capturing = self.lock().is_capturing();
+            // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; no call that may tell ends a stream.
+            if !(is_capturing && unsafe { self.is_captured(stream) }) {
+                self.lock().tells(&call, stream);
+            }
+        }
         let answer = base(&self.base);
         let findings = match answer {
             // SAFETY: 1: duty 1, and it succeeded.
@@ -138,17 +151,24 @@ impl Inner {
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
+        let (mut does, mut is_work) = (None, launch.is_some());
         if launch.is_none() {
             // SAFETY: 1: duty 1.
-            findings.extend(unsafe { self.out_of_range(&call) });
+            let sides = unsafe { self.copies(&call) };
+            findings.extend(self.past_the_end(&call, &sides));
+            // SAFETY: 1: duty 1.
+            let looked = unsafe { self.node(&call, &mut findings) };
+            findings.extend(self.freed_in_graph(&call));
+            is_work = !sides.is_empty() || looked.is_work || call.function.launches;
+            does = looked.node;
         }
         findings.retain(|finding| self.is_wanted(finding));
         findings.iter().for_each(|finding| self.tell(finding));
         let is_refused = self.options.refuses
-            && launch.is_some()
+            && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
         let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
-        Some(Begun { call, launch, stream, undo, foreign, is_refused })
+        Some(Begun { call, launch, stream, undo, does, foreign, is_refused })
     }
 
     /// What a call leaves behind, and what is wrong with that.
@@ -157,7 +177,7 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
-        let Begun { call, launch, stream, undo, .. } = begun;
+        let Begun { call, launch, stream, undo, does, .. } = begun;
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
@@ -170,6 +190,7 @@ impl Inner {
         let made = results.first().map_or(0, |(_, word)| *word);
         // SAFETY: 1: duty 1, and the results are those of this call.
         let array = if launch.is_none() { unsafe { self.made_array(&call, made) } } else { None };
+        let newest = call.function.effects.iter().any(loads).then(|| kernel::newest(&self.base)).flatten();
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
         if let Some(extent) = array
@@ -179,13 +200,13 @@ impl Inner {
         }
         if launch.is_none() {
             // SAFETY: 1: duty 1.
-            unsafe { succeeded(&call, &mut state, made, listed) };
+            unsafe { succeeded(&call, &mut state, made, listed, newest) };
         }
         let is_capturing = state.is_capturing();
         drop(state);
         // Of a stream that the call has ended nobody can be asked.
         let is_gone = call.function.name.starts_with("cuStreamDestroy");
-        // SAFETY: 1: the stream is one of this call's arguments; the call succeeded, by duty 1, and did not end it, unless `is_gone`.
+        // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1, and which has not ended it, unless `is_gone`.
         let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };
         let is_captured = is_capturing && stream.is_some_and(is_captured);
         let ended = |undo: &Undo| match undo {
@@ -194,8 +215,8 @@ impl Inner {
         };
         // SAFETY: 1: duty 1.
         let node = unsafe { Node::of(call.function, call.words) };
-        let after = After { made, ended: undo.iter().filter_map(ended).collect(), is_captured, node };
-        self.give(&call, launch, &after)
+        let ended = undo.iter().filter_map(ended).collect();
+        self.give(&call, launch, After { made, ended, is_captured, node, does })
     }
 
     /// A call for the log.
@@ -252,10 +273,10 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// 1. It is the stream of a call that is under way, which has just succeeded and did not end it.
+    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds.
     unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is a status's and outlives the call; the stream is that of a call under way which did not end it, by the caller's
+        // SAFETY: the place is a status's and outlives the call; the stream is that of a call under way which has not ended it, by the caller's
         // duty 1: the contract of that call keeps it live until it returns.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
@@ -282,7 +303,12 @@ impl Inner {
                 };
                 let address = call.words.iter().find(is_it).copied();
                 drop(state);
-                address.is_some_and(|address| !self.is_memory(address))
+                // What the driver does not know it cannot free, whoever has it now.
+                let is_gone = |address| match problem.mistake {
+                    Mistake::DoubleFree => !self.is_memory(address),
+                    _ => self.is_gone(address, problem.object.kind()),
+                };
+                address.is_some_and(is_gone)
             }
             Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
             Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,
@@ -328,7 +354,13 @@ fn fault(state: &mut State, answer: CUresult) -> String {
 /// # Safety
 ///
 /// 1. It is a call whose contract holds, and that succeeded.
-unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Option<Listed>) {
+unsafe fn succeeded(
+    call: &Call<'_>,
+    state: &mut State,
+    made: u64,
+    listed: Option<Listed>,
+    newest: Option<u32>,
+) {
     match call.function.name {
         "cuGetErrorName" | "cuGetErrorString" => {
             let asked = call.word(0) as u32;
@@ -346,7 +378,7 @@ unsafe fn succeeded(call: &Call<'_>, state: &mut State, made: u64, listed: Optio
         "cuGreenCtxCreate" | "cuCtxFromGreenCtx" => state.is_green = true,
         name if call.function.effects.iter().any(loads) => {
             // SAFETY: 1: duty 1: it is this call.
-            let image = unsafe { Image::loaded(call) };
+            let image = unsafe { Image::loaded(call, newest) };
             let kind = if name.starts_with("cuLibrary") { Kind::Library } else { Kind::Module };
             if let Some((place, image)) = state.objects.find(kind, made).zip(image) {
                 state.images.insert(place, Arc::new(image));

@@ -50,7 +50,7 @@ fn leaks(state: &State) -> Vec<Finding> {
             let message = format!("the capture that call {call}, {function}, began was not ended");
             return Some(at_end(Rule::OpenCapture, function, message));
         }
-        let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
+        let bytes = objects.iter().fold(0_u64, |sum, object| sum.saturating_add(object.bytes));
         let size = if bytes == 0 { String::new() } else { format!(" ({bytes} bytes)") };
         let name = first.name;
         let message = match objects.len() {

@@ -6,7 +6,7 @@
 use super::call::Call;
 use super::walk::Program;
 use crate::read;
-use cuda_ptx::image::{EntryKind, Fatbin};
+use cuda_ptx::image::{Arch, EntryKind, Fatbin};
 use std::ffi::CStr;
 use std::ptr::with_exposed_provenance;
 
@@ -25,24 +25,24 @@ const ELF: [u8; 4] = *b"\x7fELF";
 pub(super) struct Image(String);
 
 impl Image {
-    /// Of a call that loads one; none where it has no PTX, or cannot be read.
+    /// Of a call that loads one; none where it has no PTX, or cannot be read. `newest` is what the device can run, where that is known.
     ///
     /// # Safety
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
-    pub(super) unsafe fn loaded(call: &Call<'_>) -> Option<Image> {
+    pub(super) unsafe fn loaded(call: &Call<'_>, newest: Option<u32>) -> Option<Image> {
         match call.function.name {
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData" => {
                 // SAFETY: 1: the driver has read it as an image, as the call succeeded: duty 1. 2: it is the program's,
                 // who leaves it as it is until the call returns, by the call's contract.
-                unsafe { at(with_exposed_provenance(call.word(1) as usize)) }
+                unsafe { at(with_exposed_provenance(call.word(1) as usize), newest) }
             }
             "cuModuleLoad" | "cuLibraryLoadFromFile" => {
                 // SAFETY: 1: the path, a C string that nobody writes during the call, by the call's contract: duty 1.
                 let path = unsafe { read::text(call.word(1)) }?;
                 let is_small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MOST as u64);
                 let bytes = std::fs::read(path).ok().filter(|_| is_small)?;
-                of_bytes(&bytes)
+                of_bytes(&bytes, newest)
             }
             _ => None,
         }
@@ -59,7 +59,7 @@ impl Image {
 /// 1. At the address is an image that a driver has read: text with its NUL, or one of the binary forms with all that its headers say is
 ///    in it.
 /// 2. Nobody writes it during the call.
-unsafe fn at(start: *const u8) -> Option<Image> {
+unsafe fn at(start: *const u8, newest: Option<u32>) -> Option<Image> {
     // SAFETY: by duty 1 an image is there, which nobody writes, by duty 2: it has its magic number whole, or is text
     // with its NUL, and no magic number has a zero byte, so that the first difference comes at the latest there, and
     // `all` reads no further.
@@ -73,11 +73,11 @@ unsafe fn at(start: *const u8) -> Option<Image> {
         // now, by duty 2; an unaligned read asks for no more.
         let inner = unsafe { start.add(IN_WRAPPER).cast::<*const u8>().read_unaligned() };
         // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
-        return if inner.is_null() { None } else { unsafe { at(inner) } };
+        return if inner.is_null() { None } else { unsafe { at(inner, newest) } };
     }
     if !begins(FATBIN) {
         // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nobody writes, by duty 2.
-        return of_bytes(unsafe { CStr::from_ptr(start.cast()) }.to_bytes());
+        return of_bytes(unsafe { CStr::from_ptr(start.cast()) }.to_bytes(), newest);
     }
     // SAFETY: it begins as a fatbin does, whose header has 16 bytes, by duty 1, which nobody writes, by duty 2; the
     // last 8 are the number of those that follow it. Unaligned reads ask for no more.
@@ -86,20 +86,67 @@ unsafe fn at(start: *const u8) -> Option<Image> {
     let bytes = usize::try_from(body).ok()?.checked_add(header.into()).filter(|bytes| *bytes <= MOST)?;
     // SAFETY: the header says that the image has that many bytes, at most `MOST`, so that they are there, by duty 1,
     // and nobody writes them during the call, by duty 2: the slice is not used after it. Bytes need no alignment.
-    of_bytes(unsafe { std::slice::from_raw_parts(start, bytes) })
+    of_bytes(unsafe { std::slice::from_raw_parts(start, bytes) }, newest)
 }
 
-/// The text, or that of the newest architecture in a fatbin.
-fn of_bytes(bytes: &[u8]) -> Option<Image> {
+/// The text, or the one of a fatbin that a driver takes: that of the newest architecture which the device can run.
+fn of_bytes(bytes: &[u8], newest: Option<u32>) -> Option<Image> {
     if !bytes.starts_with(&FATBIN) {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= MOST)?;
         return (!bytes.starts_with(&ELF)).then(|| Image(text.to_owned()));
     }
     let fatbin = Fatbin::read(bytes).ok()?;
-    let texts = fatbin.entries().iter().filter(|entry| entry.kind() == EntryKind::Ptx);
-    let newest = texts.max_by_key(|entry| entry.arch().sm).filter(|entry| entry.size() <= MOST as u64)?;
-    let content = newest.content().ok()?;
+    let texts = || fatbin.entries().iter().filter(|entry| entry.kind() == EntryKind::Ptx);
+    let fits = |arch: Arch, newest: u32| match arch.suffix {
+        Some('a') => arch.sm == newest,
+        Some(_) => arch.sm <= newest && arch.sm / 10 == newest / 10,
+        None => arch.sm <= newest,
+    };
+    let chosen = match newest {
+        Some(newest) => {
+            texts().filter(|entry| fits(entry.arch(), newest)).max_by_key(|entry| entry.arch().sm)
+        }
+        // Two may do different things.
+        None => texts().next().filter(|_| texts().count() == 1),
+    };
+    let content = chosen.filter(|entry| entry.size() <= MOST as u64)?.content().ok()?;
     let text = content.split(|byte| *byte == 0).next().unwrap_or_default();
     Some(Image(std::str::from_utf8(text).ok()?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fatbin with a text for each architecture.
+    fn fatbin(texts: &[(&str, u32)]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (text, arch) in texts {
+            let mut header = [0; 64];
+            header[..8].copy_from_slice(&[1, 0, 1, 1, 64, 0, 0, 0]);
+            header[8..16].copy_from_slice(&(text.len() as u64).to_le_bytes());
+            header[28..32].copy_from_slice(&arch.to_le_bytes());
+            body.extend(header);
+            body.extend(text.bytes());
+        }
+        let mut all = FATBIN.to_vec();
+        all.extend([1, 0, 16, 0]);
+        all.extend((body.len() as u64).to_le_bytes());
+        all.extend(body);
+        all
+    }
+
+    #[test]
+    fn the_text_is_the_one_that_the_device_can_run() {
+        let two = fatbin(&[(".version 7.0 // older\0", 75), (".version 7.0 // newer\0", 120)]);
+        let text = |bytes: &[u8], newest| of_bytes(bytes, newest).map(|image| image.0);
+        assert_eq!(text(&two, Some(90)).as_deref(), Some(".version 7.0 // older"));
+        assert_eq!(text(&two, Some(120)).as_deref(), Some(".version 7.0 // newer"));
+        assert_eq!((text(&two, Some(70)), text(&two, None)), (None, None));
+        assert_eq!(
+            text(&fatbin(&[(".version 7.0 // only.\0", 120)]), None).as_deref(),
+            Some(".version 7.0 // only.")
+        );
+    }
 }

@@ -145,6 +145,14 @@ unsafe fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
     (answer == CUresult::SUCCESS).then(|| function.expose_provenance() as u64)
 }
 
+/// The newest architecture that the current device can run, as the number in its name; none without a context.
+pub(super) fn newest(driver: &Driver) -> Option<u32> {
+    let device = device(driver)?;
+    let attribute = |which| of_device(driver, device, which);
+    let major = attribute(Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    Some(major * 10 + attribute(Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?)
+}
+
 fn device(driver: &Driver) -> Option<i32> {
     let mut device = 0;
     // SAFETY: the place is a device's number and outlives the call, which asks for nothing else.

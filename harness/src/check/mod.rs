@@ -15,11 +15,18 @@
 //! | `sides`, `range` | what calls copy and fill; copies and fills past the end of their memory |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
 //! | `ends` | what is left at the end |
+//! | `host` | what this process has at an address |
+//! | `graphs` | what the nodes of graphs copy, fill and launch |
+//!
+//! Relies on: who says that a call is made keeps the contract of its function.
+#![allow(unsafe_code)]
 
 mod allow;
 mod call;
 mod ends;
+mod graphs;
 mod handles;
+mod host;
 mod image;
 mod kernel;
 mod launch;
@@ -38,6 +45,8 @@ pub use allow::Allow;
 pub use rule::{Finding, Level, Rule};
 
 use crate::error::Error;
+use crate::functions;
+use crate::intercept::Layer;
 use crate::shims;
 use crate::slots::Lease;
 use cuda_driver_sys::{CUresult, Driver, FUNCTIONS};
@@ -88,7 +97,7 @@ impl CheckOptions {
         self
     }
 
-    /// Launches that break a rule of level error return `CUDA_ERROR_INVALID_VALUE`, and do not reach the driver.
+    /// Launches, copies, fills and nodes of graphs that break a rule of level error return `CUDA_ERROR_INVALID_VALUE`, and do not reach the driver.
     pub fn refuse(mut self) -> CheckOptions {
         self.refuses = true;
         self
@@ -149,6 +158,19 @@ impl Check {
     /// The driver whose calls are checked.
     pub fn driver(&self) -> Arc<Driver> {
         self.driver.clone()
+    }
+
+    /// Makes a call that is checked as one of the function of that name, by its symbol: for functions that no driver of today's bindings has.
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+    pub unsafe fn seen(&self, name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
+        match functions::named(name) {
+            // SAFETY: 1: the caller's duty 1.
+            Some(function) => unsafe { self.inner.call(function, words, &mut |_| call()) },
+            None => call(),
+        }
     }
 
     /// Reports what is left at the end of the program: objects that were not released, open captures, failed calls. Returns the number of

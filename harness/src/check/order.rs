@@ -3,9 +3,10 @@
 //! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
 //! it is assumed to: then a race may be missed, but none is invented. All host threads share one clock.
 
+use crate::current;
 use crate::objects::{Place, Quick};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Which stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,8 +22,11 @@ pub(super) enum Stream {
 /// How much of the work of each lane.
 type Clock = Vec<u64>;
 
-/// Accesses to one allocation that are remembered.
-const MOST_ACCESSES: usize = 64;
+/// Accesses to one allocation that are remembered, until the host waits for them: the last half of these is always there.
+const MOST_ACCESSES: usize = 256;
+
+/// Lanes from which on those of streams that are gone are used again, whether or not the host has waited for their work.
+const MANY_LANES: usize = 64;
 
 /// A stream, or one after another: what is destroyed leaves its lane to the next.
 #[derive(Default)]
@@ -63,6 +67,8 @@ pub(super) struct Order {
     /// Streams that were created so that they do not wait for the default one.
     apart: HashMap<Place, bool>,
     spare: Vec<usize>,
+    /// Threads that have used their own default stream, and whether they are there.
+    threads: HashMap<usize, Weak<()>>,
     /// What was done before each event was recorded.
     events: HashMap<Place, Clock>,
     /// Events that are recorded in ways that are not followed.
@@ -99,11 +105,34 @@ impl Order {
         self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
     }
 
+    /// Threads that have ended leave the lanes of their default streams to others.
+    fn threads_gone(&mut self) {
+        let is_over = |thread: &usize| self.threads.get(thread).is_some_and(|life| life.strong_count() == 0);
+        let of_it = |key: &Stream| matches!(key, Stream::OfThread(_, thread) if is_over(thread));
+        let keys: Vec<Stream> = self.by_stream.keys().copied().filter(of_it).collect();
+        self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
+        self.threads.retain(|_, life| life.strong_count() > 0);
+    }
+
+    /// A lane that nobody has: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
+    fn spare_lane(&mut self) -> Option<usize> {
+        let is_done =
+            |lane: &usize| self.lanes.get(*lane).is_none_or(|own| at(&self.host, *lane) >= own.count);
+        let found = self.spare.iter().position(is_done);
+        let found = found.or(self.spare.len().checked_sub(1).filter(|_| self.lanes.len() >= MANY_LANES))?;
+        Some(self.spare.swap_remove(found))
+    }
+
     fn lane(&mut self, stream: Stream) -> usize {
         if let Some(lane) = self.by_stream.get(&stream) {
             return *lane;
         }
-        let lane = self.spare.pop().unwrap_or_else(|| {
+        if let Stream::OfThread(_, thread) = stream {
+            self.threads_gone();
+            // It is the calling thread's: no other can name it.
+            self.threads.insert(thread, current::life());
+        }
+        let lane = self.spare_lane().unwrap_or_else(|| {
             self.lanes.push(Lane::default());
             self.lanes.len() - 1
         });
@@ -208,6 +237,18 @@ impl Order {
         }
     }
 
+    /// An executable graph that is launched waits for its launch before, if there was one.
+    pub(super) fn wait_for_launch(&mut self, stream: Stream, graph: Place) {
+        if self.events.contains_key(&graph) {
+            self.wait(stream, graph);
+        }
+    }
+
+    /// The first access to an allocation of which the host does not know that it is done.
+    pub(super) fn pending(&self, memory: Place) -> Option<&Access> {
+        self.memory.get(&memory)?.iter().find(|access| !self.is_done(access.at))
+    }
+
     /// A stream waits for something that may come behind anything.
     pub(super) fn wait_for_all(&mut self, stream: Stream) {
         let Moment { lane, .. } = self.work(stream);
@@ -269,7 +310,10 @@ impl Order {
         }
         if accesses.len() >= MOST_ACCESSES {
             accesses.retain(|old| at(host, old.at.lane) < old.at.count);
-            accesses.truncate(MOST_ACCESSES - 1);
+            // The newest are those that others are most likely not to have waited for.
+            accesses.sort_by_key(|old| old.call);
+            let most = accesses.len().saturating_sub(MOST_ACCESSES / 2);
+            accesses.drain(..most);
         }
         accesses.push(new.clone());
         race
@@ -289,6 +333,7 @@ impl Order {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -370,14 +415,26 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_takes_the_lane_of_another_comes_behind_it() {
+    fn a_stream_takes_the_lane_of_another_when_that_is_done() {
         let mut order = apart();
         assert!(!races(&mut order, A));
         order.gone(1);
         order.made(3, true);
-        assert!(!races(&mut order, Stream::Made(3, 7)));
+        assert!(races(&mut order, Stream::Made(3, 7)));
+        assert_eq!(order.lanes.len(), 2);
+        order.host_waits_for_all();
+        order.gone(3);
+        order.made(4, true);
+        assert!(!races(&mut order, Stream::Made(4, 7)));
         assert!(races(&mut order, B));
         assert_eq!(order.lanes.len(), 2);
+        // There are not more and more of them.
+        for stream in 5..500 {
+            order.made(stream, true);
+            order.work(Stream::Made(stream, 7));
+            order.gone(stream);
+        }
+        assert_eq!(order.lanes.len(), MANY_LANES);
     }
 
     #[test]
@@ -391,5 +448,35 @@ mod tests {
             assert!(order.access(0, &new).is_none());
         }
         assert!(order.memory.values().all(|accesses| accesses.len() <= MOST_ACCESSES));
+    }
+
+    #[test]
+    fn the_last_accesses_are_remembered() {
+        let access = |order: &mut Order, stream, number: usize| {
+            let (at, start) = (order.work(stream), number as u64 * 8);
+            let what = "test".into();
+            let new = Access { start, end: start + 8, writes: true, call: number, what, stream: 0, at };
+            order.access(0, &new).is_some()
+        };
+        for back in 0..MOST_ACCESSES / 2 - 1 {
+            let mut order = apart();
+            let first = (0..1000).filter(|number| access(&mut order, A, *number));
+            assert_eq!((first.count(), access(&mut order, B, 999 - back)), (0, true), "{back}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_leaves_its_lane() {
+        let order = std::sync::Mutex::new(Order::default());
+        for _ in 0..20 {
+            let work = || {
+                let (mut order, own) = (order.lock().unwrap(), Stream::OfThread(7, current::thread()));
+                assert!(!races(&mut order, own));
+                order.host_waits(own);
+            };
+            std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+        }
+        let order = order.into_inner().unwrap();
+        assert!(order.lanes.len() <= 2 && order.threads.len() <= 2, "{}", order.lanes.len());
     }
 }

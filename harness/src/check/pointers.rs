@@ -7,11 +7,13 @@
 
 use super::Inner;
 use super::call::Call;
+use super::host;
 use super::kernel::Kernel;
 use super::rule::{Finding, Rule};
 use super::walk::{How, Size, Thread, Touch};
+use crate::kind::Kind;
 use crate::launch::Raw;
-use crate::objects::Objects;
+use crate::objects::{Object, Objects};
 use cuda_driver_sys::{CUpointer_attribute, CUresult};
 
 /// An address that may be wrong.
@@ -96,7 +98,7 @@ fn freed(objects: &Objects, kernel: &Kernel, block: &[u8]) -> Vec<Suspect> {
         let Some(object) = objects.memory_at(address).and_then(|(place, _)| objects.at(place)) else {
             continue;
         };
-        if let Some(ended) = object.ended_by {
+        if let Some(ended) = object.ended_by.filter(|_| !is_there_again(kernel, object, address)) {
             let name = object.name.plus(address.saturating_sub(object.address));
             suspects.push(Suspect {
                 rule: Rule::FreedPointer,
@@ -107,6 +109,12 @@ fn freed(objects: &Objects, kernel: &Kernel, block: &[u8]) -> Vec<Suspect> {
         }
     }
     suspects
+}
+
+/// Whether a device that may use any memory of the host may find some where it was freed: the program's own.
+fn is_there_again(kernel: &Kernel, freed: &Object, address: u64) -> bool {
+    let is_host = matches!(freed.name.kind(), Kind::HostMemory | Kind::Registration);
+    kernel.sees_host && is_host && host::is_mapped(address)
 }
 
 /// What may be wrong with an access.
@@ -129,7 +137,9 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
     match found {
         Some((object, offset)) if object.is_live() => {
             let name = object.name.plus(offset);
-            if offset.saturating_add(bytes) > object.bytes {
+            // Some devices read any memory of the host: then what is not registered is only that.
+            let goes_on = kernel.sees_host && object.name.kind() == Kind::Registration;
+            if offset.saturating_add(bytes) > object.bytes && !goes_on {
                 let what = format!("{name}, which has {} bytes", object.bytes);
                 return made(Rule::BadPointer, Some(last), what);
             }
@@ -143,6 +153,7 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
             }
             None
         }
+        Some((object, _)) if is_there_again(kernel, object, address) => None,
         Some((object, offset)) => {
             let ended = object.ended_by.unwrap_or(0);
             let what = format!("{}, which call {ended} freed", object.name.plus(offset));

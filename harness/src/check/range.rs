@@ -8,6 +8,7 @@
 
 use super::Inner;
 use super::call::Call;
+use super::host;
 use super::rule::{Finding, Rule};
 use super::sides::{Side, Size, Where, reach};
 use super::state::State;
@@ -79,19 +80,26 @@ impl Inner {
         unsafe { self.described(made) }
     }
 
-    /// A copy or fill of more than the memory or array has in which it begins.
+    /// What a call copies or fills, if it is one that does.
     ///
     /// # Safety
     ///
     /// 1. It is a call whose contract holds.
-    pub(super) unsafe fn out_of_range(&self, call: &Call<'_>) -> Option<Finding> {
+    pub(super) unsafe fn copies(&self, call: &Call<'_>) -> Vec<Side> {
         if !call.function.name.starts_with("cuMemcpy") && !call.function.name.starts_with("cuMemset") {
-            return None;
+            return Vec::new();
         }
         // SAFETY: 1: duty 1.
-        let sides = unsafe { self.sides(call) };
+        unsafe { self.sides(call) }
+    }
+
+    /// A copy or fill of more than the memory or array has in which it begins, or of memory that was freed.
+    pub(super) fn past_the_end(&self, call: &Call<'_>, sides: &[Side]) -> Option<Finding> {
         let used = sides.iter().filter(|side| !side.size.is_empty());
         used.into_iter().find_map(|side| {
+            if let Some(text) = self.freed(call, side) {
+                return Some(call.finding(Rule::UseAfterFree, text));
+            }
             let what = match side.place {
                 Where::Memory { start, pitch, rows } => self.past_memory(side, start, pitch, rows),
                 Where::Array { handle, at } => self.past_array(side, handle, at),
@@ -104,14 +112,47 @@ impl Inner {
         })
     }
 
+    /// Memory that was freed, where no argument of the call is its address: those are known from their types.
+    fn freed(&self, call: &Call<'_>, side: &Side) -> Option<String> {
+        let Where::Memory { start, .. } = side.place else { return None };
+        let state = self.lock();
+        let object = state.objects.memory_at(start).and_then(|(place, _)| state.objects.at(place))?;
+        let (name, kind, ended) = (object.name, object.name.kind(), object.ended_by?);
+        let is_seen = kind.family() == Kind::Memory && call.words.contains(&start);
+        drop(state);
+        if is_seen || !self.is_gone(start, kind) {
+            return None;
+        }
+        let element =
+            side.element.map_or_else(String::new, |number| format!("element {number} of the batch "));
+        Some(format!("{element}uses {name}, which call {ended} freed"))
+    }
+
+    /// Whether there is certainly nothing at an address where memory of that kind was freed.
+    pub(super) fn is_gone(&self, address: u64, kind: Kind) -> bool {
+        match kind.family() {
+            // The program may have memory there now that the driver does not know.
+            Kind::HostMemory | Kind::Registration => !host::is_mapped(address),
+            _ => !self.is_memory(address),
+        }
+    }
+
     fn past_memory(&self, side: &Side, start: u64, pitch: u64, rows: u64) -> Option<String> {
         let state = self.lock();
         let (place, offset) = state.objects.memory_at(start)?;
         let memory = state.objects.at(place).filter(|memory| memory.is_live())?;
-        let (name, size, kind) = (memory.name, memory.bytes, memory.name.kind().family());
-        // Memory that was allocated at once, and not mapped, imported or registered: its size is that of the call.
-        if !memory.counted && kind != Kind::HostMemory {
-            return None;
+        let (name, mut size, kind) = (memory.name, memory.bytes, memory.name.kind().family());
+        match kind {
+            Kind::HostMemory => {}
+            // Whole pages are registered; and what follows may be, too.
+            Kind::Registration => {
+                let end = memory.address.checked_add(size)?.checked_next_multiple_of(host::page())?;
+                state.objects.memory_at(end).is_none().then_some(())?;
+                size = end - memory.address;
+            }
+            // Memory that was allocated at once, and not mapped or imported: its size is that of the call.
+            _ if !memory.counted => return None,
+            _ => {}
         }
         drop(state);
         // More than there are addresses is past every end.
@@ -120,7 +161,8 @@ impl Inner {
             return None;
         }
         // Nothing else makes host memory longer; of device memory the driver has the last word.
-        if kind != Kind::HostMemory && !self.ends_before(start, bytes.unwrap_or(u64::MAX)) {
+        let is_host = matches!(kind, Kind::HostMemory | Kind::Registration);
+        if !is_host && !self.ends_before(start, bytes.unwrap_or(u64::MAX)) {
             return None;
         }
         let (shape, at) = (side.size, name.plus(offset));

@@ -12,11 +12,15 @@ use super::state::State;
 use super::work::Piece;
 use crate::read;
 use cuda_driver_sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D, CUmemcpy3DOperand,
-    CUmemcpy3DOperand_op_array, CUmemcpy3DOperand_op_ptr, CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUDA_MEMSET_NODE_PARAMS,
+    CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_op_array, CUmemcpy3DOperand_op_ptr,
+    CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
 };
 use std::fmt;
 use std::mem::offset_of;
+
+/// Copies of a list that are looked at; a list that claims more is left to the driver.
+const MOST_COPIES: usize = 1 << 16;
 
 /// Bytes of a row, rows of a plane, planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,25 +88,25 @@ pub(super) fn reach(size: Size, pitch: u64, rows: u64) -> Option<u64> {
 }
 
 /// A structure of the program's, byte for byte. What it has not set is some number.
-struct Structure(Vec<u8>);
+pub(super) struct Structure(Vec<u8>);
 
 impl Structure {
     /// # Safety
     ///
     /// 1. The address is null, or at it there are so many bytes, initialised or not, which nobody writes during the call.
-    unsafe fn at(address: u64, bytes: usize) -> Option<Structure> {
+    pub(super) unsafe fn at(address: u64, bytes: usize) -> Option<Structure> {
         // SAFETY: 1: not null, as is compared before this runs: so many bytes are there, and nobody writes them, by duty 1.
         (address != 0).then(|| Structure(unsafe { read::block(address, bytes) }))
     }
 
     /// The number of 8 bytes at an offset.
-    fn long(&self, offset: usize) -> u64 {
+    pub(super) fn long(&self, offset: usize) -> u64 {
         let bytes = offset.checked_add(8).and_then(|end| self.0.get(offset..end));
         bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
     }
 
     /// The number of 4 bytes at an offset.
-    fn short(&self, offset: usize) -> u32 {
+    pub(super) fn short(&self, offset: usize) -> u32 {
         let bytes = offset.checked_add(4).and_then(|end| self.0.get(offset..end));
         bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
     }
@@ -175,6 +179,24 @@ macro_rules! planes {
         let sides = [target.side(true, size), source.side(false, size)];
         if levels == 0 { sides.into_iter().flatten().collect() } else { Vec::new() }
     }};
+}
+
+/// What a node of a graph copies.
+pub(super) fn planes_of_node(copy: &Structure) -> Vec<Side> {
+    planes!(copy: CUDA_MEMCPY3D)
+}
+
+/// What a node of a graph fills. The pitch of a single row says nothing.
+pub(super) fn fill_of_node(fill: &Structure) -> Option<Side> {
+    type Of = CUDA_MEMSET_NODE_PARAMS;
+    let unit = u64::from(fill.short(offset_of!(Of, elementSize)));
+    let size = Size {
+        width: fill.long(offset_of!(Of, width)).checked_mul(unit)?,
+        height: fill.long(offset_of!(Of, height)),
+        depth: 1,
+    };
+    let (start, pitch) = (fill.long(offset_of!(Of, dst)), fill.long(offset_of!(Of, pitch)));
+    Some(Side { writes: true, element: None, place: Where::Memory { start, pitch, rows: 0 }, size })
 }
 
 fn rows(copy: &Structure) -> Vec<Side> {
@@ -318,8 +340,8 @@ fn ranges(target: u64, source: u64, bytes: u64, element: Option<usize>) -> [Side
 ///
 /// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
 unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
-    let count = usize::try_from(call.word(3)).ok()?;
-    let bytes = count.checked_mul(8).filter(|bytes| isize::try_from(*bytes).is_ok())?;
+    let count = usize::try_from(call.word(3)).ok().filter(|count| *count <= MOST_COPIES)?;
+    let bytes = count * 8;
     // SAFETY: 1, 1, 1: each is null or a list of so many numbers of 8 bytes, set, which nobody writes during the call: duty 1.
     let [targets, sources, sizes] = unsafe {
         [
@@ -341,7 +363,7 @@ unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
 ///
 /// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
 unsafe fn batch_of_planes(call: &Call<'_>, inner: &Inner) -> Option<Vec<Side>> {
-    let count = usize::try_from(call.word(0)).ok()?;
+    let count = usize::try_from(call.word(0)).ok().filter(|count| *count <= MOST_COPIES)?;
     let mut sides = Vec::new();
     for number in 0..count {
         let at = size_of::<CUDA_MEMCPY3D_BATCH_OP>().checked_mul(number)?;

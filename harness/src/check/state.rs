@@ -1,5 +1,6 @@
 //! What is remembered between calls.
 
+use super::graphs::{Capture, Nodes};
 use super::image::Image;
 use super::kernel::Kernel;
 use super::order::{Moment, Order};
@@ -27,6 +28,9 @@ pub(super) struct State {
     /// Of arrays that were seen being made.
     pub(super) arrays: HashMap<Place, Extent>,
     pub(super) order: Order,
+    /// Of graphs and executable graphs.
+    pub(super) graphs: HashMap<Place, Nodes>,
+    pub(super) capture: Capture,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
     /// A capture ended whose begin was not seen: there may be others.
@@ -84,6 +88,45 @@ impl State {
         self.launches.push_back(launched);
         if self.launches.len() > LAST_LAUNCHES {
             self.launches.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code, clippy::unwrap_used)] // Calls of an emulator with what they ask for.
+mod tests {
+    use crate::check::Check;
+    use cuda_driver_sys::CUresult;
+    use cuda_emulator::Instance;
+    use std::ptr::null_mut;
+
+    const PTX: &std::ffi::CStr = c".version 7.8 .target sm_75 .address_size 64 .visible .entry k() { ret; }";
+
+    #[test]
+    fn nothing_is_kept_of_an_image_that_is_unloaded() {
+        let instance = Instance::new().unwrap();
+        let check = Check::over(&instance.driver(), |_| {}).unwrap();
+        let driver = check.driver();
+        let ok = |code: CUresult| assert_eq!(code, CUresult::SUCCESS);
+        let (mut context, mut module, mut kernel) = (null_mut(), null_mut(), null_mut());
+        let kept = || {
+            let state = check.inner.lock();
+            (state.images.len(), state.kernels.len())
+        };
+        // SAFETY: places for one handle each, handles that live, and a kernel that takes nothing.
+        unsafe {
+            ok(driver.cuInit(0));
+            ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));
+            ok(driver.cuCtxSetCurrent(context));
+            for unload in [true, false] {
+                ok(driver.cuModuleLoadData(&mut module, PTX.as_ptr().cast()));
+                ok(driver.cuModuleGetFunction(&mut kernel, module, c"k".as_ptr()));
+                ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, null_mut(), null_mut(), null_mut()));
+                assert_eq!(kept(), (1, 1));
+                ok(if unload { driver.cuModuleUnload(module) } else { driver.cuDevicePrimaryCtxReset(0) });
+                assert_eq!(kept(), (0, 0));
+            }
+            ok(driver.cuDevicePrimaryCtxRelease(0));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Inner;
 use super::call::Call;
+use super::graphs;
 use super::launch::Launch;
 use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
@@ -15,7 +16,7 @@ use crate::objects::Place;
 use std::sync::Arc;
 
 /// A range of addresses: start and bytes.
-type Range = (u64, u64);
+pub(super) type Range = (u64, u64);
 
 /// What is known after a call.
 pub(super) struct After {
@@ -26,6 +27,8 @@ pub(super) struct After {
     pub(super) is_captured: bool,
     /// What it did to a node of a graph.
     pub(super) node: Option<Node>,
+    /// What the node does, if it made or changed one.
+    pub(super) does: Option<graphs::Node>,
 }
 
 /// Work that copies or fills.
@@ -92,7 +95,7 @@ impl State {
     }
 
     /// Notes one access; what it races with.
-    fn access(
+    pub(super) fn access(
         &mut self,
         call: &Call<'_>,
         what: &Arc<str>,
@@ -140,6 +143,12 @@ impl State {
         findings
     }
 
+    /// Whether the driver has made or pinned the memory at an address, and not freed it since.
+    fn is_known(&self, address: u64) -> bool {
+        let object = self.objects.memory_at(address).and_then(|(place, _)| self.objects.at(place));
+        object.is_some_and(|object| object.is_live())
+    }
+
     fn copied(&mut self, call: &Call<'_>, piece: &Piece) -> Vec<Finding> {
         let what: Arc<str> = call.function.name.into();
         let key = self.stream(call, piece.stream);
@@ -152,15 +161,24 @@ impl State {
         let waits = match piece.waits {
             Waits::Never => false,
             Waits::Always => true,
-            Waits::IfUnknown => [Some(piece.writes), piece.reads]
-                .iter()
-                .flatten()
-                .any(|(start, _)| self.objects.memory_at(*start).is_none()),
+            Waits::IfUnknown => {
+                [Some(piece.writes), piece.reads].iter().flatten().any(|(start, _)| !self.is_known(*start))
+            }
         };
         if waits {
             self.order.host_waits(key);
         }
         findings
+    }
+
+    /// What a call is about to give to a stream may tell the host or others, before the call has returned, that the work before it
+    /// is done.
+    pub(super) fn tells(&mut self, call: &Call<'_>, stream: u64) {
+        let key = self.stream(call, stream);
+        if orders_elsewhere(call.function.name) || self.graphs_wait && call.function.name == "cuGraphLaunch" {
+            self.order.wait_for_all(key);
+        }
+        self.order.host_waits(key);
     }
 
     /// Calls that make memory, streams and events in the order of a stream, or end them.
@@ -177,12 +195,9 @@ impl State {
             }
             ("cuStreamSynchronize" | "cuStreamQuery", Some(key), _) => self.order.host_waits(key),
             ("cuEventSynchronize" | "cuEventQuery", _, Some(event)) => self.order.host_waits_for(event),
-            ("cuGraphLaunch", Some(key), _) if self.graphs_wait => {
-                self.order.wait_for_all(key);
-                self.order.host_waits(key);
-            }
+            ("cuGraphLaunch", Some(key), _) => return self.graph_launched(call, key, stream.unwrap_or(0)),
             // What the host or others learn from these is not seen.
-            ("cuGraphLaunch" | "cuLaunchHostFunc" | "cuStreamAddCallback", Some(key), _) => {
+            ("cuLaunchHostFunc" | "cuLaunchHostFunc_v2" | "cuStreamAddCallback", Some(key), _) => {
                 self.order.host_waits(key);
             }
             (name, Some(key), _) if orders_elsewhere(name) => {
@@ -251,6 +266,7 @@ impl State {
 
     /// A capture is under way on the call's stream: it gives nothing to a device.
     fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>) {
+        self.captured_in_graph(call, launch.as_ref());
         if call.function.name.starts_with("cuEventRecord") {
             let event = self.objects.meet(Kind::Event, call.word(0));
             // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
@@ -267,15 +283,33 @@ impl State {
         }
     }
 
+    /// An image is gone, and what is known of its kernels, which are gone too.
+    fn unloaded(&mut self, place: Place) {
+        self.images.remove(&place);
+        let objects = &self.objects;
+        self.kernels.retain(|(kernel, _), _| objects.at(*kernel).is_some_and(|kernel| kernel.is_live()));
+    }
+
     /// Notes what a call has made or ended. What it ended is known from before the call: afterwards another may have the handle.
-    fn note(&mut self, call: &Call<'_>, after: &After) {
+    fn note(&mut self, call: &Call<'_>, after: &mut After) -> Option<Finding> {
+        let mut early = None;
         for place in after.ended.iter().copied() {
             match self.objects.at(place).map(|object| object.name.kind().family()) {
                 Some(Kind::Stream) => self.order.gone(place),
                 Some(Kind::Event) => self.order.event_gone(place),
                 // It is freed in the order of a stream.
                 Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
-                Some(Kind::Memory | Kind::HostMemory | Kind::Registration) => self.order.freed(place),
+                Some(Kind::Memory) => self.order.freed(place),
+                Some(Kind::HostMemory | Kind::Registration) => {
+                    early = early.or(self.freed_early(call, place));
+                    self.order.freed(place);
+                }
+                Some(Kind::Graph) => drop(self.graphs.remove(&place)),
+                Some(Kind::ExecutableGraph) => {
+                    self.graphs.remove(&place);
+                    self.order.event_gone(place);
+                }
+                Some(Kind::Module | Kind::Library) => self.unloaded(place),
                 _ => {}
             }
         }
@@ -302,16 +336,34 @@ impl State {
             Some(Node::Waits) => self.graphs_wait = true,
             None => {}
         }
+        self.graph_changed(call, after.made, after.does.take());
+        early
+    }
+
+    /// Host memory that the program gives back while work that uses it may go on: no document says that the call waits.
+    fn freed_early(&mut self, call: &Call<'_>, place: Place) -> Option<Finding> {
+        let (does, done) = match call.function.name {
+            "cuMemFreeHost" => ("frees", "is freed"),
+            "cuMemHostUnregister" => ("unregisters", "is unregistered"),
+            // With its context.
+            _ => return None,
+        };
+        let access = self.order.pending(place)?.clone();
+        let (memory, stream) = (self.objects.at(place)?.name, self.stream_name(access.stream));
+        let uses = if access.writes { "writes" } else { "reads" };
+        let message = format!(
+            "{} {does} {memory}, which {} of call {} {uses} on {stream}: the host does not wait for that before the memory {done}",
+            call.function.name, access.what, access.call
+        );
+        Some(call.finding(Rule::StreamRace, message))
     }
 }
 
 impl Inner {
     /// What a call that succeeded gives to a stream.
-    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, after: &After) -> Vec<Finding> {
+    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, mut after: After) -> Vec<Finding> {
         let state = &mut *self.lock();
-        if launch.is_none() {
-            state.note(call, after);
-        }
+        let early = if launch.is_none() { state.note(call, &mut after) } else { None };
         if after.is_captured {
             state.captured(call, launch);
             return Vec::new();
@@ -319,10 +371,11 @@ impl Inner {
         if let Some(launch) = launch {
             return state.launched_on(call, launch);
         }
-        match Piece::of(call) {
+        let findings = match Piece::of(call) {
             Some(piece) => state.copied(call, &piece),
-            None => state.ordered(call, stream_of(call), after),
-        }
+            None => state.ordered(call, stream_of(call), &after),
+        };
+        early.into_iter().chain(findings).collect()
     }
 }
 
@@ -339,8 +392,13 @@ fn orders_elsewhere(name: &str) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
+/// Whether a call gives a stream what may tell others of the work before it.
+pub(super) fn may_tell(name: &str) -> bool {
+    name == "cuGraphLaunch" || waits_in_a_graph(name)
+}
+
 /// Whether a graph that has captured such a call may wait for what is not in it.
-fn waits_in_a_graph(name: &str) -> bool {
+pub(super) fn waits_in_a_graph(name: &str) -> bool {
     orders_elsewhere(name)
         || ["cuLaunchHostFunc", "cuStreamAddCallback"].iter().any(|one| name.starts_with(one))
 }

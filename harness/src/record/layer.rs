@@ -28,6 +28,7 @@ use cuda_driver_sys::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What is remembered between calls.
@@ -50,6 +51,9 @@ impl Layer for Inner {
         words: &[u64],
         base: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> CUresult {
+        if self.is_off.load(Ordering::Acquire) {
+            return base(&self.base);
+        }
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let (doing, undo) = self.begin(function, words, raw.as_ref());
@@ -62,6 +66,7 @@ impl Layer for Inner {
         if answer == CUresult::SUCCESS {
             // SAFETY: 1: duty 1; `answer` is what `base` answered, and was compared; `doing` has the function and the words.
             unsafe { self.done(&doing) };
+            self.lock().forget(&undo);
         } else if !answer.is_sticky() {
             doing.refused(&mut self.lock().objects, undo);
         }
@@ -312,6 +317,23 @@ impl Inner {
 }
 
 impl State {
+    /// Images that are gone may be large.
+    fn forget(&mut self, ended: &[Undo]) {
+        let objects = &self.objects;
+        let is_image = |undo: &Undo| {
+            let Undo::Ended(place) = undo else { return false };
+            objects
+                .at(*place)
+                .is_some_and(|object| matches!(object.name.kind(), Kind::Module | Kind::Library))
+        };
+        if !ended.iter().any(is_image) {
+            return;
+        }
+        let is_live = |place: &Place| objects.at(*place).is_some_and(|object| object.is_live());
+        self.images.retain(|place, _| is_live(place));
+        self.kernels.retain(|place, _| is_live(place));
+    }
+
     /// The image that a function or kernel is of: that of the first of its owners that has one.
     fn image_of(&self, handle: u64) -> Option<Arc<Vec<u8>>> {
         let mut owner = self.objects.find(Kind::Function, handle);
@@ -378,4 +400,46 @@ fn cooperative() -> (u32, [u8; ATTRIBUTE]) {
     let mut value = [0; ATTRIBUTE];
     value[0] = 1;
     (CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0, value)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::record::RecordOptions;
+    use cuda_driver_sys::CUresult;
+    use cuda_emulator::Instance;
+    use std::ptr::null_mut;
+
+    const PTX: &std::ffi::CStr = c".version 7.8 .target sm_75 .address_size 64 .visible .entry k() { ret; }";
+
+    #[test]
+    fn nothing_is_kept_of_an_image_that_is_unloaded() {
+        let instance = Instance::new().unwrap();
+        let record = RecordOptions::new("other", 1).over(&instance.driver(), |_| {}).unwrap();
+        let driver = record.driver();
+        let ok = |code: CUresult| assert_eq!(code, CUresult::SUCCESS);
+        let (mut context, mut module, mut kernel) = (null_mut(), null_mut(), null_mut());
+        let kept = || {
+            let state = record.inner.lock();
+            (state.images.len(), state.kernels.len())
+        };
+        // SAFETY: places for one handle each, handles that live, and a kernel that takes nothing.
+        unsafe {
+            ok(driver.cuInit(0));
+            ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));
+            ok(driver.cuCtxSetCurrent(context));
+            ok(driver.cuModuleLoadData(&mut module, PTX.as_ptr().cast()));
+            ok(driver.cuModuleGetFunction(&mut kernel, module, c"k".as_ptr()));
+            ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, null_mut(), null_mut(), null_mut()));
+            assert_eq!(kept(), (1, 1));
+            ok(driver.cuModuleUnload(module));
+            assert_eq!(kept(), (0, 0));
+            // As in a process that is forked: nothing is noted, and no lock is taken.
+            let before = record.inner.lock().count;
+            record.switch_off();
+            ok(driver.cuCtxSynchronize());
+            assert_eq!((record.inner.lock().count, record.launches().len()), (before, 0));
+            ok(driver.cuDevicePrimaryCtxRelease(0));
+        }
+    }
 }

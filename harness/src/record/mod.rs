@@ -22,6 +22,7 @@ use cuda_driver_sys::{Driver, FUNCTIONS};
 use layer::State;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -76,6 +77,7 @@ impl RecordOptions {
             options: self,
             listener: Box::new(listener),
             state: Mutex::new(State::default()),
+            is_off: AtomicBool::new(false),
         });
         lease.give(inner.clone());
         let driver = shims::driver(lease, &inner.has);
@@ -95,8 +97,16 @@ impl Record {
         self.driver.clone()
     }
 
+    /// From now on calls are only passed on, and no launch is counted. In a forked process another thread of the parent may have had the lock.
+    pub fn switch_off(&self) {
+        self.inner.is_off.store(true, Ordering::Release);
+    }
+
     /// How often each kernel was launched, by name.
     pub fn launches(&self) -> BTreeMap<String, usize> {
+        if self.inner.is_off.load(Ordering::Acquire) {
+            return BTreeMap::new();
+        }
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).launches.clone()
     }
 }
@@ -115,4 +125,5 @@ struct Inner {
     options: RecordOptions,
     listener: Box<dyn Fn(Event) + Send + Sync>,
     state: Mutex<State>,
+    is_off: AtomicBool,
 }

@@ -92,6 +92,24 @@ impl<'a> Image<'a> {
         }
     }
 
+    /// Checks that the bytes are PTX text, as [`read`](Self::read) does, and returns the text without trailing NULs. A cubin or a fatbin is
+    /// refused: a program that calls only this has no code to read one.
+    ///
+    /// ```
+    /// let text = cuda_ptx::image::Image::read_ptx(b".version 8.0\n.target sm_80\n\0")?;
+    /// assert_eq!(text, ".version 8.0\n.target sm_80\n");
+    /// assert!(cuda_ptx::image::Image::read_ptx(b"\x7fELF").is_err());
+    /// # Ok::<(), cuda_ptx::image::ImageError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ImageErrorKind::Unrecognized`] and [`ImageErrorKind::Source`] for anything else, [`ImageErrorKind::Corrupt`] for a text that a driver
+    /// would not read to its end.
+    pub fn read_ptx(bytes: &'a [u8]) -> Result<&'a str, ImageError> {
+        if is_ptx(bytes) { ptx_text(bytes) } else { Err(unrecognized(bytes)) }
+    }
+
     /// Which kind of image this is.
     #[must_use]
     pub fn kind(&self) -> ImageKind {
@@ -179,6 +197,9 @@ fn unrecognized(bytes: &[u8]) -> ImageError {
     }
     let found = match bytes {
         [] => "the image is empty",
+        // Only where it was to be PTX.
+        [0x7f, b'E', b'L', b'F', ..] => "this is an ELF file, as a cubin is, passed as text",
+        [0x50, 0xed, 0x55, 0xba, ..] => "this is a fatbin, passed as text",
         [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "this is zstd-compressed",
         [0x1f, 0x8b, ..] => "this is gzip-compressed",

@@ -36,7 +36,7 @@ static SIGNATURES: Parts =
 /// [`ParseError`] with line and column if the text does not follow the grammar. Its kind is
 /// [`NotPtx`](crate::ParseErrorKind::NotPtx) if the first token of the text is not `.version`.
 pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
-    module(text, &ALL)
+    module(text, &ALL).map_err(|fault| fault.locate(text, 1))
 }
 
 /// As [`parse`], but without the values of variables: what stands behind `=` is skipped, and the extent of `x[] = {..}` is as without it.
@@ -55,13 +55,25 @@ pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
 /// # Ok::<(), cuda_ptx::ParseError>(())
 /// ```
 pub fn parse_signatures(text: &str) -> Result<Module<'_>, ParseError> {
-    module(text, &SIGNATURES)
+    module(text, &SIGNATURES).map_err(|fault| fault.locate(text, 1))
 }
 
-fn module<'a>(text: &'a str, parts: &'static Parts) -> Result<Module<'a>, ParseError> {
+/// As [`parse_signatures`], for programs that have no use for the error, and so need not have the code for its text.
+///
+/// ```
+/// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p) { ret; }";
+/// assert_eq!(cuda_ptx::signatures(text).unwrap().functions[0].name, "k");
+/// assert!(cuda_ptx::signatures("hello").is_none());
+/// ```
+#[must_use]
+pub fn signatures(text: &str) -> Option<Module<'_>> {
+    module(text, &SIGNATURES).ok()
+}
+
+fn module<'a>(text: &'a str, parts: &'static Parts) -> Result<Module<'a>, Fault> {
     let cursor = check_length(text)
         .and_then(|()| Cursor::new(text, 1, parts).map_err(|f| f.with_kind(ParseErrorKind::NotPtx)));
-    cursor.and_then(|mut cursor| cursor.module()).map_err(|fault| fault.locate(text, 1))
+    cursor.and_then(|mut cursor| cursor.module())
 }
 
 /// Parses one function from the text of its [`span`](Function::span), whose first line is `line`.

@@ -63,10 +63,16 @@ impl<C: OnContext> ContextWaits<C> {
         self.count.store(all.open.len(), Ordering::Release);
     }
 
-    /// Whether there is such an open capture. A thread misses none that it has opened itself.
+    /// Whether there is an open capture. A thread misses none that it has opened itself.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.count.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether there is such an open capture.
     #[inline]
     pub(crate) fn any(&self, such: impl Fn(&C) -> bool) -> bool {
-        self.count.load(Ordering::Acquire) != 0 && self.any_of_all(&such)
+        self.is_any() && self.any_of_all(&such)
     }
 
     /// Not in every function that calls the driver.

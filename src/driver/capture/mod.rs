@@ -41,6 +41,18 @@ pub(crate) struct Capture {
     turns: Turns<OwnLock<()>, Arc<dyn Resource>, ThreadStream, Recorded>,
 }
 
+/// The capture that a handle of a stream gives its work to.
+#[cfg(feature = "graph")]
+pub(crate) type InCapture = Option<Arc<Capture>>;
+/// None: only feature `graph` begins captures. So a program without it has no code for what work in a capture takes.
+#[cfg(not(feature = "graph"))]
+pub(crate) type InCapture = Option<NoCapture>;
+
+/// Of which there is no value.
+#[cfg(not(feature = "graph"))]
+#[derive(Clone)]
+pub(crate) enum NoCapture {}
+
 /// Memory that captured work uses.
 pub(crate) type CapturedMemory = Captured<Arc<dyn Resource>, ThreadStream>;
 

@@ -17,6 +17,9 @@ use crate::driver::context::CudaContext;
 use crate::driver::{host_call, park};
 use crate::error::{Error, ErrorKind, NotInCapture};
 
+/// Whether this crate can capture. Where it cannot, no capture is ever open, and a program has no code that looks for one.
+const CAN_CAPTURE: bool = cfg!(feature = "graph");
+
 static ALL: ContextWaits<Open> = ContextWaits::of(Mutex::new(All::NONE), AtomicUsize::new(0), Condvar::new());
 /// So long a capture lets waits for its context go first. Not longer, since such a wait may be for something that the capturing
 /// thread does next. By then the wait is inside the driver, which looks for captures before it waits, not after.
@@ -117,7 +120,7 @@ impl ContextWait {
     }
 
     fn of(context: usize, call: &'static str) -> Result<Self, Error> {
-        if ALL.begin(context) {
+        if !CAN_CAPTURE || ALL.begin(context) {
             return Ok(Self { context });
         }
         let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it \
@@ -128,15 +131,16 @@ impl ContextWait {
 
 impl Drop for ContextWait {
     fn drop(&mut self) {
-        ALL.end(self.context);
+        if CAN_CAPTURE {
+            ALL.end(self.context);
+        }
     }
 }
 
 /// Runs `call` so that no capture of this crate is broken by it, or refuses it.
 #[inline]
 pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    // Not two calls of `call`: the compiler would put both into every function that calls the driver.
-    let _relaxed = if any(Open::forbids) { Relaxed::begin(context) } else { None };
+    let _relaxed = Relaxed::where_forbidden(context);
     call()
 }
 
@@ -154,12 +158,25 @@ pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl F
 }
 
 /// This thread minds no capture, until this is dropped: then it has its own mode again, also where the call in between unwinds.
-struct Relaxed<'c> {
+pub(in crate::driver) struct Relaxed<'c> {
     context: &'c CudaContext,
     own: CUstreamCaptureMode,
 }
 
 impl<'c> Relaxed<'c> {
+    /// `None` where no open capture of this crate forbids this thread anything.
+    #[inline]
+    pub(in crate::driver) fn where_forbidden(context: &'c CudaContext) -> Option<Self> {
+        if CAN_CAPTURE && ALL.is_any() { Self::where_one_forbids(context) } else { None }
+    }
+
+    /// Not in every function that calls the driver.
+    #[cold]
+    #[inline(never)]
+    fn where_one_forbids(context: &'c CudaContext) -> Option<Self> {
+        if any(Open::forbids) { Self::begin(context) } else { None }
+    }
+
     /// `None` where the driver does not agree.
     #[cold]
     fn begin(context: &'c CudaContext) -> Option<Self> {
@@ -182,7 +199,7 @@ impl Drop for Relaxed<'_> {
 /// Whether there is such a capture.
 #[inline]
 fn any(such: impl Fn(&Open) -> bool) -> bool {
-    ALL.any(such)
+    CAN_CAPTURE && ALL.any(such)
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ impl CudaStream {
     }
 
     /// Another handle of this stream, which gives its work to `capture`.
+    #[cfg(feature = "graph")]
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
         // SAFETY: 1: the stream lives as long as this handle, and is of its context, or a special one; 2: it is not owned, and the result has
         // a copy of this handle; 3: work of the result is recorded for `capture`, and nothing changes for that of this handle.

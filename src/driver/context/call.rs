@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use std::sync::Arc;
 
 use super::{ContextInner, CudaContext};
-use crate::driver::capture::open::{despite_captures, outside_captures};
+use crate::driver::capture::open::{Relaxed, despite_captures, outside_captures};
 use crate::driver::stream::StreamInner;
 use crate::driver::{host_call, process};
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
@@ -68,7 +68,10 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        self.traced(name, asked, |driver| self.still_entered(|| call(driver)))
+        self.traced(name, asked, |driver| match self.still_current() {
+            CUresult::SUCCESS => call(driver),
+            code => code,
+        })
     }
 
     /// Like [`call`](Self::call), for what makes something: `call` is given the place for its handle, and `own` makes an owner of the handle
@@ -84,8 +87,10 @@ impl CudaContext {
     ) -> Result<T, Error> {
         self.enter(name)?;
         self.traced_making(name, asked, |driver| {
-            let mut handle = H::default();
-            let code = self.still_entered(|| call(driver, &mut handle));
+            let (mut handle, mut code) = (H::default(), self.still_current());
+            if code == CUresult::SUCCESS {
+                code = call(driver, &mut handle);
+            }
             if code == CUresult::SUCCESS { Ok(own(handle)) } else { Err(code) }
         })
     }
@@ -104,7 +109,7 @@ impl CudaContext {
         // Whoever drops something does not know who captures: it must not break a capture of other code either.
         let call = |driver: &Driver| {
             // Called also where the context cannot be made current, as above.
-            let _ = self.still_entered(|| CUresult::SUCCESS);
+            let _ = self.still_current();
             outside_captures(self, || call(driver))
         };
         self.traced(name, asked, surely(&self.inner.driver, call))
@@ -251,8 +256,11 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
-        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver)));
-        self.check(code, name, asked)
+        let code = span.inside(|| {
+            let _relaxed = Relaxed::where_forbidden(self);
+            call(&self.inner.driver)
+        });
+        if code == CUresult::SUCCESS { Ok(()) } else { Err(self.failed(code, name, asked())) }
     }
 
     /// The same for a call that makes something, and its owner with it.
@@ -264,23 +272,21 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> Result<T, CUresult>,
     ) -> Result<T, Error> {
         let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
-        match span.making(|| despite_captures(self, || call(&self.inner.driver))) {
+        let made = span.making(|| {
+            let _relaxed = Relaxed::where_forbidden(self);
+            call(&self.inner.driver)
+        });
+        match made {
             Ok(made) => Ok(made),
             Err(code) => Err(self.failed(code, name, asked())),
         }
     }
 
-    /// `call` where the context was made current before the span: whoever listens to spans may have made another one current. Otherwise the
-    /// driver's refusal.
+    /// Makes the context, which was current before the span, current again: whoever listens to spans may have made another one current. The
+    /// driver's answer.
     #[inline]
-    pub(crate) fn still_entered(&self, call: impl FnOnce() -> CUresult) -> CUresult {
-        if !trace::is_heard() {
-            return call();
-        }
-        match self.inner.make_current() {
-            CUresult::SUCCESS => call(),
-            code => code,
-        }
+    pub(crate) fn still_current(&self) -> CUresult {
+        if trace::is_heard() { self.inner.make_current() } else { CUresult::SUCCESS }
     }
 
     /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.

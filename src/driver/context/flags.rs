@@ -1,6 +1,6 @@
 //! How a context behaves: how its threads wait, and flags.
 
-use bitflags::bitflags;
+use crate::flags::flags;
 
 /// How host threads wait for a context's work (`CU_CTX_SCHED_*`).
 ///
@@ -40,7 +40,7 @@ impl ContextSchedule {
     }
 }
 
-bitflags! {
+flags! {
     /// Flags of a context (`CUctx_flags` without the scheduling policy, which is [`ContextSchedule`]).
     ///
     /// ```
@@ -48,7 +48,7 @@ bitflags! {
     /// let flags = ContextFlags::MAP_HOST | ContextFlags::LMEM_RESIZE_TO_MAX;
     /// assert_eq!(flags.bits(), 0x18);
     /// ```
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
     #[doc(alias = "CUctx_flags")]
     pub struct ContextFlags: u32 {
         /// Pinned host memory can be mapped for kernels; always so since CUDA 11.

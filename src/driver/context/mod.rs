@@ -19,7 +19,7 @@ use super::capture::open::ContextWait;
 use super::choice::default_driver;
 use super::device::CudaDevice;
 use super::fault::FaultState;
-use super::hold::{Debt, Hold, Own};
+use super::hold::{ContextEnd, Hold, OwnObjects};
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::process;
@@ -360,7 +360,7 @@ impl ContextInner {
         let driver = device.driver().clone();
         let label = || format!("device {}", device.ordinal());
         let version = driver.version().map_err(|code| failed(code, "cuDriverGetVersion", label()))?;
-        let limits = DeviceLimits::query(|a| device.attribute(a))?;
+        let limits = DeviceLimits::query(&device)?;
         Ok(Self {
             raw,
             driver,
@@ -387,15 +387,22 @@ impl ContextInner {
 
     /// What is held, and what the context made for itself, to be released. Nothing after `close`, when the context is gone: to make it
     /// current then ends in a crash of the driver.
-    fn debt(&mut self) -> Debt {
+    fn debt(&mut self) -> ContextEnd {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let own = Own {
+        let own = OwnObjects {
             #[cfg(feature = "async")]
             events: std::mem::take(&mut self.events),
             freeing: self.work.take_freeing(),
         };
         let is_faulty = self.fault.is_known();
-        Debt { holds, own, device: self.device.clone(), raw: self.raw, process: self.process, is_faulty }
+        ContextEnd {
+            holds,
+            own,
+            device: self.device.clone(),
+            raw: self.raw,
+            process: self.process,
+            is_faulty,
+        }
     }
 
     /// The call that ends it.

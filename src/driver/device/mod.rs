@@ -4,7 +4,7 @@
 
 pub(in crate::driver) mod attribute;
 
-use cuda_driver_sys::{CUdevice, CUexecAffinityType, CUresult, CUuuid, Driver};
+use cuda_driver_sys::{CUdevice, CUdevice_attribute, CUexecAffinityType, CUresult, CUuuid, Driver};
 use std::ffi::{CString, c_char, c_int};
 use std::fmt;
 use std::sync::Arc;
@@ -325,10 +325,20 @@ impl CudaDevice {
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(&self, attribute: impl Into<DeviceAttribute>) -> Result<i32, Error> {
-        let (attribute, mut value) = (attribute.into(), 0);
+        let attribute = attribute.into();
+        self.named_attribute(attribute.raw(), &attribute)
+    }
+
+    /// The same of an attribute with this name.
+    pub(super) fn named_attribute(
+        &self,
+        attribute: CUdevice_attribute,
+        name: &dyn fmt::Display,
+    ) -> Result<i32, Error> {
+        let mut value = 0;
         // SAFETY: the driver named the device; `value` is a local, which outlives the call; an unknown attribute is an error code.
-        let code = unsafe { self.driver.cuDeviceGetAttribute(&mut value, attribute.into(), self.raw) };
-        check(code, "cuDeviceGetAttribute", || format!("{attribute} of device {}", self.ordinal))?;
+        let code = unsafe { self.driver.cuDeviceGetAttribute(&mut value, attribute, self.raw) };
+        check(code, "cuDeviceGetAttribute", || format!("{name} of device {}", self.ordinal))?;
         Ok(value)
     }
 

@@ -10,7 +10,6 @@ mod ipc;
 mod mark;
 mod timing;
 
-use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult, Driver};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +20,7 @@ use super::host_call;
 use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::flags::flags;
 use captured::CapturedBy;
 pub(crate) use captured::Recording;
 pub(in crate::driver) use captured::Steady;
@@ -32,10 +32,10 @@ pub(super) use mark::EventPool;
 pub(crate) use mark::StreamMark;
 pub use timing::TimingEvent;
 
-bitflags! {
+flags! {
     /// How an event is created (`CUevent_flags`). Whether it records time and whether other processes may open it
     /// depends on its type: [`CudaEvent`], [`TimingEvent`], [`IpcEvent`].
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct EventFlags: u32 {
         /// A thread that waits for the event sleeps instead of spinning.
         const BLOCKING_SYNC = 1;
@@ -49,9 +49,9 @@ const DISABLE_TIMING: u32 = 2;
 /// `CU_EVENT_INTERPROCESS`
 const INTERPROCESS: u32 = 4;
 
-bitflags! {
+flags! {
     /// How an event is recorded (`CUevent_record_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct EventRecordFlags: u32 {
         /// In a capture: the record becomes a node of the graph, done each time that the graph runs.
         const EXTERNAL = 1;
@@ -60,9 +60,9 @@ bitflags! {
     }
 }
 
-bitflags! {
+flags! {
     /// How a stream waits for an event (`CUevent_wait_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct EventWaitFlags: u32 {
         /// In a capture: the wait becomes a node of the graph, for an event that is recorded outside of it.
         const EXTERNAL = 1;

@@ -6,6 +6,7 @@ pub(in crate::driver) mod slots;
 
 use cuda_driver_sys::{CUjit_cacheMode, CUjit_fallback, CUjit_option as J, CUjit_target};
 use std::ffi::CString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::kernel::kernel_name;
@@ -29,11 +30,18 @@ use crate::open_number::driver_number;
 #[derive(Clone, Debug, Default)]
 #[doc(alias = "CUjit_option")]
 pub struct JitOptions {
-    pub(super) list: Vec<(J, usize)>,
-    pub(super) symbols: Vec<(CString, u64)>,
-    pub(super) kernels: Vec<CString>,
-    pub(super) variables: Vec<CString>,
-    pub(super) log_bytes: Option<usize>,
+    list: Vec<(J, usize)>,
+    /// Shared by what is compiled with these options. Few programs name anything: then there is none.
+    names: Option<Arc<Names>>,
+    log_bytes: Option<usize>,
+}
+
+/// Names in options, to which the driver is given pointers.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    symbols: Vec<(CString, u64)>,
+    kernels: Vec<CString>,
+    variables: Vec<CString>,
 }
 
 /// An architecture to compile for.
@@ -212,6 +220,10 @@ impl JitOptions {
         self
     }
 
+    fn names(&mut self) -> &mut Names {
+        Arc::make_mut(self.names.get_or_insert_default())
+    }
+
     /// The architecture to compile for.
     #[must_use]
     pub fn target(self, target: JitTarget) -> Self {
@@ -241,7 +253,7 @@ impl JitOptions {
     /// 2. It outlives every module that is loaded or linked with these options.
     #[doc(alias = "CU_JIT_GLOBAL_SYMBOL_ADDRESSES")]
     pub unsafe fn symbol_address(mut self, name: &str, address: u64) -> Result<Self, Error> {
-        self.symbols.push((kernel_name(name)?, address));
+        self.names().symbols.push((kernel_name(name)?, address));
         Ok(self)
     }
 
@@ -252,7 +264,7 @@ impl JitOptions {
     /// [`ErrorKind::Name`] for a name that is empty or contains a NUL byte.
     #[doc(alias = "CU_JIT_REFERENCED_KERNEL_NAMES")]
     pub fn referenced_kernel(mut self, name: &str) -> Result<Self, Error> {
-        self.kernels.push(kernel_name(name)?);
+        self.names().kernels.push(kernel_name(name)?);
         Ok(self)
     }
 
@@ -262,7 +274,7 @@ impl JitOptions {
     /// As for [`JitOptions::referenced_kernel`].
     #[doc(alias = "CU_JIT_REFERENCED_VARIABLE_NAMES")]
     pub fn referenced_variable(mut self, name: &str) -> Result<Self, Error> {
-        self.variables.push(kernel_name(name)?);
+        self.names().variables.push(kernel_name(name)?);
         Ok(self)
     }
 

@@ -3,10 +3,11 @@
 #![allow(unsafe_code)] // The pointers lead into this value, which outlives each call that takes them.
 
 use cuda_driver_sys::CUjit_option as J;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{JitOptions, JitReport};
+use super::{JitOptions, JitReport, Names};
 use crate::error::Error;
 
 /// Room for each of the logs, in bytes.
@@ -24,11 +25,11 @@ pub(in crate::driver) struct Slots {
     infos: Vec<u8>,
     lists: Vec<Vec<*const c_char>>,
     addresses: Vec<*mut c_void>,
-    options: JitOptions,
+    names: Option<Arc<Names>>,
 }
 
-// SAFETY: the pointers are numbers in their place, or to memory of vectors and strings that this value owns, which goes
-// with it, or values of `JitOptions::raw`, which are valid for any thread by its duty 2.
+// SAFETY: the pointers are numbers in their place, or to memory of vectors that this value owns, which goes with it, and of strings that
+// it keeps and nobody changes (`JitOptions::names` changes those of nobody else), or values of `JitOptions::raw`, which are valid for any thread by its duty 2.
 unsafe impl Send for Slots {}
 
 impl Slots {
@@ -36,45 +37,45 @@ impl Slots {
     /// An option that a driver of this version does not know.
     pub(in crate::driver) fn new(options: &JitOptions, driver_version: u32) -> Result<Self, Error> {
         options.check(driver_version)?;
-        let options = options.clone();
         let bytes = options.log_bytes.unwrap_or(LOG_BYTES).clamp(1, i32::MAX as usize);
-        let addresses = options.symbols.iter().map(|(_, at)| number(*at as usize)).collect();
         let mut slots = Self {
             ids: Vec::new(),
             values: Vec::new(),
             errors: vec![0; bytes],
             infos: vec![0; bytes],
             lists: Vec::new(),
-            addresses,
-            options,
+            addresses: Vec::new(),
+            names: options.names.clone(),
         };
-        slots.fill(bytes);
+        slots.fill(bytes, &options.list);
         Ok(slots)
     }
 
-    fn fill(&mut self, bytes: usize) {
+    fn fill(&mut self, bytes: usize, list: &[(J, usize)]) {
         let (errors, infos) = (self.errors.as_mut_ptr().cast(), self.infos.as_mut_ptr().cast());
         self.push(J::CU_JIT_ERROR_LOG_BUFFER, errors);
         self.push(J::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, number(bytes));
         self.push(J::CU_JIT_INFO_LOG_BUFFER, infos);
         self.push(J::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, number(bytes));
-        for (option, value) in std::mem::take(&mut self.options.list) {
+        for &(option, value) in list {
             self.push(option, number(value));
         }
-        let symbols: Vec<_> = self.options.symbols.iter().map(|(name, _)| name.as_ptr()).collect();
-        if !symbols.is_empty() {
+        let Some(names) = self.names.clone() else { return };
+        if !names.symbols.is_empty() {
+            self.addresses = names.symbols.iter().map(|(_, at)| number(*at as usize)).collect();
             let addresses = self.addresses.as_mut_ptr().cast();
-            self.names(symbols, J::CU_JIT_GLOBAL_SYMBOL_NAMES, J::CU_JIT_GLOBAL_SYMBOL_COUNT);
+            let symbols = names.symbols.iter().map(|(name, _)| name.as_ptr()).collect();
+            self.list(symbols, J::CU_JIT_GLOBAL_SYMBOL_NAMES, J::CU_JIT_GLOBAL_SYMBOL_COUNT);
             self.push(J::CU_JIT_GLOBAL_SYMBOL_ADDRESSES, addresses);
         }
-        let kernels: Vec<_> = self.options.kernels.iter().map(|name| name.as_ptr()).collect();
-        self.names(kernels, J::CU_JIT_REFERENCED_KERNEL_NAMES, J::CU_JIT_REFERENCED_KERNEL_COUNT);
-        let variables: Vec<_> = self.options.variables.iter().map(|name| name.as_ptr()).collect();
-        self.names(variables, J::CU_JIT_REFERENCED_VARIABLE_NAMES, J::CU_JIT_REFERENCED_VARIABLE_COUNT);
+        let pointers = |names: &[CString]| names.iter().map(|name| name.as_ptr()).collect();
+        let (kernels, variables) = (pointers(&names.kernels), pointers(&names.variables));
+        self.list(kernels, J::CU_JIT_REFERENCED_KERNEL_NAMES, J::CU_JIT_REFERENCED_KERNEL_COUNT);
+        self.list(variables, J::CU_JIT_REFERENCED_VARIABLE_NAMES, J::CU_JIT_REFERENCED_VARIABLE_COUNT);
     }
 
     /// A list of names and its length.
-    fn names(&mut self, mut names: Vec<*const c_char>, list: J, count: J) {
+    fn list(&mut self, mut names: Vec<*const c_char>, list: J, count: J) {
         if names.is_empty() {
             return;
         }
@@ -132,5 +133,16 @@ mod tests {
         slots.values[4] = number(2.5f32.to_bits() as usize);
         assert_eq!(slots.report().wall_time, Some(Duration::from_micros(2500)));
         assert_eq!((slots.ids[6], slots.values[6].addr()), (J::CU_JIT_REFERENCED_KERNEL_COUNT, 1));
+    }
+
+    #[test]
+    fn names_stay_while_the_options_change() {
+        let options = JitOptions::new().referenced_kernel("k").unwrap();
+        let slots = Slots::new(&options, 13000).unwrap();
+        let kept = slots.names.as_ref().unwrap().kernels[0].as_ptr();
+        let options = options.referenced_kernel("other").unwrap();
+        assert_eq!(options.names.as_ref().map(|names| names.kernels.len()), Some(2));
+        assert_eq!(slots.lists[0], [kept]);
+        assert_eq!(slots.names.as_ref().map(|names| names.kernels.len()), Some(1));
     }
 }

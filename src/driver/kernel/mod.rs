@@ -17,6 +17,7 @@ use super::image::Signature;
 use super::park::Keep;
 use super::shape::{KernelShape, Kind};
 use crate::error::{Error, ErrorKind, Parameter};
+use crate::trace::Launched;
 use verified::{Verified, context_number};
 
 /// Where a kernel's parameter list comes from.
@@ -115,6 +116,16 @@ pub struct Kernel {
 unsafe impl Send for Kernel {}
 // SAFETY: as above; what is changed through a shared reference is atomic, and the rest is Sync.
 unsafe impl Sync for Kernel {}
+
+impl Launched for Kernel {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn ordinal(&self) -> u32 {
+        self.context.ordinal()
+    }
+}
 
 impl Kernel {
     /// Looks up `name` in `module`.

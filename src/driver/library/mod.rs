@@ -16,8 +16,10 @@ use super::image::{Image, Signatures};
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
 use super::kernel::kernel_name;
+use super::kernel_image::KernelImage;
 use super::module::{CudaModule, WeakModule};
 use super::own_lock::OwnLock;
+use super::park::Keep;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, GlobalError, check};
 use crate::options::options;
@@ -119,7 +121,7 @@ impl CudaLibrary {
     /// # Errors
     /// [`ErrorKind::Image`] for bytes that are not a complete image; [`Error::is_unsupported`] on drivers before 12.0.
     #[doc(alias = "cuLibraryLoadData")]
-    pub fn load(driver: &Arc<Driver>, image: impl AsRef<[u8]>) -> Result<Self, Error> {
+    pub fn load(driver: &Arc<Driver>, image: impl KernelImage) -> Result<Self, Error> {
         Self::load_with(driver, image, &LibraryOptions::default())
     }
 
@@ -129,10 +131,11 @@ impl CudaLibrary {
     /// As for [`CudaLibrary::load`], and [`Error::is_unsupported`] for an option that is newer than the driver.
     pub fn load_with(
         driver: &Arc<Driver>,
-        image: impl AsRef<[u8]>,
+        image: impl KernelImage,
         options: &LibraryOptions,
     ) -> Result<Self, Error> {
-        Self::new(driver, image.as_ref(), "image in memory", options)
+        let origin = "image in memory";
+        Self::new(driver, Image::of(&image, origin), origin, options)
     }
 
     /// Loads an image from a file. The file is read here, and checked like any image.
@@ -150,12 +153,13 @@ impl CudaLibrary {
         let path = path.as_ref();
         let bytes = std::fs::read(path)
             .map_err(|error| Error::from(ErrorKind::File { path: path.to_path_buf(), error }))?;
-        Self::new(driver, &bytes, &path.display().to_string(), options)
+        let origin = path.display().to_string();
+        Self::new(driver, Image::new(&bytes, &origin), &origin, options)
     }
 
     fn new(
         driver: &Arc<Driver>,
-        bytes: &[u8],
+        image: Result<Image<'_>, Error>,
         origin: &str,
         options: &LibraryOptions,
     ) -> Result<Self, Error> {
@@ -165,10 +169,10 @@ impl CudaLibrary {
             .version()
             .map_err(|code| crate::error::failed(code, "cuDriverGetVersion", String::new()))?;
         let slots = Slots::new(&options.jit, u32::try_from(version).unwrap_or(0))?;
+        let image = image?;
         // A NUL behind it, should it be text: the copy is what the driver may keep.
         let preserved: Option<Arc<[u8]>> =
-            options.preserve.then(|| bytes.iter().copied().chain([0]).collect::<Vec<u8>>().into());
-        let image = Image::new(bytes, origin)?;
+            options.preserve.then(|| image.bytes().iter().copied().chain([0]).collect::<Vec<u8>>().into());
         let data = preserved.as_ref().map_or(image.as_ptr(), |bytes| bytes.as_ptr().cast());
         let mut loaded = Loaded { raw: std::ptr::null_mut(), driver: driver.clone(), preserved, slots };
         let mut ids = [CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED];
@@ -345,6 +349,11 @@ impl CudaLibrary {
     /// The raw library, valid as long as this handle lives.
     pub fn raw(&self) -> CUlibrary {
         self.inner.loaded.raw
+    }
+
+    /// What keeps it loaded.
+    pub(super) fn keep(&self) -> Keep {
+        self.inner.clone()
     }
 
     pub(super) fn signatures(&self) -> &Arc<Signatures> {

@@ -9,23 +9,23 @@ pub(in crate::driver) mod sync;
 pub(in crate::driver) mod thread;
 pub(in crate::driver) mod wait;
 
-use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use self::queue::{Apart, StreamQueue, Unattributed};
-use super::capture::Capture;
+use super::capture::{Capture, InCapture};
 use super::context::CudaContext;
 use super::event::CudaEvent;
 use super::fault::Launches;
 use super::host_call;
 use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::flags::flags;
 use crate::ordering::{NO_KEY, Submissions};
 
-bitflags! {
+flags! {
     /// How a stream is created (`CUstream_flags`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct StreamFlags: u32 {
         /// The stream does not synchronise with the legacy default stream.
         const NON_BLOCKING = 1;
@@ -61,7 +61,7 @@ pub(super) struct StreamInner {
     /// A number that no other stream has; 0 for a stream of other code, which may have other handles.
     serial: u64,
     /// The capture to which this handle submits work. Other handles of the same stream have their own.
-    capture: Option<Arc<Capture>>,
+    capture: InCapture,
     /// The handle that this one was made of, where that has the stream.
     _of: Option<CudaStream>,
     queue: StreamQueue,
@@ -109,7 +109,7 @@ impl CudaStream {
         context: &CudaContext,
         flags: StreamFlags,
         priority: i32,
-        capture: Option<Arc<Capture>>,
+        capture: InCapture,
     ) -> Result<Self, Error> {
         let asked = || format!("flags {flags:?}, priority {priority}");
         context.make(
@@ -140,12 +140,7 @@ impl CudaStream {
     /// 2. If it is `owned`, nothing else destroys it. Otherwise it lives as duty 2 of [`CudaStream::from_raw`] says, or is a special
     ///    handle.
     /// 3. If it is captured, then for `capture`, or as duty 3 of [`CudaStream::from_raw`] says.
-    pub(super) unsafe fn wrap(
-        context: &CudaContext,
-        raw: CUstream,
-        owned: bool,
-        capture: Option<Arc<Capture>>,
-    ) -> Self {
+    pub(super) unsafe fn wrap(context: &CudaContext, raw: CUstream, owned: bool, capture: InCapture) -> Self {
         // SAFETY: 1-3: the caller's duties 1 to 3.
         unsafe { Self::wrap_of(context, raw, owned, capture, None) }
     }
@@ -160,7 +155,7 @@ impl CudaStream {
         context: &CudaContext,
         raw: CUstream,
         owned: bool,
-        capture: Option<Arc<Capture>>,
+        capture: InCapture,
         of: Option<CudaStream>,
     ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
@@ -415,10 +410,18 @@ impl CudaStream {
         self.context().is_same(other.context())
     }
 
+    /// The capture of this handle, for another one.
+    pub(super) fn in_capture(&self) -> InCapture {
+        self.inner.capture.clone()
+    }
+
     /// The capture that work submitted to this handle becomes part of.
     #[inline]
     pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
-        self.inner.capture.as_ref()
+        #[cfg(feature = "graph")]
+        return self.inner.capture.as_ref();
+        #[cfg(not(feature = "graph"))]
+        return None;
     }
 
     /// Lets go of the handle. If it was the last one, what is to be dropped.

@@ -107,7 +107,7 @@ impl CudaStream {
     /// Any error returned by the driver.
     pub fn fork(&self) -> Result<CudaStream, Error> {
         self.capture_is_open("cuStreamWaitEvent")?;
-        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
+        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.in_capture())?;
         // Until the fork is noted: the end of the capture joins those that are.
         let _turn = self.turn("cuStreamWaitEvent")?;
         fork.after_in_turn(self)?;

@@ -134,13 +134,13 @@ macro_rules! source_artifact {
         #[macro_export]
         macro_rules! $name {
             ($d path:expr, $d bytes:expr, [$d(($d header:expr, $d file:expr)),*]) => {
-                $d crate::launch::typed::Artifact {
+                $d crate::__private::typed::Artifact {
                     path: $d path,
                     bytes: $d bytes,
                     codes: &[],
-                    source: ::core::option::Option::Some($d crate::launch::typed::Source {
+                    source: ::core::option::Option::Some($d crate::__private::typed::Source {
                         what: $what,
-                        load: $d crate::launch::typed::$kind,
+                        load: $d crate::__private::typed::$kind,
                         headers: &[$d(($d header, ::core::include_bytes!($d file))),*],
                     }),
                 }

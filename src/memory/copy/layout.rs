@@ -4,13 +4,12 @@
 
 use cuda_driver_sys::CUarray;
 use std::ffi::c_void;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::driver::CudaContext;
 use crate::error::{Axis, Error, RegionError};
 use crate::memory::allocation::Allocation;
-#[cfg(feature = "texture")]
-use crate::memory::texture::array::ArrayInner;
 use crate::ordering::Submission;
 
 /// The number of elements that a copy transfers along each axis.
@@ -120,16 +119,32 @@ unsafe impl Send for Place {}
 // SAFETY: as above; nothing is written through a shared place.
 unsafe impl Sync for Place {}
 
+/// Memory of a device that copies access.
+pub(in crate::memory) trait DeviceMemory: Debug + Send + Sync {
+    /// The context that it is of.
+    fn context(&self) -> &CudaContext;
+
+    /// Notes that `work` accesses it.
+    fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error>;
+}
+
+impl DeviceMemory for Arc<Allocation> {
+    fn context(&self) -> &CudaContext {
+        Allocation::context(self)
+    }
+
+    fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
+        Allocation::note(self, work, written)
+    }
+}
+
 /// Whose memory one side is, and who notes its uses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memory) enum Owner<'a> {
     /// The caller's, on the host.
     Host,
-    /// A buffer's.
-    Allocation(&'a Arc<Allocation>),
-    /// An array's.
-    #[cfg(feature = "texture")]
-    Array(&'a Arc<ArrayInner>),
+    /// A buffer's or an array's.
+    Device(&'a dyn DeviceMemory),
 }
 
 impl<'a> Owner<'a> {
@@ -137,9 +152,7 @@ impl<'a> Owner<'a> {
     pub(in crate::memory) fn context(self) -> Option<&'a CudaContext> {
         match self {
             Self::Host => None,
-            Self::Allocation(allocation) => Some(allocation.context()),
-            #[cfg(feature = "texture")]
-            Self::Array(array) => Some(&array.context),
+            Self::Device(memory) => Some(memory.context()),
         }
     }
 
@@ -147,9 +160,7 @@ impl<'a> Owner<'a> {
     pub(in crate::memory) fn note(self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         match self {
             Self::Host => Ok(()),
-            Self::Allocation(allocation) => allocation.note(work, written),
-            #[cfg(feature = "texture")]
-            Self::Array(array) => array.note(work, written),
+            Self::Device(memory) => memory.note(work, written),
         }
     }
 }

@@ -17,9 +17,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::allocation::Allocation;
+use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::device_copy::DeviceCopy;
 use super::device_slice::DeviceSlice;
-use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::{Submission, submit_and_wait};

@@ -6,9 +6,9 @@ use cuda_driver_sys::CUdeviceptr;
 
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::memory::buffer::view::DeviceViewMut;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::DeviceSlice;
-use crate::memory::view::DeviceViewMut;
 use crate::ordering::Submission;
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {

@@ -5,8 +5,8 @@
 use super::{asked, same_length};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::memory::buffer::view::DeviceViewMut;
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::view::DeviceViewMut;
 use crate::ordering::Submission;
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {

@@ -84,7 +84,7 @@ impl<'a, T: DeviceCopy> CopySource<'a, T> {
     pub fn device<S: DeviceSlice<Element = T> + ?Sized>(memory: &'a S, layout: RowLayout) -> Self {
         let parts = memory.parts();
         let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
-        Self::new(Place::Device(*parts.address), bounds, Owner::Allocation(parts.allocation))
+        Self::new(Place::Device(*parts.address), bounds, Owner::Device(parts.allocation))
     }
 
     pub(in crate::memory) fn new(place: Place, bounds: Bounds, owner: Owner<'a>) -> Self {
@@ -112,7 +112,7 @@ impl<'a, T: DeviceCopy> CopyTarget<'a, T> {
     pub fn device<S: DeviceSliceMut<Element = T> + ?Sized>(memory: &'a mut S, layout: RowLayout) -> Self {
         let parts = memory.parts_mut();
         let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
-        Self::new(Place::Device(*parts.address), bounds, Owner::Allocation(parts.allocation))
+        Self::new(Place::Device(*parts.address), bounds, Owner::Device(parts.allocation))
     }
 
     pub(in crate::memory) fn new(place: Place, bounds: Bounds, owner: Owner<'a>) -> Self {

@@ -4,7 +4,6 @@
 
 pub(in crate::memory) mod view;
 
-use bitflags::bitflags;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
@@ -14,15 +13,16 @@ use std::sync::Arc;
 use super::aligned::{OF_HOST, aligned};
 use super::allocation::{Allocation, Origin};
 use super::buffer::byte_len;
+use super::buffer::view::{DeviceView, DeviceViewMut};
 use super::device_copy::DeviceCopy;
-use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::CudaContext;
 use crate::error::{Error, HostAccess};
+use crate::flags::flags;
 use view::{PinnedView, PinnedViewMut};
 
-bitflags! {
+flags! {
     /// How host memory is allocated (`CU_MEMHOSTALLOC_*`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct PinnedFlags: u32 {
         /// The memory counts as pinned in all contexts. On systems with unified addressing it always does.
         const PORTABLE = 1;

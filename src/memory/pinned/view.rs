@@ -14,9 +14,9 @@ use super::PinnedBuffer;
 use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::memory::allocation::Allocation;
+use crate::memory::buffer::view::{DeviceView, DeviceViewMut, resolve};
 use crate::memory::copy::{asked, same_length};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::view::{DeviceView, DeviceViewMut, resolve};
 use crate::ordering::{Submission, submit_and_wait};
 
 /// To which thread memory is lent, which waits for the copies; none if it lives as long as the allocation: a graph may keep it.

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an array is destroyed only by `ArrayInner`.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,13 +11,14 @@ use super::format::{ArrayDescriptor, ArrayElement};
 use super::mipmap::MipmapInner;
 use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch, failed};
-use crate::memory::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
+use crate::flags::flags;
+use crate::memory::copy::layout::{Bounds, DeviceMemory, Extent, Owner, Place, RowLayout};
 use crate::memory::copy::region::{CopySource, CopyTarget};
 use crate::ordering::Submission;
 
-bitflags! {
+flags! {
     /// What an array is for (`CUDA_ARRAY3D_*`). The shape's own flags, layered and cubemap, come from [`ArrayShape`].
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Default)]
     pub struct ArrayFlags: u32 {
         /// The depth counts layers.
         const LAYERED = sys::CUDA_ARRAY3D_LAYERED;
@@ -333,7 +333,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
+        CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Device(&self.inner))
     }
 
     /// What [`CudaStream::copy_region`] writes.
@@ -353,7 +353,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// ```
     pub fn as_target(&self) -> CopyTarget<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
+        CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Device(&self.inner))
     }
 
     fn packed(&self) -> RowLayout {
@@ -421,6 +421,20 @@ impl<T: ArrayElement> CudaArray<T> {
     }
 }
 
+impl DeviceMemory for Arc<ArrayInner> {
+    fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// A level counts as its whole mipmapped array.
+    fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
+        match &self.level_of {
+            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
+            None => work.accesses(&self.accesses, written, || self.clone()),
+        }
+    }
+}
+
 impl ArrayInner {
     /// What all handles of an array share, which destroys it if it is `owned`.
     ///
@@ -437,18 +451,6 @@ impl ArrayInner {
     ) -> Self {
         let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         Self { raw, context: context.clone(), extent, flags, accesses, escaped, owned, level_of }
-    }
-
-    /// Notes that `work` accesses the array; a level counts as its whole mipmapped array.
-    pub(in crate::memory) fn note(
-        self: &Arc<Self>,
-        work: &mut Submission<'_>,
-        written: bool,
-    ) -> Result<(), Error> {
-        match &self.level_of {
-            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
-            None => work.accesses(&self.accesses, written, || self.clone()),
-        }
     }
 
     /// What notes its uses.

@@ -1,10 +1,10 @@
 //! How a texture samples its memory.
 
-use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_mode};
 
 use super::format::ArrayElement;
 use crate::error::{Error, ErrorKind, TextureError};
+use crate::flags::flags;
 use crate::options::options;
 
 /// What a texture returns for coordinates outside it.
@@ -55,9 +55,9 @@ impl FilterMode {
     }
 }
 
-bitflags! {
+flags! {
     /// How a texture is read (`CU_TRSF_*`).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
     pub struct TextureFlags: u32 {
         /// Integers of 8 and 16 bits are read as they are, not as fractions of their largest value. Those of 32 bits
         /// always are.

@@ -12,10 +12,10 @@ use crate::error::{Error, ErrorKind, MappingError};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::byte_len;
+use crate::memory::buffer::view::{DeviceView, DeviceViewMut};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use crate::memory::location::{MemoryAccess, MemoryLocation};
-use crate::memory::view::{DeviceView, DeviceViewMut};
 
 /// Device memory that grows without moving: addresses for its maximum size are reserved, and memory is mapped as
 /// needed.

@@ -46,12 +46,14 @@ int main(int count, char **arguments) {
     char *x;
     u32 *pinned;
     static char bytes[1024];
-    handle stream, other, event, graph, array, library, kernel;
+    handle stream, other, event, graph, exec, array, library, kernel;
     next("cudaGetDeviceCount");
     if (cudaGetDeviceCount(&devices) || !devices)
         return 77;
     CALL(cudaMalloc((void **)&x, 1024));
     CALL(cudaMallocHost((void **)&pinned, 1024));
+    CALL(cudaHostRegister(bytes, sizeof bytes, 0));
+    CALL(cudaHostUnregister(bytes));
     CALL(cudaStreamCreate(&other));
     CALL(cudaStreamCreateWithFlags(&stream, NON_BLOCKING));
     CALL(cudaMemsetAsync(x, 1, 1024, stream));
@@ -76,6 +78,10 @@ int main(int count, char **arguments) {
     CALL(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, list, 0, stream));
     CALL(cudaStreamBeginCapture(stream, 0));
     CALL(cudaStreamEndCapture(stream, &graph));
+    CALL(cudaGraphInstantiate(&exec, graph, 0));
+    CALL(cudaGraphLaunch(exec, stream));
+    CALL(cudaStreamSynchronize(stream));
+    CALL(cudaGraphExecDestroy(exec));
     CALL(cudaGraphDestroy(graph));
     CALL(cudaDeviceSynchronize());
     CALL(cudaPeekAtLastError());

@@ -194,6 +194,60 @@ static void stream_race(void) {
     end();
 }
 
+/* The last launch of a graph that was captured may go on. */
+static void race_behind_a_graph(void) {
+    handle second, event, graph, exec;
+    u32 *numbers;
+    char *y;
+    OK(cudaMallocHost((void **)&numbers, 256));
+    OK(cudaMalloc((void **)&y, 256));
+    OK(cudaStreamCreateWithFlags(&second, NON_BLOCKING));
+    OK(cudaEventCreate(&event));
+    OK(cudaStreamBeginCapture(stream, 0));
+    OK(cudaMemsetAsync(y, 1, 256, stream));
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaEventRecord(event, stream));
+    if (!wrong)
+        OK(cudaStreamWaitEvent(second, event, 0));
+    OK(cudaMemcpyAsync(numbers, y, 256, DEVICE_TO_HOST, second));
+    OK(cudaDeviceSynchronize());
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaEventDestroy(event));
+    OK(cudaStreamDestroy(second));
+    OK(cudaFree(y));
+    OK(cudaFreeHost(numbers));
+    end();
+}
+
+/* A copy to it may be under way. */
+static void pinned_freed_early(void) {
+    u32 *numbers;
+    OK(cudaMallocHost((void **)&numbers, 256));
+    OK(fill_on(stream, x, 64, 1));
+    OK(cudaMemcpyAsync(numbers, x, 256, DEVICE_TO_HOST, stream));
+    if (!wrong)
+        OK(cudaStreamSynchronize(stream));
+    OK(cudaFreeHost(numbers));
+    end();
+}
+
+/* Of 4 pages of 64 KiB all or 3 are registered. */
+static void past_what_is_registered(void) {
+    size_t page = 1 << 16;
+    char *y, *pages = aligned_alloc(page, 4 * page);
+    OK(cudaMalloc((void **)&y, 4 * page));
+    OK(cudaHostRegister(pages, (wrong ? 3 : 4) * page, 0));
+    cudaMemcpyAsync(y, pages, 4 * page, HOST_TO_DEVICE, stream);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaHostUnregister(pages));
+    OK(cudaFree(y));
+    free(pages);
+    end();
+}
+
 static void race_with_the_default_stream(void) {
     OK(cudaMemsetAsync(x, 1, 256, NULL));
     if (!wrong)
@@ -366,6 +420,7 @@ static const struct {
     void (*run)(void);
 } faults[] = {
     FAULT(none), FAULT(out_of_range), FAULT(rows), {"planes", planes_of_rows}, FAULT(box_of_an_array), FAULT(fill_of_rows), FAULT(freed_pointer), FAULT(use_after_free), FAULT(double_free), FAULT(stream_race),
+    FAULT(race_behind_a_graph), FAULT(pinned_freed_early), FAULT(past_what_is_registered),
     FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(failed_and_told), FAULT(launch_dimensions), FAULT(too_many_threads),
     FAULT(block_size), FAULT(shared_memory), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
     FAULT(missing_arguments), FAULT(null_argument), FAULT(dead_stream), FAULT(dead_event), FAULT(null_handle),

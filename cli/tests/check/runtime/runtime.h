@@ -44,6 +44,8 @@ typedef struct {
     F(cudaFree, (void *))                                                                          \
     F(cudaMallocHost, (void **, size_t))                                                           \
     F(cudaFreeHost, (void *))                                                                      \
+    F(cudaHostRegister, (void *, size_t, u32))                                                     \
+    F(cudaHostUnregister, (void *))                                                                \
     F(cudaMemcpyAsync, (void *, const void *, size_t, int, handle))                                \
     F(cudaMemsetAsync, (void *, int, size_t, handle))                                              \
     F(cudaMemcpy2DAsync, (void *, size_t, const void *, size_t, size_t, size_t, int, handle))      \
@@ -61,6 +63,9 @@ typedef struct {
     F(cudaStreamWaitEvent, (handle, handle, u32))                                                  \
     F(cudaStreamBeginCapture, (handle, int))                                                       \
     F(cudaStreamEndCapture, (handle, handle *))                                                    \
+    F(cudaGraphInstantiate, (handle *, handle, unsigned long long))                                \
+    F(cudaGraphLaunch, (handle, handle))                                                           \
+    F(cudaGraphExecDestroy, (handle))                                                              \
     F(cudaGraphDestroy, (handle))                                                                  \
     F(cudaEventCreate, (handle *))                                                                 \
     F(cudaEventRecord, (handle, handle))                                                           \

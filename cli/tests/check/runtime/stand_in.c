@@ -87,6 +87,10 @@ int cudaFree(void *memory) {
 }
 int cudaMallocHost(void **memory, size_t bytes) { READY(cuMemHostAlloc, (void **, size_t, u32), memory, bytes, 0); }
 int cudaFreeHost(void *memory) { READY(cuMemFreeHost, (void *), memory); }
+int cudaHostRegister(void *memory, size_t bytes, u32 flags) {
+    READY(cuMemHostRegister, (void *, size_t, u32), memory, bytes, flags);
+}
+int cudaHostUnregister(void *memory) { READY(cuMemHostUnregister, (void *), memory); }
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, handle stream) {
     if (kind == HOST_TO_DEVICE) {
         READY(cuMemcpyHtoDAsync, (ptr, const void *, size_t, handle), (ptr)to, from, bytes, stream);
@@ -172,6 +176,11 @@ int cudaStreamWaitEvent(handle stream, handle event, u32 flags) {
 }
 int cudaStreamBeginCapture(handle stream, int mode) { READY(cuStreamBeginCapture, (handle, int), stream, mode); }
 int cudaStreamEndCapture(handle stream, handle *graph) { READY(cuStreamEndCapture, (handle, handle *), stream, graph); }
+int cudaGraphInstantiate(handle *exec, handle graph, unsigned long long flags) {
+    READY(cuGraphInstantiateWithFlags, (handle *, handle, unsigned long long), exec, graph, flags);
+}
+int cudaGraphLaunch(handle exec, handle stream) { READY(cuGraphLaunch, (handle, handle), exec, stream); }
+int cudaGraphExecDestroy(handle exec) { READY(cuGraphExecDestroy, (handle), exec); }
 int cudaGraphDestroy(handle graph) { READY(cuGraphDestroy, (handle), graph); }
 int cudaEventCreate(handle *event) { READY(cuEventCreate, (handle *, u32), event, 0); }
 int cudaEventRecord(handle event, handle stream) { READY(cuEventRecord, (handle, handle), event, stream); }

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::{CONTEXTS, Context};
-use crate::driver::door;
 use crate::driver::entry::{INVALID_CONTEXT, Outcome};
+use crate::driver::slot_use;
 use crate::driver::state::Call;
 
 thread_local! {
@@ -22,9 +22,9 @@ fn with<T>(work: impl FnOnce(&mut Vec<usize>) -> Option<T>) -> Option<T> {
 
 /// The stack of the current slot, in its present life.
 fn own(stacks: &mut Vec<(u64, Vec<usize>)>) -> Option<&mut Vec<usize>> {
-    let life = door::life();
+    let life = slot_use::life();
     if !stacks.iter().any(|(of, _)| *of == life) {
-        stacks.retain(|(of, _)| door::is_present(*of));
+        stacks.retain(|(of, _)| slot_use::is_present(*of));
         stacks.push((life, Vec::new()));
     }
     stacks.iter_mut().find(|(of, _)| *of == life).map(|(_, stack)| stack)

@@ -30,11 +30,11 @@ entries! {
 }
 
 /// Why an operation of an executable graph cannot become another one.
-pub(super) type Misfit = CUgraphExecUpdateResult;
+pub(super) type UpdateRefusal = CUgraphExecUpdateResult;
 
 impl Operation {
     /// Refuses what cannot be changed in an executable graph: what memory a copy or a fill uses, and its rows; a kernel's context.
-    pub(super) fn check_change(&self, new: &Operation) -> Result<(), Misfit> {
+    pub(super) fn check_change(&self, new: &Operation) -> Result<(), UpdateRefusal> {
         use CUgraphExecUpdateResult as R;
         let good = match (self, new) {
             (Operation::Work(Work::Kernel(old)), Operation::Work(Work::Kernel(new))) => {

@@ -3,7 +3,7 @@
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
-use super::change::Misfit;
+use super::change::UpdateRefusal;
 use super::plan::Plan;
 use crate::driver::entry::{Out, Outcome, entries};
 use crate::driver::handles::to_c;
@@ -16,7 +16,7 @@ entries! {
 
 /// Where a graph does not fit: why, at which of its nodes, and at which edge from another.
 pub(super) struct Difference {
-    why: Misfit,
+    why: UpdateRefusal,
     node: usize,
     from: usize,
 }
@@ -71,13 +71,13 @@ fn update(
     let exec = call.exec(exec)?;
     let graph = call.graph(graph)?;
     let failure = CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    let answer = |result: Misfit, node: CUgraphNode, from: CUgraphNode| {
+    let answer = |result: UpdateRefusal, node: CUgraphNode, from: CUgraphNode| {
         place.set(CUgraphExecUpdateResultInfo { result, errorNode: node, errorFromNode: from });
     };
     let mut new = match Plan::of(&graph) {
         Ok(plan) => plan,
         Err(circle) => {
-            answer(Misfit::CU_GRAPH_EXEC_UPDATE_ERROR, circle.0, to_c(0));
+            answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR, circle.0, to_c(0));
             return Err(failure);
         }
     };
@@ -87,7 +87,7 @@ fn update(
         return Err(failure);
     }
     Arc::make_mut(&mut inner.plan).update(&mut new);
-    answer(Misfit::CU_GRAPH_EXEC_UPDATE_SUCCESS, to_c(0), to_c(0));
+    answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_SUCCESS, to_c(0), to_c(0));
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 //!
 //! A static of which each slot has its own is emptied here; the test below finds those that are forgotten.
 
-use crate::driver::door::Lease;
 use crate::driver::graph::capture;
 use crate::driver::queue::workers;
+use crate::driver::slot_use::Lease;
 use crate::driver::{
     array, context, graph, logs, memory, module, slot, state, stream, texture, unimplemented, work,
 };
 
-/// Ends what the lease's slot has, and waits for the work that is left. The slot's door is closed after that; the caller is not in.
+/// Ends what the lease's slot has, and waits for the work that is left. After that the slot accepts no calls; the caller makes none.
 /// Memory that the host reaches stays: who has a driver of the instance may hold references to it.
 pub(super) fn end(lease: &Lease) {
     lease.close();
@@ -80,8 +80,8 @@ mod tests {
         assert!(statics.len() > 30, "{statics:?}");
         let is_word =
             |name: &str| ends.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
-        // Numbers go on, a door is closed, and the members of captures go with these.
-        let kept = ["CREATED", "DOORS", "MEMBERS", "COUNT"];
+        // Numbers go on, a slot accepts no calls, and the members of captures go with these.
+        let kept = ["CREATED", "USES", "MEMBERS", "COUNT"];
         let forgotten: Vec<_> =
             statics.iter().filter(|name| !kept.contains(&name.as_str()) && !is_word(name)).collect();
         assert!(forgotten.is_empty(), "{forgotten:?}");

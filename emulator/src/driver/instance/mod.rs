@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::config::Config;
-use super::door::{self, Lease};
 use super::live::LiveHandles;
 use super::slot::{self, Entered};
+use super::slot_use::{self, Lease};
 use super::state::{self, lock};
 use super::{
     faults, forget_written, live_handles, lookup, take_differences, take_findings, unsupported_calls,
@@ -149,7 +149,7 @@ impl Instance {
         if self.held.process != std::process::id() {
             return Err(InstanceError::Forked);
         }
-        if door::is_within(lease.slot()) {
+        if slot_use::is_within(lease.slot()) {
             return Err(InstanceError::InCallback);
         }
         let _turn = lock(&self.held.turn);
@@ -184,7 +184,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         let is_here = self.process == std::process::id();
         let Some(lease) = self.lease.take().filter(|_| is_here) else { return };
-        let is_within = door::is_within(lease.slot());
+        let is_within = slot_use::is_within(lease.slot());
         let end = move || {
             end::end(&lease);
             end::end_for_good(&lease);

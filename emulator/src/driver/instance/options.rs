@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{Instance, InstanceError};
 use crate::check::Checks;
 use crate::driver::config::{Config, DRIVER_VERSION, MOST_DEVICES};
-use crate::driver::door::Lease;
 use crate::driver::slot::INSTANCES;
+use crate::driver::slot_use::Lease;
 use crate::schedule::Schedules;
 
 /// The oldest version that can be played: `cuGetProcAddress`, and the names of today, are of 11.3.

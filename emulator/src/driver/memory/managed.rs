@@ -52,12 +52,12 @@ pub(super) fn end_left() {
 #[derive(Clone)]
 struct Part {
     range: Range<u64>,
-    said: Said,
+    said: Advice,
 }
 
 /// What was said about memory.
 #[derive(Clone, PartialEq)]
-struct Said {
+struct Advice {
     read_mostly: bool,
     preferred: Location,
     prefetched: Location,
@@ -76,7 +76,7 @@ impl Managed {
     }
 
     /// Changes what was said about a range, which lies in the allocation at `base`.
-    fn say(&self, (base, range): (u64, Range<u64>), change: impl Fn(&mut Said)) {
+    fn say(&self, (base, range): (u64, Range<u64>), change: impl Fn(&mut Advice)) {
         let mut all = lock(&self.0);
         let Some(parts) = all.get_mut(&base) else { return };
         let cut = |part: &Part| {
@@ -105,7 +105,7 @@ impl Managed {
     }
 
     /// What was said about the parts of a range.
-    fn said(&self, (base, range): (u64, Range<u64>)) -> Vec<Said> {
+    fn said(&self, (base, range): (u64, Range<u64>)) -> Vec<Advice> {
         let all = lock(&self.0);
         let inside = |part: &&Part| part.range.start < range.end && part.range.end > range.start;
         let parts = all.get(&base).into_iter().flatten().filter(inside);
@@ -146,7 +146,7 @@ pub(in crate::driver) fn allocate_at(
     bytes: u64,
 ) -> Result<u64, OutOfMemory> {
     let address = memory.allocate_managed(bytes)?;
-    let said = Said { read_mostly: false, preferred, prefetched: Location::NONE, accessed_by: Vec::new() };
+    let said = Advice { read_mostly: false, preferred, prefetched: Location::NONE, accessed_by: Vec::new() };
     let whole = Part { range: address..address + bytes, said };
     lock(&MANAGED.0).insert(address, vec![whole]);
     Ok(address)
@@ -246,13 +246,13 @@ fn advise_for_device(
 }
 
 /// The value that all parts have; `otherwise` if they differ.
-fn common<T: PartialEq>(parts: &[Said], otherwise: T, value: impl Fn(&Said) -> T) -> T {
+fn common<T: PartialEq>(parts: &[Advice], otherwise: T, value: impl Fn(&Advice) -> T) -> T {
     let Some(first) = parts.first().map(&value) else { return otherwise };
     if parts.iter().all(|said| value(said) == first) { first } else { otherwise }
 }
 
 /// The numbers that an attribute has, `room` of them.
-fn numbers(parts: &[Said], attribute: CUmem_range_attribute, room: usize) -> Outcome<Vec<c_int>> {
+fn numbers(parts: &[Advice], attribute: CUmem_range_attribute, room: usize) -> Outcome<Vec<c_int>> {
     use CUmem_range_attribute as A;
     let preferred = common(parts, Location::NONE, |said| said.preferred);
     let prefetched = common(parts, Location::NONE, |said| said.prefetched);

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use super::Queue;
-use crate::driver::door;
 use crate::driver::entry::Outcome;
 use crate::driver::slot::{self, PerSlot, per_slot};
+use crate::driver::slot_use;
 use crate::driver::state::lock;
 
 /// A thread and its queue.
@@ -24,7 +24,7 @@ pub(super) fn start(queue: &Arc<Queue>) -> Outcome {
     let name = format!("cuda-emulator stream {}", queue.id);
     let own = Arc::clone(queue);
     let work = move || {
-        let _within = door::work_for(own.slot);
+        let _within = slot_use::work_for(own.slot);
         own.work();
         drop(own);
     };

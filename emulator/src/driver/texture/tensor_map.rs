@@ -190,9 +190,10 @@ fn im2col(
 fn replace(_: &Call, map: Out<CUtensorMap>, address: *mut c_void) -> Outcome {
     let known = TensorMap::decode(&map.get().ok_or(INVALID_VALUE)?.opaque).ok_or(INVALID_VALUE)?;
     let address = address.addr() as u64;
-    if address == 0 || !address.is_multiple_of(16) {
+    let moved = TensorMap { address, ..known };
+    if address == 0 || !address.is_multiple_of(moved.alignment()) {
         return Err(INVALID_VALUE);
     }
-    map.set(CUtensorMap { opaque: TensorMap { address, ..known }.encode() });
+    map.set(CUtensorMap { opaque: moved.encode() });
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
-use crate::engine::{self, Ends, Fault, Launch};
+use crate::engine::{self, Fault, Launch, RunControl};
 use crate::progress;
 
 /// A launch that was checked, with all that the program gave.
@@ -70,7 +70,7 @@ impl KernelCall {
         let memory = function.context.memory.with_peers(function.context.peer_devices());
         let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
-        let ends = Ends {
+        let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),

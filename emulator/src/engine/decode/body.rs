@@ -6,10 +6,10 @@ use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::operand::Class;
 use super::super::image::Image;
 use super::MOST_LOCAL;
-use super::births::Births;
 use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Refusal, Register};
 use super::finish;
+use super::last_writes::LastWrites;
 use super::link::{Link, Reached};
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
@@ -45,7 +45,7 @@ pub(crate) struct Body<'a> {
     /// The carry flag `CC.CF`.
     pub(super) carry: Option<Register>,
     /// Where registers got their values.
-    pub(super) births: Births,
+    pub(super) last_writes: LastWrites,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
 }
@@ -77,7 +77,7 @@ pub(super) fn decode<'a>(
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
-        births: Births::default(),
+        last_writes: LastWrites::default(),
         reserved: false,
     };
     if let Err(Refusal(message)) = body.function(reached) {
@@ -290,7 +290,7 @@ impl<'a> Body<'a> {
     pub(super) fn push(&mut self, mut draft: Draft) {
         draft.origin = self.origin;
         let number = self.drafts.len() as u32;
-        draft.written().for_each(|register| self.births.note(register, number));
+        draft.written().for_each(|register| self.last_writes.note(register, number));
         self.drafts.push(draft);
     }
 

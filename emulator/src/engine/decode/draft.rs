@@ -2,7 +2,7 @@
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
 use super::super::exec::operand::Class;
-use super::super::watch::Note;
+use super::super::watch::{Event, Note};
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +65,10 @@ pub(crate) struct Draft {
     pub(crate) site: bool,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
+    /// Which work it has to do with that goes on after it, for kernels that are watched.
+    pub(crate) event: Option<Event>,
+    /// Whether it only moves a value from one register to another.
+    pub(crate) moves: bool,
     /// The operands of a matrix instruction, beside `ops`.
     pub(crate) matrix: Option<Box<Matrix<Operand>>>,
     /// What the scheduler does.
@@ -92,6 +96,8 @@ impl Draft {
             aux: 0,
             site: false,
             note: None,
+            event: None,
+            moves: false,
             matrix: None,
             control: None,
             flow: Flow::Next,

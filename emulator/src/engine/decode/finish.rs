@@ -1,16 +1,19 @@
 //! From drafts to code: slots for the registers, targets for the branches.
 
+use std::collections::BTreeSet;
+
 use cuda_ptx::Function;
 
 use super::super::code::{Code, Control, Inst, Matrix, Row, Slot};
 use super::super::exec::alu::GUARDED;
+use super::super::exec::matrix::group::BOTH;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled};
 use super::super::schedule::{ORDER, Role, Scheduled};
-use super::super::watch::What;
+use super::super::watch::{Event, Registers, What};
 use super::body::Body;
-use super::draft::{Draft, Flow, Label, Operand};
+use super::draft::{Draft, Flow, Label, Operand, Register};
 use super::registers::guard_bits;
 use super::sites::Sites;
 
@@ -26,10 +29,12 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
+    let busy = if sites.watches() { busy(&body.drafts) } else { BTreeSet::new() };
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
         let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
-        let mut inst = inst(draft, &places, &body.labels, &mut lists, sites);
+        let registers = registers(draft, &busy);
+        let mut inst = inst(draft, &places, (&body.labels, registers), &mut lists, sites);
         if sites.scheduled.is_some() {
             let known = schedule(draft, &inst, control.as_ref(), sites.function);
             if known.role != Role::None {
@@ -64,12 +69,63 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         refusals: body.refusals.into(),
         constants,
         rows: frame.rows,
+        zeroed: frame.zeroed,
         predicates: frame.predicates,
         params: body.params.into(),
         returns: body.returns.into(),
         local_bytes: body.local_bytes.next_multiple_of(16),
         reserved: body.reserved,
     }
+}
+
+/// The registers that `wgmma` uses while others run, and those that share their values by being moved.
+fn busy(drafts: &[Draft]) -> BTreeSet<u32> {
+    let products = drafts.iter().filter(|draft| draft.event == Some(Event::Product));
+    let mut all: BTreeSet<u32> = products.flat_map(used).map(|Register(number)| number).collect();
+    if all.is_empty() {
+        return all;
+    }
+    loop {
+        let before = all.len();
+        for draft in drafts.iter().filter(|draft| draft.moves) {
+            let moved: Vec<u32> =
+                draft.written().chain(draft.read()).map(|Register(number)| number).collect();
+            if moved.iter().any(|number| all.contains(number)) {
+                all.extend(moved);
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
+/// The registers of a `wgmma` that have parts of matrices.
+fn used(draft: &Draft) -> impl Iterator<Item = Register> + '_ {
+    draft.written().chain(draft.matrix.iter().filter(|_| draft.aux & BOTH == 0).flat_map(|matrix| {
+        matrix.a.iter().filter_map(|operand| match operand {
+            Operand::Register(register) => Some(*register),
+            _ => None,
+        })
+    }))
+}
+
+/// Those registers of an instruction that are busy at times.
+fn registers(draft: &Draft, busy: &BTreeSet<u32>) -> Option<Box<Registers>> {
+    if busy.is_empty() {
+        return None;
+    }
+    let of = |all: &mut dyn Iterator<Item = Register>| -> Vec<u32> {
+        all.map(|Register(number)| number).filter(|number| busy.contains(number)).collect()
+    };
+    let written = of(&mut draft.written());
+    let read = match draft.event {
+        // C is D; the rest that it reads are its factors.
+        Some(Event::Product) => of(&mut used(draft).filter(|Register(number)| !written.contains(number))),
+        _ => of(&mut draft.read()),
+    };
+    let moves = draft.moves && draft.guard.is_none();
+    (!written.is_empty() || !read.is_empty()).then(|| Box::new(Registers { read, written, moves }))
 }
 
 /// What an order has to know of an instruction.
@@ -100,7 +156,7 @@ struct Lists {
 fn inst(
     draft: &mut Draft,
     places: &Places<'_>,
-    labels: &[u32],
+    (labels, registers): (&[u32], Option<Box<Registers>>),
     lists: &mut Lists,
     sites: &mut Sites,
 ) -> Inst {
@@ -121,7 +177,7 @@ fn inst(
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(places.frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;
-    let (site, exec) = sites.take(draft);
+    let (site, exec) = sites.take(draft, registers);
     Inst {
         exec: if wrapped { GUARDED } else { exec },
         inner: exec,

@@ -1,10 +1,10 @@
 //! From the text of a kernel to instructions that run.
 
-mod births;
 mod body;
 pub(super) mod builder;
 pub(super) mod draft;
 mod finish;
+mod last_writes;
 mod link;
 pub(super) mod operands;
 mod pool;

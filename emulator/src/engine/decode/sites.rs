@@ -3,7 +3,7 @@
 use super::super::code::Exec;
 use super::super::profile::Profiled;
 use super::super::schedule::Scheduled;
-use super::super::watch::{WATCH, Watched};
+use super::super::watch::{Registers, WATCH, Watched};
 use super::draft::Draft;
 
 /// Who looks at what the instructions of a kernel do.
@@ -37,19 +37,26 @@ impl Sites {
         Sites { count: 0, watched, function: 0, profiled, scheduled: looks.schedules.then(Vec::new) }
     }
 
-    /// The site of an instruction, and what runs it.
-    pub(super) fn take(&mut self, draft: &Draft) -> (u32, Exec) {
+    /// Whether instructions are watched.
+    pub(super) fn watches(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    /// The site of an instruction, and what runs it. `registers` are those of its registers that work in flight may use.
+    pub(super) fn take(&mut self, draft: &Draft, registers: Option<Box<Registers>>) -> (u32, Exec) {
         let Sites { count, watched, function, .. } = self;
-        let noted = watched.as_mut().zip(draft.note);
+        let (note, event) = (draft.note, draft.event);
+        let noted = watched.as_mut().filter(|_| note.is_some() || event.is_some() || registers.is_some());
         if !draft.site && noted.is_none() {
             return (u32::MAX, draft.exec);
         }
         let site = *count;
         *count += 1;
-        let Some((watched, note)) = noted else { return (site, draft.exec) };
+        let Some(watched) = noted else { return (site, draft.exec) };
         // Sites of instructions that nobody watches stay empty in between.
         watched.resize_with(site as usize, Watched::nothing);
-        watched.push(Watched { exec: draft.exec, note, origin: draft.origin, function: *function });
+        let (exec, origin, function) = (draft.exec, draft.origin, *function);
+        watched.push(Watched { exec, note, event, registers, origin, function });
         (site, WATCH)
     }
 

@@ -41,6 +41,13 @@ macro_rules! arity {
             /// Applies the function.
             #[allow(non_snake_case)] // operands are named as their types
             fn apply(self, $($source: $source),*) -> Self::Output;
+
+            /// Applies it in a quicker way that is wrong for a few operands; whether it was right.
+            #[allow(non_snake_case)] // as above
+            #[inline(always)]
+            fn try_apply(self, $($source: $source),*) -> (Self::Output, bool) {
+                (self.apply($($source),*), true)
+            }
         }
 
         impl<F, D, $($source),*> $apply<$($source),*> for F
@@ -107,15 +114,19 @@ macro_rules! arity {
             unsafe {
                 $(let $source = $source::place(lanes, sources[$index]);)*
                 if VECTOR && !lanes.few() {
-                    let mut rows = D::vector();
+                    let (mut rows, mut all_right) = (D::vector(), true);
                     for lane in 0..32 {
-                        D::put_vector(&mut rows, lane, function.apply($($source::get($source, lane)),*));
+                        let (result, right) = function.try_apply($($source::get($source, lane)),*);
+                        D::put_vector(&mut rows, lane, result);
+                        all_right &= right;
                     }
-                    D::commit_vector(lanes, &inst.ops, &rows);
-                } else {
-                    for lane in bits(lanes.mask()) {
-                        D::set(lanes, &inst.ops, lane, function.apply($($source::get($source, lane)),*));
+                    if all_right {
+                        D::commit_vector(lanes, &inst.ops, &rows);
+                        return Step::Next;
                     }
+                }
+                for lane in bits(lanes.mask()) {
+                    D::set(lanes, &inst.ops, lane, function.apply($($source::get($source, lane)),*));
                 }
             }
             Step::Next

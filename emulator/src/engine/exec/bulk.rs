@@ -9,12 +9,13 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Matrix, Slot, Step};
 use super::super::fault::FaultKind;
+use super::super::watch::Side;
 use super::address::with_rank;
 use super::lanes::{Lanes, bits};
 use super::mbarrier;
-use super::memory::{Access, EffectiveAddress, effective_address, fetch, live, region};
+use super::memory::{Access, EffectiveAddress, Region, effective_address, fetch, live, region};
 use super::operand::Source;
-use super::reduce::{Reduce, reduce};
+use super::reduce::{Number, Operation, Reduce, reduce};
 use crate::memory::access;
 use crate::tensor::{self, Mode, RANK, TensorMap};
 
@@ -34,24 +35,36 @@ pub(crate) struct Bulk {
     pub(crate) multicast: bool,
     /// What is done to the target's numbers instead of replacing them.
     pub(crate) reduce: Option<Reduce>,
+    /// Of a tensor: how many dimensions the instruction names.
+    pub(crate) rank: u8,
+    /// And that it names `.im2col`.
+    pub(crate) im2col: bool,
+    /// And what is done to numbers, whose type the map says.
+    pub(crate) operation: Option<Operation>,
 }
 
 impl Bulk {
     /// As a number.
     pub(crate) fn word(self) -> u32 {
+        let flags = [self.from_global, self.to_global, self.multicast, self.im2col];
+        let flags = flags.iter().rev().fold(0, |word, flag| word << 1 | u32::from(*flag));
         let reduce = self.reduce.map_or(0, |reduce| reduce as u32 + 1);
-        u32::from(self.from_global)
-            | u32::from(self.to_global) << 1
-            | u32::from(self.multicast) << 2
-            | reduce << 8
+        let operation = self.operation.map_or(0, |operation| operation as u32 + 1);
+        flags | u32::from(self.rank) << 4 | reduce << 8 | operation << 16
     }
 
+    /// Of a number that [`word`](Self::word) made.
     fn read(word: u32) -> Bulk {
+        let flag = |at: u32| word >> at & 1 != 0;
+        let field = |at: u32| (word >> at & 0xff).checked_sub(1);
         Bulk {
-            from_global: word & 1 != 0,
-            to_global: word & 2 != 0,
-            multicast: word & 4 != 0,
-            reduce: (word >> 8).checked_sub(1).and_then(Reduce::new),
+            from_global: flag(0),
+            to_global: flag(1),
+            multicast: flag(2),
+            im2col: flag(3),
+            rank: (word >> 4) as u8 & 15,
+            reduce: field(8).and_then(Reduce::new),
+            operation: field(16).and_then(Operation::new),
         }
     }
 }
@@ -141,16 +154,41 @@ fn span(
     Some(pointer)
 }
 
-/// Tells those who look on that bytes, which were found, are about to be written.
+/// Tells those who look on that bytes of a tensor map, which were found, are about to be written.
 pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, bytes: u64) {
-    let aux = Access::new(1, space, Access::WRITE);
-    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
-    let address = address & aux.address_mask();
-    let Some(region) = region(lanes, &inst, address) else { return };
+    let Some((region, address)) = seen(lanes, space, address, true) else { return };
     if let Some(mut watch) = lanes.watch.take() {
         watch.wrote(lanes, region, address, bytes);
         lanes.watch = Some(watch);
     }
+    note_order(lanes, region, address, bytes);
+}
+
+/// Tells those who look on that bytes, which were found, are about to be accessed.
+fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u64, side: Side) {
+    let writes = side != Side::Read;
+    let Some((region, address)) = seen(lanes, Some(space), address, writes) else { return };
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.touch(lanes, lane, region, (address, bytes), side);
+        lanes.watch = Some(watch);
+    }
+    if writes {
+        note_order(lanes, region, address, bytes);
+    }
+}
+
+/// Where bytes are, for those who look on.
+fn seen(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, writes: bool) -> Option<(Region, u64)> {
+    if lanes.watch.is_none() && lanes.order.is_none() {
+        return None;
+    }
+    let aux = Access::new(1, space, if writes { Access::WRITE } else { 0 });
+    let inst = Inst { aux: aux.0, ..Inst::NOTHING };
+    let address = address & aux.address_mask();
+    Some((region(lanes, &inst, address)?, address))
+}
+
+fn note_order(lanes: &mut Lanes<'_>, region: Region, address: u64, bytes: u64) {
     if let Some(order) = lanes.order.take() {
         order.wrote(lanes, region, address, bytes);
         lanes.order = Some(order);
@@ -167,6 +205,7 @@ fn read(
     align: u64,
 ) -> Option<Vec<u8>> {
     let from = span(lanes, lane, (space, false), address, bytes, align)?;
+    tell(lanes, lane, space, address, bytes, Side::Read);
     let mut buffer = vec![0; bytes as usize];
     // SAFETY: 1, 2: `span` found as many bytes to be as `EffectiveAddress::Host` says.
     unsafe { access::load(from, &mut buffer) };
@@ -185,9 +224,9 @@ fn write(
 ) -> Option<()> {
     let bytes = buffer.len() as u64;
     let to = span(lanes, lane, (space, true), address, bytes, align)?;
-    wrote(lanes, Some(space), address, bytes);
+    tell(lanes, lane, space, address, bytes, if with.is_some() { Side::Update } else { Side::Write });
     // SAFETY: 1, 2, of both: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of `align` on. Numbers are
-    // reduced by `copy`, whose `align` is 16, and by `store_tensor`, whose `align` is the size of the map's elements: `operation` takes
+    // reduced by `copy`, whose `align` is 16, and by `store_tensor`, whose `align` is the size of the map's elements: `reduction` takes
     // the type of the numbers from the same `data_type`.
     unsafe {
         match with {
@@ -300,8 +339,9 @@ fn chunks(
     let place = span(lanes, lane, how, shared, bytes, LINE)?;
     // They change places inside a line.
     let is_whole = row == pitch && bytes % LINE == 0;
-    if is_whole && writes {
-        wrote(lanes, Some(Space::Shared), shared, bytes);
+    let side = if writes { Side::Write } else { Side::Read };
+    if is_whole {
+        tell(lanes, lane, Space::Shared, shared, bytes, side);
     }
     for (at, chunk) in buffer.chunks_mut(CHUNK as usize).enumerate() {
         let offset = at * CHUNK as usize;
@@ -313,8 +353,8 @@ fn chunks(
             true => unsafe { place.add((moved - shared) as usize) },
             false => span(lanes, lane, how, moved, chunk.len() as u64, CHUNK)?,
         };
-        if !is_whole && writes {
-            wrote(lanes, Some(Space::Shared), moved, chunk.len() as u64);
+        if !is_whole {
+            tell(lanes, lane, Space::Shared, moved, chunk.len() as u64, side);
         }
         // SAFETY: 1, 2, of both: as many bytes as the chunk has, which `span` found to be as `EffectiveAddress::Host` says.
         unsafe {
@@ -341,8 +381,9 @@ fn coordinates(lanes: &Lanes<'_>, operands: &Operands<'_>, first: usize) -> [i32
 }
 
 /// Records a fault where the map is not of the kind that the instruction names, or the box begins where none can.
-fn wrong(lanes: &mut Lanes<'_>, lane: usize, map: &TensorMap, corner: [i32; RANK], aux: u32) -> Option<()> {
-    let (rank, im2col, stores) = (aux as usize >> 16 & 7, aux >> 20 & 1 != 0, aux >> 21 & 1 != 0);
+fn wrong(lanes: &mut Lanes<'_>, lane: usize, map: &TensorMap, corner: [i32; RANK], bulk: Bulk) -> Option<()> {
+    let Bulk { im2col, to_global: stores, .. } = bulk;
+    let rank = usize::from(bulk.rank);
     let is_im2col = matches!(map.mode, Mode::Im2col { .. });
     let message = if map.rank == rank && is_im2col == im2col {
         map.refusal(corner, stores)?
@@ -359,31 +400,34 @@ fn wrong(lanes: &mut Lanes<'_>, lane: usize, map: &TensorMap, corner: [i32; RANK
     Some(())
 }
 
-/// The dimensions and the mode that an instruction names, in `aux` beside a [`Bulk`], whether it stores, and which of [`OPERATIONS`] it does,
-/// counted from 1.
-pub(crate) fn shape(rank: u32, im2col: bool, stores: bool, operation: usize) -> u32 {
-    rank << 16 | u32::from(im2col) << 20 | u32::from(stores) << 21 | (operation as u32) << 24
-}
-
-/// The operations of reductions of a tensor, whose map has the type of the numbers.
-pub(crate) const OPERATIONS: [&str; 8] = ["And", "Or", "Xor", "Add", "Inc", "Dec", "Min", "Max"];
-
-/// The operation of a reduction of a tensor; `None` if there is none on numbers of its type.
-fn operation(map: &TensorMap, aux: u32) -> Option<Option<Reduce>> {
-    let Some(index) = (aux as usize >> 24).checked_sub(1) else { return Some(None) };
-    let bits: &[&str] = &["", "", "B32", "B32", "B64"];
-    let numbers: &[&str] = &["", "", "U32", "S32", "U64", "S64", "F16", "F32", "F64", "Bf16", "FlushedF32"];
-    let types = if index < 3 { bits } else { numbers };
-    let name = OPERATIONS.get(index)?.to_string() + types.get(usize::from(map.data_type))?;
-    Reduce::from_name(&name).map(Some)
+/// The reduction of a tensor; `None` if there is no such operation on numbers of its type.
+fn reduction(map: &TensorMap, operation: Option<Operation>) -> Option<Option<Reduce>> {
+    let Some(operation) = operation else { return Some(None) };
+    let is_bitwise = matches!(operation, Operation::And | Operation::Or | Operation::Xor);
+    let number = match (map.data_type, is_bitwise) {
+        (2 | 3, true) => Number::B32,
+        (4, true) => Number::B64,
+        (_, true) => return None,
+        (2, _) => Number::U32,
+        (3, _) => Number::S32,
+        (4, _) => Number::U64,
+        (5, _) => Number::S64,
+        (6, _) => Number::F16,
+        (7, _) => Number::F32,
+        (8, _) => Number::F64,
+        (9, _) => Number::Bf16,
+        (10, _) => Number::FlushedF32,
+        _ => return None,
+    };
+    Reduce::of(operation, number).map(Some)
 }
 
 fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
-    let (bulk, lane) = (Bulk::read(aux & 0xffff), operands.lane);
+    let (bulk, lane) = (Bulk::read(aux), operands.lane);
     let [target, place, barrier, mask] = std::array::from_fn(|index| operands.get(lanes, index));
     let map = map(lanes, lane, place)?;
     let corner = coordinates(lanes, operands, 4);
-    if wrong(lanes, lane, &map, corner, aux).is_some() {
+    if wrong(lanes, lane, &map, corner, bulk).is_some() {
         return None;
     }
     let offsets = std::array::from_fn(|index| operands.get(lanes, 4 + RANK + index) as u32 & 0xffff);
@@ -418,14 +462,14 @@ fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opti
 }
 
 fn store_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
-    let lane = operands.lane;
+    let (bulk, lane) = (Bulk::read(aux), operands.lane);
     let [place, source] = std::array::from_fn(|index| operands.get(lanes, index));
     let map = map(lanes, lane, place)?;
     let corner = coordinates(lanes, operands, 2);
-    if wrong(lanes, lane, &map, corner, aux).is_some() {
+    if wrong(lanes, lane, &map, corner, bulk).is_some() {
         return None;
     }
-    let Some(with) = operation(&map, aux) else {
+    let Some(with) = reduction(&map, bulk.operation) else {
         let message = format!("no such reduction of a tensor of data type {}", map.data_type);
         lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
         return None;

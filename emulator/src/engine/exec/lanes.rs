@@ -22,7 +22,7 @@ const FEW: u32 = 4;
 
 /// Why an instruction stopped the kernel: what the scheduler needs to write the report.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct StopReason {
     /// What happened.
     pub(crate) kind: FaultKind,
     /// Which lane.
@@ -57,6 +57,8 @@ pub(crate) struct Lanes<'e> {
     /// The low half of the mask, and the high one. Of two numbers no bit is the sign: comparing that would be an instruction of its own in
     /// what the compiler makes of [`blend`](super::operand::blend).
     halves: [u32; 2],
+    /// How many lanes are live.
+    live: u32,
     few: bool,
     /// Where a branch goes.
     pub(crate) target: u32,
@@ -81,7 +83,7 @@ pub(crate) struct Lanes<'e> {
     /// Instructions executed so far, each counted once for every live lane.
     pub(crate) instructions: u64,
     /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
-    pub(crate) trouble: Option<Box<Trouble>>,
+    pub(crate) trouble: Option<Box<StopReason>>,
     /// What watched instructions tell; nothing else looks at it.
     pub(crate) watch: Option<Box<Watch>>,
     /// What counted instructions do; nothing else looks at it.
@@ -100,6 +102,7 @@ impl<'e> Lanes<'e> {
             code: None,
             mask: 0,
             halves: [0; 2],
+            live: 0,
             few: true,
             target: 0,
             taken: 0,
@@ -208,14 +211,15 @@ impl<'e> Lanes<'e> {
     pub(crate) fn set_mask(&mut self, mask: u32) {
         self.mask = mask;
         self.halves = halves(mask);
-        self.few = mask != !0 && mask.count_ones() <= FEW;
+        // Counting takes long without an instruction for it, which not all CPUs have.
+        self.live = if mask == !0 { 32 } else { mask.count_ones() };
+        self.few = self.live <= FEW;
     }
 
     /// How many lanes are live.
     #[inline(always)]
     pub(crate) fn live(&self) -> u32 {
-        // Counting takes long without an instruction for it, which not all CPUs have.
-        if self.mask == !0 { 32 } else { self.mask.count_ones() }
+        self.live
     }
 
     /// The live lanes, sixteen to a number.
@@ -289,7 +293,7 @@ impl<'e> Lanes<'e> {
     /// Records why the kernel stops.
     #[cold]
     pub(crate) fn fail(&mut self, kind: FaultKind, lane: u32, address: Option<u64>, message: String) {
-        self.trouble = Some(Box::new(Trouble { kind, lane, address, message }));
+        self.trouble = Some(Box::new(StopReason { kind, lane, address, message }));
     }
 }
 

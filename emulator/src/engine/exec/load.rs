@@ -12,22 +12,28 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::memory::{
-    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, is_local, live,
-    local_index, local_offset, local_read, runs, together, uniform_local,
+    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
+    live, local_index, local_offset, local_read, runs, together, uniform_local,
 };
 use super::operand::{Class, Dest};
+use super::vector::Eight;
 use super::width::{
     S8Wide, S8Word, S16Wide, S16Word, S32Wide, U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width,
     Word32,
 };
-use crate::memory::access::{Word, copy_eight};
+use crate::memory::access::{Word, copy_eight, load_eight};
 
-/// The load of a number of `bytes` bytes into a register of that class.
-pub(crate) fn load(bytes: usize, signed: bool, class: Class) -> Option<ExecPair> {
+/// The load of numbers of `bytes` bytes each into registers of that class.
+pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> Option<ExecPair> {
     macro_rules! pair {
-        ($name:ident) => {
-            ExecPair { fast: fast_load::<$name>, plain: plain_load::<$name> }
-        };
+        ($name:ident) => {{
+            let fast: Exec = match (access.is_simple(), access.narrow()) {
+                (true, true) => quick_load::<$name, u32>,
+                (true, false) => quick_load::<$name, u64>,
+                (false, _) => fast_load::<$name>,
+            };
+            ExecPair { fast, plain: plain_load::<$name> }
+        }};
     }
     Some(match (bytes, signed, class) {
         (1, false, Class::Word) => pair!(U8Word),
@@ -47,24 +53,55 @@ pub(crate) fn load(bytes: usize, signed: bool, class: Class) -> Option<ExecPair>
 }
 
 /// The load of a number of `bytes` bytes at an address that is the same for all lanes.
-pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<Exec> {
+pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<ExecPair> {
+    macro_rules! pair {
+        ($name:ident) => {
+            ExecPair { fast: fast_uniform::<$name>, plain: uniform::<$name> }
+        };
+    }
     Some(match (bytes, signed, class) {
-        (1, false, Class::Word) => uniform::<U8Word>,
-        (1, true, Class::Word) => uniform::<S8Word>,
-        (2, false, Class::Word) => uniform::<U16Word>,
-        (2, true, Class::Word) => uniform::<S16Word>,
-        (4, _, Class::Word) => uniform::<Word32>,
-        (1, false, Class::Wide) => uniform::<U8Wide>,
-        (1, true, Class::Wide) => uniform::<S8Wide>,
-        (2, false, Class::Wide) => uniform::<U16Wide>,
-        (2, true, Class::Wide) => uniform::<S16Wide>,
-        (4, false, Class::Wide) => uniform::<U32Wide>,
-        (4, true, Class::Wide) => uniform::<S32Wide>,
-        (8, _, Class::Wide) => uniform::<Wide64>,
+        (1, false, Class::Word) => pair!(U8Word),
+        (1, true, Class::Word) => pair!(S8Word),
+        (2, false, Class::Word) => pair!(U16Word),
+        (2, true, Class::Word) => pair!(S16Word),
+        (4, _, Class::Word) => pair!(Word32),
+        (1, false, Class::Wide) => pair!(U8Wide),
+        (1, true, Class::Wide) => pair!(S8Wide),
+        (2, false, Class::Wide) => pair!(U16Wide),
+        (2, true, Class::Wide) => pair!(S16Wide),
+        (4, false, Class::Wide) => pair!(U32Wide),
+        (4, true, Class::Wide) => pair!(S32Wide),
+        (8, _, Class::Wide) => pair!(Wide64),
         _ => return None,
     })
 }
 
+/// The load of one number that is nothing else: a full warp in the region that it hit last, or as all others.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
+/// 2. The address operand is as wide as `A`, and the [`Access`] is a simple one.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn quick_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = L::Memory::BYTES;
+    // SAFETY: the decoder made operand 0 the destination and operand 1 the address (duty 2 of `Exec`), of the width of
+    // `A` (duty 2), rows of 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run; the
+    // CPU is one for this function (duty 1 of `Exec`), and `fast_load` asks for the duties of `Exec` alone.
+    unsafe {
+        if lanes.mask() == !0
+            && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
+        {
+            let row = lanes.row(inst.ops[0]).cast::<L::Register>();
+            for half in 0..2 {
+                load_half::<L>(halves.hosts[half], halves.uniform[half], bytes, row.add(half * HALF));
+            }
+            return Step::Next;
+        }
+        fast_load::<L>(lanes, inst)
+    }
+}
+
+#[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
@@ -184,8 +221,8 @@ unsafe fn load_half<L: Width>(host: *const u8, uniform: bool, stride: usize, row
             for group in 0..2 {
                 let host = host.add(group * RUN * stride);
                 match L::Memory::BYTES {
-                    4 => copy_eight::<false>(host, row.add(group * RUN).cast(), !0),
-                    _ => copy_eight::<true>(host, row.add(group * RUN).cast(), !0),
+                    4 => copy_eight::<false>(host, row.add(group * RUN).cast()),
+                    _ => copy_eight::<true>(host, row.add(group * RUN).cast()),
                 }
             }
         } else {
@@ -216,9 +253,11 @@ unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L
                 row.add(lane).write(value);
             }
         } else if stride == L::Memory::BYTES && L::AS_IS && !run.uniform {
-            match L::Memory::BYTES {
-                4 => copy_eight::<false>(host, row.cast(), run.live),
-                _ => copy_eight::<true>(host, row.cast(), run.live),
+            match (L::Memory::BYTES, run.live) {
+                (4, 0xff) => copy_eight::<false>(host, row.cast()),
+                (_, 0xff) => copy_eight::<true>(host, row.cast()),
+                (4, live) => load_eight::<false>(host, row.cast(), live),
+                (_, live) => load_eight::<true>(host, row.cast(), live),
             }
         } else {
             let step = if run.uniform { 0 } else { stride };
@@ -302,7 +341,14 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
     true
 }
 
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn fast_uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: `Exec`'s duties, which are all that it asks for.
+    unsafe { uniform::<L>(lanes, inst) }
+}
+
 /// A load of which all lanes have the address of the first. Operands: the destination, then the address.
+#[inline(always)]
 unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let lane = lanes.mask().trailing_zeros() as usize & 31;
     let bytes = L::Memory::BYTES as u64;

@@ -98,16 +98,43 @@ pub(super) fn complete(lanes: &mut Lanes<'_>, lane: usize, address: u64, bytes: 
     else {
         return None;
     };
-    // SAFETY: 1, 2: `effective_address` found 8 aligned bytes to be as `EffectiveAddress::Host` says.
-    match next(unsafe { u64::load(pointer) }, Action::Complete, bytes) {
-        // SAFETY: 1, 2: the same 8 bytes.
-        Ok(after) => unsafe { u64::store(pointer, after) },
-        Err(message) => {
-            lanes.fail(FaultKind::InvalidSync, lane as u32, Some(address), message);
-            return None;
+    if let Some(mut watch) = lanes.watch.take() {
+        // SAFETY: 1: `effective_address` found 8 aligned bytes to be as `EffectiveAddress::Host` says.
+        let later = watch.defers(lanes, lane, pointer, unsafe { parity(pointer) }, bytes);
+        lanes.watch = Some(watch);
+        if later {
+            return Some(());
         }
     }
+    // SAFETY: 1: `effective_address` found 8 aligned bytes to be as `EffectiveAddress::Host` says.
+    if let Err(message) = unsafe { change_at(pointer, Action::Complete, bytes) } {
+        lanes.fail(FaultKind::InvalidSync, lane as u32, Some(address), message);
+        return None;
+    }
     Some(())
+}
+
+/// Does that to the barrier at a place; the error says what is wrong with it.
+///
+/// # Safety
+/// 1. There are 8 aligned bytes as [`EffectiveAddress::Host`] says.
+pub(in crate::engine) unsafe fn change_at(
+    pointer: *mut u8,
+    action: Action,
+    value: u64,
+) -> Result<(), String> {
+    // SAFETY: 1, 2, of both: the caller's duty 1.
+    unsafe { u64::store(pointer, next(u64::load(pointer), action, value)?) };
+    Ok(())
+}
+
+/// The parity of the current phase of the barrier at a place.
+///
+/// # Safety
+/// 1. There are 8 aligned bytes as [`EffectiveAddress::Host`] says.
+pub(in crate::engine) unsafe fn parity(pointer: *mut u8) -> bool {
+    // SAFETY: 1, 2: the caller's duty 1.
+    unsafe { u64::load(pointer) & PARITY != 0 }
 }
 
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {

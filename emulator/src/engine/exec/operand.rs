@@ -7,7 +7,7 @@
 
 use super::super::code::Slot;
 use super::lanes::Lanes;
-use super::vector::signs;
+use super::vector::{another, signs};
 
 /// A value that operands can hold: how a lane of it is read from a frame.
 pub(crate) trait Source: Copy {
@@ -288,9 +288,12 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
 /// Copies the lanes of a mask, sixteen to a number, from `rows` to `target`.
 #[inline(always)]
 pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: [u32; 2]) {
+    let (before, mut after) = (*target, *rows);
     for lane in 0..32 {
-        target[lane] = T::choose(mask[lane / 16] & 1 << (lane % 16) != 0, rows[lane], target[lane]);
+        after[lane] = T::choose(mask[lane / 16] & 1 << (lane % 16) != 0, rows[lane], before[lane]);
     }
+    // SAFETY: the address is that of the target, which is lent for writing, and whose bytes were read before.
+    unsafe { *another(target) = after };
 }
 
 /// An element of a row.

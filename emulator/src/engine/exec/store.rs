@@ -5,22 +5,28 @@
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
-use super::super::code::{ExecPair, Inst, Slot, Step};
+use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::memory::{
-    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, is_local, live,
-    local_index, local_offset, local_write, runs, together, uniform_local,
+    Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
+    live, local_index, local_offset, local_write, runs, together, uniform_local,
 };
 use super::operand::{Class, Source};
+use super::vector::Eight;
 use super::width::{U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width, Word32};
 use crate::memory::access::{Word, copy_eight};
 
-/// The store of a number of `bytes` bytes from a register of that class.
-pub(crate) fn store(bytes: usize, class: Class) -> Option<ExecPair> {
+/// The store of numbers of `bytes` bytes each from registers of that class.
+pub(crate) fn store(bytes: usize, class: Class, access: Access) -> Option<ExecPair> {
     macro_rules! pair {
-        ($name:ident) => {
-            ExecPair { fast: fast_store::<$name>, plain: plain_store::<$name> }
-        };
+        ($name:ident) => {{
+            let fast: Exec = match (access.is_simple(), access.narrow()) {
+                (true, true) => quick_store::<$name, u32>,
+                (true, false) => quick_store::<$name, u64>,
+                (false, _) => fast_store::<$name>,
+            };
+            ExecPair { fast, plain: plain_store::<$name> }
+        }};
     }
     Some(match (bytes, class) {
         (1, Class::Word) => pair!(U8Word),
@@ -34,6 +40,32 @@ pub(crate) fn store(bytes: usize, class: Class) -> Option<ExecPair> {
     })
 }
 
+/// The store of one number that is nothing else: a full warp in the region that it hit last, or as all others.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
+/// 2. The address operand is as wide as `A`, and the [`Access`] is a simple one.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn quick_store<S: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = S::Memory::BYTES;
+    // SAFETY: the decoder made operand 0 the element and operand 1 the address (duty 2 of `Exec`), of the width of `A`
+    // (duty 2), rows of 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run; the CPU
+    // is one for this function (duty 1 of `Exec`), and `fast_store` asks for the duties of `Exec` alone.
+    unsafe {
+        if lanes.mask() == !0
+            && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
+        {
+            let row = lanes.row(inst.ops[0]).cast::<S::Register>();
+            for half in 0..2 {
+                store_half::<S>(halves.hosts[half], halves.uniform[half], bytes, row.add(half * HALF));
+            }
+            return Step::Next;
+        }
+        fast_store::<S>(lanes, inst)
+    }
+}
+
+#[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
@@ -146,8 +178,8 @@ unsafe fn store_half<S: Width>(host: *mut u8, uniform: bool, stride: usize, row:
             for group in 0..2 {
                 let host = host.add(group * RUN * stride);
                 match S::Memory::BYTES {
-                    4 => copy_eight::<false>(row.add(group * RUN).cast(), host, !0),
-                    _ => copy_eight::<true>(row.add(group * RUN).cast(), host, !0),
+                    4 => copy_eight::<false>(row.add(group * RUN).cast(), host),
+                    _ => copy_eight::<true>(row.add(group * RUN).cast(), host),
                 }
             }
         } else {
@@ -176,10 +208,10 @@ unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *cons
             if run.live != 0 {
                 S::Memory::store(host, S::truncate(*row.add(7 - run.live.leading_zeros() as usize)));
             }
-        } else if stride == S::Memory::BYTES && S::AS_IS {
+        } else if stride == S::Memory::BYTES && S::AS_IS && run.live == !0 {
             match S::Memory::BYTES {
-                4 => copy_eight::<false>(row.cast(), host, run.live),
-                _ => copy_eight::<true>(row.cast(), host, run.live),
+                4 => copy_eight::<false>(row.cast(), host),
+                _ => copy_eight::<true>(row.cast(), host),
             }
         } else {
             for lane in bits(run.live.into()) {

@@ -66,20 +66,40 @@ impl Field {
     }
 }
 
-/// `tensormap.replace`. Operands, all wide: the address, the dimension, the value; [`Inst::aux`] is made by [`word`].
+/// `tensormap.replace`. Operands, all wide: the address, the dimension, the value; [`Inst::aux`] is a [`Replaced`].
 pub(crate) const REPLACE: Exec = |lanes, inst| each(lanes, inst, replace);
 
 /// `tensormap.cp_fenceproxy`. Operands, wide: the target's address, the source's.
 pub(crate) const COPY: Exec = |lanes, inst| each(lanes, inst, copy);
 
-/// A field and the space of the map, generic without one.
-pub(crate) fn word(field: Field, space: Option<Space>) -> u32 {
-    let space = match space {
-        None => 0,
-        Some(Space::Global) => 1,
-        Some(_) => 2,
-    };
-    field as u32 | space << 8
+/// What `tensormap.replace` changes, packed into [`Inst::aux`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replaced {
+    pub(crate) field: Field,
+    /// The space of the map; generic without one.
+    pub(crate) space: Option<Space>,
+}
+
+impl Replaced {
+    /// As a number.
+    pub(crate) fn word(self) -> u32 {
+        let space = match self.space {
+            None => 0,
+            Some(Space::Global) => 1,
+            Some(_) => 2,
+        };
+        self.field as u32 | space << 8
+    }
+
+    /// Of a number that [`word`](Self::word) made.
+    fn read(word: u32) -> Option<Replaced> {
+        let space = match word >> 8 {
+            0 => None,
+            1 => Some(Space::Global),
+            _ => Some(Space::Shared),
+        };
+        Some(Replaced { field: *Field::ALL.get(word as usize & 0xff)?, space })
+    }
 }
 
 fn each(lanes: &mut Lanes<'_>, inst: &Inst, run: fn(&mut Lanes<'_>, &Inst, usize) -> Option<()>) -> Step {
@@ -157,12 +177,7 @@ fn copy(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<()> {
 
 fn replace(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<()> {
     let [address, at, value] = [0, 1, 2].map(|index: usize| operand(lanes, inst.ops[index], lane));
-    let field = *Field::ALL.get(inst.aux as usize & 0xff)?;
-    let space = match inst.aux >> 8 {
-        0 => None,
-        1 => Some(Space::Global),
-        _ => Some(Space::Shared),
-    };
+    let Replaced { field, space } = Replaced::read(inst.aux)?;
     let bytes = load(lanes, lane, space, address)?;
     let mut words = [0; WORDS];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {

@@ -14,16 +14,55 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8);
 
-    /// Whether sixteen numbers are the first one and those that follow it, `step` apart.
+    /// Whether sixteen numbers are the first one and those that follow it, as far from it as `steps` says.
     ///
     /// # Safety
     /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
     /// 2. The CPU, if it is an x86, has AVX2.
-    unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool;
+    unsafe fn in_a_row(numbers: *const Self, steps: &Steps) -> bool;
+}
+
+/// How far each of sixteen numbers is from the first: multiples of one number, in both widths.
+#[repr(C, align(32))]
+pub(crate) struct Steps {
+    narrow: [u32; 16],
+    wide: [u64; 16],
+}
+
+impl Steps {
+    const fn of(step: u32) -> Steps {
+        let mut steps = Steps { narrow: [0; 16], wide: [0; 16] };
+        let mut lane = 0;
+        while lane < 16 {
+            steps.narrow[lane] = lane as u32 * step;
+            steps.wide[lane] = lane as u64 * step as u64;
+            lane += 1;
+        }
+        steps
+    }
+
+    /// No distance at all: one address.
+    pub(crate) const NONE: &'static Steps = &Steps::of(0);
+
+    /// Numbers that follow each other, each of so many bytes: 1, 2, 4, 8 or 16.
+    #[inline(always)]
+    pub(crate) fn each(bytes: u64) -> &'static Steps {
+        const STEPS: &[Steps; 8] = &[
+            Steps::of(1),
+            Steps::of(2),
+            Steps::of(4),
+            Steps::of(8),
+            Steps::of(16),
+            Steps::of(32),
+            Steps::of(64),
+            Steps::of(128),
+        ];
+        &STEPS[bytes.trailing_zeros() as usize & 7]
+    }
 }
 
 macro_rules! plain_compare {
-    ($number:ty) => {
+    ($number:ty, $steps:ident) => {
         /// # Safety
         /// 1. `numbers` is aligned and valid for reads of eight numbers, and `first` below 8.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -42,11 +81,11 @@ macro_rules! plain_compare {
         /// # Safety
         /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        unsafe fn in_a_row(numbers: *const Self, step: u32) -> bool {
+        unsafe fn in_a_row(numbers: *const Self, steps: &Steps) -> bool {
             let row = |lane: usize| {
                 // SAFETY: `numbers` has sixteen, and `lane` is below that: the caller's duty 1.
                 let (number, start) = unsafe { (*numbers.add(lane), *numbers) };
-                number == start.wrapping_add((lane as $number).wrapping_mul(step as $number))
+                number.wrapping_sub(start) == steps.$steps[lane]
             };
             (0..16).all(row)
         }
@@ -54,7 +93,7 @@ macro_rules! plain_compare {
 }
 
 impl Eight for u32 {
-    plain_compare!(u32);
+    plain_compare!(u32, narrow);
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
@@ -77,23 +116,23 @@ impl Eight for u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn in_a_row(numbers: *const u32, step: u32) -> bool {
-        // SAFETY: sixteen numbers, aligned, two times eight: the caller's duty 1; the loads of eight need no alignment.
-        let (low, high, start) = unsafe {
-            let halves = numbers.cast::<__m256i>();
-            (_mm256_loadu_si256(halves), _mm256_loadu_si256(halves.add(1)), *numbers)
-        };
-        let step = _mm256_set1_epi32(step as i32);
-        let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        let row = _mm256_add_epi32(_mm256_set1_epi32(start as i32), _mm256_mullo_epi32(lanes, step));
-        let behind = _mm256_add_epi32(row, _mm256_slli_epi32::<3>(step));
-        let equal = _mm256_and_si256(_mm256_cmpeq_epi32(low, row), _mm256_cmpeq_epi32(high, behind));
-        _mm256_movemask_epi8(equal) == -1
+    unsafe fn in_a_row(numbers: *const u32, steps: &Steps) -> bool {
+        let (halves, steps) = (numbers.cast::<__m256i>(), steps.narrow.as_ptr().cast::<__m256i>());
+        // SAFETY: sixteen numbers, the caller's duty 1, and sixteen steps, aligned, are two times eight; the loads of
+        // eight need no alignment.
+        unsafe {
+            let start = _mm256_set1_epi32(*numbers as i32);
+            let equal = |at: usize| {
+                let distance = _mm256_sub_epi32(_mm256_loadu_si256(halves.add(at)), start);
+                _mm256_cmpeq_epi32(distance, _mm256_loadu_si256(steps.add(at)))
+            };
+            _mm256_movemask_epi8(_mm256_and_si256(equal(0), equal(1))) == -1
+        }
     }
 }
 
 impl Eight for u64 {
-    plain_compare!(u64);
+    plain_compare!(u64, wide);
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
@@ -126,31 +165,39 @@ impl Eight for u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn in_a_row(numbers: *const u64, step: u32) -> bool {
-        let fours = numbers.cast::<__m256i>();
-        // SAFETY: sixteen numbers, aligned, are four times four: the caller's duty 1; the loads of four need no
-        // alignment.
-        let (a, b, c, d, start) = unsafe {
-            (
-                _mm256_loadu_si256(fours),
-                _mm256_loadu_si256(fours.add(1)),
-                _mm256_loadu_si256(fours.add(2)),
-                _mm256_loadu_si256(fours.add(3)),
-                *numbers,
-            )
-        };
-        let step = _mm256_set1_epi64x(i64::from(step));
-        // Products of numbers of 32 bits.
-        let row = _mm256_mul_epu32(_mm256_setr_epi64x(0, 1, 2, 3), step);
-        let row = _mm256_add_epi64(_mm256_set1_epi64x(start as i64), row);
-        let step = _mm256_slli_epi64::<2>(step);
-        let (row_b, row_c) =
-            (_mm256_add_epi64(row, step), _mm256_add_epi64(row, _mm256_slli_epi64::<1>(step)));
-        let row_d = _mm256_add_epi64(row_c, step);
-        let low = _mm256_and_si256(_mm256_cmpeq_epi64(a, row), _mm256_cmpeq_epi64(b, row_b));
-        let high = _mm256_and_si256(_mm256_cmpeq_epi64(c, row_c), _mm256_cmpeq_epi64(d, row_d));
-        _mm256_movemask_epi8(_mm256_and_si256(low, high)) == -1
+    unsafe fn in_a_row(numbers: *const u64, steps: &Steps) -> bool {
+        let (fours, steps) = (numbers.cast::<__m256i>(), steps.wide.as_ptr().cast::<__m256i>());
+        // SAFETY: sixteen numbers, the caller's duty 1, and sixteen steps, aligned, are four times four; the loads of
+        // four need no alignment.
+        unsafe {
+            let start = _mm256_set1_epi64x(*numbers as i64);
+            let equal = |at: usize| {
+                let distance = _mm256_sub_epi64(_mm256_loadu_si256(fours.add(at)), start);
+                _mm256_cmpeq_epi64(distance, _mm256_loadu_si256(steps.add(at)))
+            };
+            let low = _mm256_and_si256(equal(0), equal(1));
+            let high = _mm256_and_si256(equal(2), equal(3));
+            _mm256_movemask_epi8(_mm256_and_si256(low, high)) == -1
+        }
     }
+}
+
+/// The same address, as one that the compiler knows nothing of: of a load, a choice and a store at one address it makes a masked store,
+/// for which some processors take ten times as long.
+#[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // The block does nothing with the pointer but hand it back.
+pub(crate) fn another<T>(pointer: *mut T) -> *mut T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut pointer = pointer;
+        // SAFETY: no instruction at all, which leaves the register as it is.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+        }
+        pointer
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    pointer
 }
 
 /// The values at the indices, which count modulo 32.

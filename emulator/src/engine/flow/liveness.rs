@@ -32,9 +32,17 @@ impl Set {
     }
 }
 
-/// The live interval of every register, `None` for those that do not occur: from its first to its last mention,
-/// widened over every block that it is live into or out of.
-pub(super) fn intervals(drafts: &[Draft], blocks: &[Block], registers: usize) -> Vec<Option<Interval>> {
+/// When the registers of a function are live.
+pub(super) struct Lives {
+    /// By register, `None` for those that do not occur: from its first to its last mention, widened over every block that it is live
+    /// into or out of.
+    pub(super) intervals: Vec<Option<Interval>>,
+    /// Those that may be read before they are written: live where the function starts.
+    pub(super) unwritten: Vec<Register>,
+}
+
+/// When the registers of a function are live.
+pub(super) fn lives(drafts: &[Draft], blocks: &[Block], registers: usize) -> Lives {
     let mut intervals: Vec<Option<Interval>> = vec![None; registers];
     let mut widen = |register: Register, at: u32| {
         let interval = intervals[register.0 as usize].get_or_insert(Interval { start: at, end: at });
@@ -49,7 +57,9 @@ pub(super) fn intervals(drafts: &[Draft], blocks: &[Block], registers: usize) ->
         into.iter().for_each(|index| widen(crossing.registers[index as usize], block.range.start));
         out.iter().for_each(|index| widen(crossing.registers[index as usize], block.range.end - 1));
     }
-    intervals
+    let unwritten =
+        into.first().into_iter().flat_map(Set::iter).map(|index| crossing.registers[index as usize]);
+    Lives { intervals, unwritten: unwritten.collect() }
 }
 
 /// The registers that some block reads before it writes them: only these can be live between blocks, and they are few.

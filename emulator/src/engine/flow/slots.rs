@@ -1,10 +1,12 @@
 //! Places for registers in a frame: registers that are never live together share one.
 
+use std::ops::Range;
+
 use super::super::code::{Row, Slot};
 use super::super::decode::draft::{Draft, Register};
 use super::super::exec::operand::Class;
 use super::blocks::Block;
-use super::liveness::{Interval, intervals};
+use super::liveness::{Interval, Lives, lives};
 
 /// Predicates 0 and 1 of every frame: never and always.
 const FIXED_PREDICATES: u32 = 2;
@@ -13,11 +15,13 @@ const FIXED_PREDICATES: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Frame {
     /// Place by register.
-    slots: Vec<Slot>,
+    slots: Box<[Slot]>,
     /// Rows in all.
     pub(crate) rows: u32,
     /// Predicates in all.
     pub(crate) predicates: u32,
+    /// Rows that have to be zero at the start, because they may be read before they are written: the fixed ones, and those of such registers.
+    pub(crate) zeroed: Box<[Range<u32>]>,
 }
 
 impl Frame {
@@ -45,7 +49,7 @@ impl Places {
 
 /// Lays out the frame of a function: parameters first, then registers by class.
 pub(crate) fn allocate(drafts: &[Draft], blocks: &[Block], classes: &[Class], fixed_rows: u32) -> Frame {
-    let intervals = intervals(drafts, blocks, classes.len());
+    let Lives { intervals, unwritten } = lives(drafts, blocks, classes.len());
     let mut order: Vec<(Register, Interval)> = intervals
         .iter()
         .enumerate()
@@ -80,10 +84,23 @@ pub(crate) fn allocate(drafts: &[Draft], blocks: &[Block], classes: &[Class], fi
             Class::Quad => (quads + 4 * place) * Row::BYTES,
         })
     };
+    let slots: Box<[Slot]> = classes.iter().enumerate().map(slot).collect();
+    let rows_of = |register: Register| {
+        let first = slots[register.0 as usize].0 / Row::BYTES;
+        match classes[register.0 as usize] {
+            // Predicates are few: they all start as zero.
+            Class::Predicate => 0..0,
+            Class::Word => first..first + 1,
+            Class::Wide => first..first + 2,
+            Class::Quad => first..first + 4,
+        }
+    };
+    let zeroed = std::iter::once(0..fixed_rows).chain(unwritten.into_iter().map(rows_of));
     Frame {
-        slots: classes.iter().enumerate().map(slot).collect(),
+        zeroed: zeroed.filter(|rows| !rows.is_empty()).collect(),
         rows: quads + 4 * count(Class::Quad),
         predicates: FIXED_PREDICATES + count(Class::Predicate),
+        slots,
     }
 }
 

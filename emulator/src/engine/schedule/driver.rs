@@ -10,7 +10,7 @@ use super::super::report;
 use super::super::warp::TURN;
 use super::probe::Probe;
 use super::random::{Random, Style};
-use super::{Look, Order};
+use super::{LastPoll, Order};
 
 /// Turns without a change of memory, for each warp, after which it is found out whether anybody gets any further.
 const PATIENCE: usize = 16;
@@ -276,7 +276,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         let order = self.lanes.order.as_ref();
         let warps = self.residents.iter().flat_map(|resident| resident.group.warps());
         report::hang(self.env, warps, what, &|block, warp| {
-            let Look { line, address, place } = *order?.looks.get(&(block.linear, warp))?;
+            let LastPoll { line, address, place } = *order?.looks.get(&(block.linear, warp))?;
             let (bytes, contents) = place.describe();
             let place = match self.env.snapshot.find(address) {
                 Some(_) => self.env.memory.describe(address, bytes),

@@ -8,8 +8,8 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `ORDER` only in code that knows what it replaces.
 
+mod delayed_stores;
 mod driver;
-mod late;
 mod note;
 mod orders;
 mod probe;
@@ -27,7 +27,7 @@ use super::code::{Exec, Inst, Step};
 use super::exec::lanes::Lanes;
 use super::exec::memory::{Access, Region};
 use super::watch::{Note, Touch, What, copies, touches};
-use late::{LONGEST, Late, Place, WarpKey};
+use delayed_stores::{DelayedStores, LONGEST, Place, WarpKey};
 use random::{Random, Style};
 
 /// Lets the order do its part, and runs the instruction.
@@ -46,7 +46,7 @@ pub(super) const ORDER: Exec = |lanes, inst| {
 
 /// What a warp looked at last, while nothing changes.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct LastPoll {
     line: u32,
     address: u64,
     place: Place,
@@ -56,18 +56,18 @@ pub(super) struct Look {
 pub(crate) struct Order {
     undo: Arc<Mutex<Undo>>,
     /// `None` in the ordinary order.
-    chance: Option<Chance>,
-    late: Late,
+    chance: Option<RandomOrder>,
+    late: DelayedStores,
     /// Lines of stores that others did not see, each with the line that read there.
     unseen: BTreeSet<[u32; 2]>,
     /// Whether memory has changed since this was last asked.
     changed: bool,
     /// What warps look at, since nothing changes.
-    looks: BTreeMap<WarpKey, Look>,
+    looks: BTreeMap<WarpKey, LastPoll>,
 }
 
 /// Where an order is not the ordinary one.
-struct Chance {
+struct RandomOrder {
     random: Random,
     style: Style,
     /// Nobody interferes: it is being found out whether anybody gets any further.
@@ -78,13 +78,13 @@ impl Order {
     /// The ordinary order.
     pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
         let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
-        let (late, unseen) = (Late::default(), BTreeSet::new());
+        let (late, unseen) = (DelayedStores::default(), BTreeSet::new());
         Box::new(Order { undo, chance: None, late, unseen, changed: false, looks })
     }
 
     /// That of a seed.
     fn seeded(undo: &Arc<Mutex<Undo>>, random: Random, style: Style) -> Box<Order> {
-        Box::new(Order { chance: Some(Chance { random, style, calm: false }), ..*Order::ordinary(undo) })
+        Box::new(Order { chance: Some(RandomOrder { random, style, calm: false }), ..*Order::ordinary(undo) })
     }
 
     /// Whether what the launch does outside of memory counts: it is done once.
@@ -114,7 +114,7 @@ impl Order {
 
     /// A warp's turn is over: sometimes a store becomes visible by itself.
     fn end_turn(&mut self) {
-        if let Some(Chance { random, style, .. }) = &mut self.chance
+        if let Some(RandomOrder { random, style, .. }) = &mut self.chance
             && random.chance(style.lands)
         {
             self.changed |= self.late.one(random);
@@ -124,7 +124,7 @@ impl Order {
     /// A chance of so many in 256, where this order has any.
     fn draw(&mut self, of_256: impl Fn(&Style) -> u32) -> bool {
         match &mut self.chance {
-            Some(Chance { random, style, calm: false }) => random.chance(of_256(style)),
+            Some(RandomOrder { random, style, calm: false }) => random.chance(of_256(style)),
             _ => false,
         }
     }
@@ -134,7 +134,7 @@ impl Order {
         if lanes.count_ones() < 2 || !self.draw(|style| style.parts) {
             return 0;
         }
-        let Some(Chance { random, .. }) = &mut self.chance else { return 0 };
+        let Some(RandomOrder { random, .. }) = &mut self.chance else { return 0 };
         match lanes & random.number() as u32 {
             all if all == lanes => 0,
             some => some,
@@ -239,7 +239,7 @@ impl Order {
             if self.is_calm()
                 && let Some(touch) = all().next()
             {
-                self.looks.insert(warp, Look { line, address: touch.address, place: Place::of(touch) });
+                self.looks.insert(warp, LastPoll { line, address: touch.address, place: Place::of(touch) });
             }
         }
         if !touched.written.is_empty() {

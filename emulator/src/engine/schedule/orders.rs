@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::super::env::Env;
 use super::super::fault::Fault;
 use super::super::kernel::Kernel;
-use super::super::launch::{Ends, Launch, Printer, Stats};
+use super::super::launch::{Launch, Printer, RunControl, Stats};
 use super::Undo;
 use super::driver::{Driver, End};
 use crate::check::{Checker, Finding};
@@ -24,7 +24,7 @@ pub(in crate::engine) fn undo_of(kernel: &Kernel, memory: &Memory) -> Option<Arc
 
 /// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory as that did. After a fault
 /// there is nothing to compare with.
-pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fault>>, ends: Ends<'_>) {
+pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fault>>, ends: RunControl<'_>) {
     let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
         return;
     };
@@ -69,7 +69,7 @@ fn run(
     checker: Option<Arc<Checker>>,
     seed: u64,
     usual: u64,
-    ends: Ends<'_>,
+    ends: RunControl<'_>,
     unwanted: &dyn Fn() -> bool,
 ) -> (End, Vec<[u32; 2]>) {
     let late_stores = env.memory.scheduler().is_some_and(|scheduler| scheduler.schedules().has_late_stores());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::late::WarpKey;
+use super::delayed_stores::WarpKey;
 
 /// How often a warp has to come back to a state before that counts.
 const RETURNS: u32 = 2;

@@ -9,7 +9,7 @@ use super::super::decode::scope::class_of;
 use super::super::exec::atomics::{Operation, atomic};
 use super::super::exec::memory::Access;
 use super::super::exec::sync;
-use super::super::watch::{Note, What};
+use super::super::watch::{Event, Note, What};
 use super::{Form, Row, build};
 use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::rounding::Nearest;
@@ -46,7 +46,13 @@ pub(super) const ROWS: &[Row] = &[
         builder.expect_operands(2)?;
         push_fence(builder, form)
     }),
-    build("fence.proxy.{alias|async}[.{global|shared::cta|shared::cluster}]", fence),
+    build("fence.proxy.{alias|async}[.{global|shared::cta|shared::cluster}]", |builder, form| {
+        builder.expect_operands(0)?;
+        let mut draft = fence_draft();
+        draft.event = form.has("async").then_some(Event::ProxyFence);
+        builder.push(draft);
+        Ok(())
+    }),
 ];
 
 /// `atom d, [a], b{, c}`
@@ -212,8 +218,12 @@ fn fence(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
 }
 
 fn push_fence(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+    builder.push(fence_draft());
+    Ok(())
+}
+
+fn fence_draft() -> Draft {
     let mut draft = Draft::new(sync::FENCE, &[], &[]);
     draft.note = Some(Note { what: What::Fence, address: 0, bytes: 0 });
-    builder.push(draft);
-    Ok(())
+    draft
 }

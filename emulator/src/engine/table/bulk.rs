@@ -8,8 +8,9 @@ use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{lane1, lane2};
 use super::super::exec::bulk::{self, Bulk};
 use super::super::exec::operand::Class;
-use super::super::exec::reduce::Reduce;
-use super::control::nothing;
+use super::super::exec::reduce::{Number, Operation, Reduce};
+use super::super::watch::{Event, Group};
+use super::control::{event, nothing, wait_group};
 use super::matrix::since;
 use super::{Form, Row, build};
 use crate::tensor::RANK;
@@ -56,8 +57,10 @@ pub(super) const ROWS: &[Row] = &[
         },
     ),
     build("cp.async.bulk.prefetch.L2.global[.L2::cache_hint]", nothing),
-    build("cp.async.bulk.commit_group", nothing),
-    build("cp.async.bulk.wait_group[.read]", nothing),
+    build("cp.async.bulk.commit_group", |builder, _| event(builder, Event::Commit(Group::Bulk))),
+    build("cp.async.bulk.wait_group[.read]", |builder, form| {
+        wait_group(builder, if form.has("read") { Group::BulkReads } else { Group::Bulk })
+    }),
     build(
         "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.{shared::cluster|shared::cta}.global[.{tile|im2col}].mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
         load_tensor,
@@ -84,19 +87,26 @@ pub(super) const ROWS: &[Row] = &[
 /// The operation on numbers of a type: which there are differs between the two targets.
 fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
     since(builder, 80, 90)?;
-    let name = form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"]).unwrap_or_default();
-    let types = ["b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64"];
-    let ty = form.any(&types).unwrap_or_default();
-    let reduce = Reduce::from_name(&(capital(name) + &capital(ty)));
-    let short = matches!(ty, "u32" | "s32" | "b32") || (ty, name) == ("u64", "add");
-    reduce
-        .filter(|_| (global || short) && (ty, name) != ("s64", "add"))
-        .ok_or_else(|| Refusal::new(format!("there is no `.{name}` of `.{ty}` in that memory")))
+    let (operation, number) = (operation(form), form.values().find_map(Number::from_name));
+    let Some((operation, number)) = operation.zip(number) else {
+        return Err(Refusal::new("an operation and a type are expected"));
+    };
+    let short = matches!(number, Number::U32 | Number::S32 | Number::B32)
+        || (number, operation) == (Number::U64, Operation::Add);
+    let reduce = Reduce::of(operation, number);
+    let found = reduce.filter(|_| (global || short) && (number, operation) != (Number::S64, Operation::Add));
+    let flushes = matches!(found, Some(Reduce::AddF16 | Reduce::AddBf16));
+    match found {
+        Some(_) if form.has("noftz") != flushes => {
+            Err(Refusal::new("`.noftz` goes with sums of `.f16` and `.bf16`, and with no others"))
+        }
+        Some(reduce) => Ok(reduce),
+        None => Err(Refusal::new(format!("there is no {operation:?} of {number:?} in that memory"))),
+    }
 }
 
-fn capital(word: &str) -> String {
-    let (first, rest) = word.split_at(word.len().min(1));
-    first.to_ascii_uppercase() + rest
+fn operation(form: &Form<'_>) -> Option<Operation> {
+    form.values().find_map(Operation::from_name)
 }
 
 /// An operand in a register of 64 bits.
@@ -135,8 +145,10 @@ pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Resu
     wide(builder, operand, class == Class::Word)
 }
 
-fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>) {
+/// One that completes with a bulk group if it is `grouped`, else at a barrier.
+fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>, grouped: bool) {
     let mut draft = Draft::new(exec, &[], &[]);
+    draft.event = Some(Event::Bulk { grouped });
     (draft.aux, draft.matrix) = (aux, Some(Box::new(Matrix { a, ..Matrix::default() })));
     builder.push(draft);
 }
@@ -155,7 +167,7 @@ fn copy(builder: &mut Builder<'_, '_>, bulk: Bulk) -> Result<(), Refusal> {
     if bulk.multicast {
         operands.push(number(builder, builder.operand(4)?)?);
     }
-    append(builder, bulk::COPY, bulk.word(), operands);
+    append(builder, bulk::COPY, bulk.word(), operands, bulk.to_global);
     Ok(())
 }
 
@@ -222,8 +234,8 @@ fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
             operands.push(offset);
         }
     }
-    let bulk = Bulk { from_global: true, multicast, ..Bulk::default() };
-    append(builder, bulk::LOAD_TENSOR, bulk.word() | bulk::shape(rank as u32, im2col, false, 0), operands);
+    let bulk = Bulk { from_global: true, multicast, im2col, rank: rank as u8, ..Bulk::default() };
+    append(builder, bulk::LOAD_TENSOR, bulk.word(), operands, false);
     Ok(())
 }
 
@@ -236,13 +248,9 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
     let source = address(builder, builder.operand(1)?, false)?;
     let mut operands = vec![map, source];
     operands.extend(coordinates);
-    let is_same = |name: &&str| {
-        form.any(&["and", "or", "xor", "add", "inc", "dec", "min", "max"])
-            .is_some_and(|op| capital(op) == **name)
-    };
-    let operation = bulk::OPERATIONS.iter().position(is_same).map_or(0, |at| at + 1);
-    let aux = bulk::shape(rank as u32, form.has("im2col_no_offs"), true, operation);
-    append(builder, bulk::STORE_TENSOR, aux, operands);
+    let (rank, im2col, operation) = (rank as u8, form.has("im2col_no_offs"), operation(form));
+    let bulk = Bulk { to_global: true, rank, im2col, operation, ..Bulk::default() };
+    append(builder, bulk::STORE_TENSOR, bulk.word(), operands, true);
     Ok(())
 }
 
@@ -267,6 +275,6 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         let value = builder.source(text, class)?;
         operands.push(wide(builder, value, class == Class::Word)?);
     }
-    append(builder, bulk::STORE, bytes as u32, operands);
+    append(builder, bulk::STORE, bytes as u32, operands, false);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! "Control Flow Instructions" and "Miscellaneous Instructions".
 
-use cuda_ptx::{FunctionKind, Operand as Text};
+use cuda_ptx::{FunctionKind, Literal, Operand as Text};
 
 use super::super::code::{Call, Callee, Control, Exec, Extern, NOTHING, ParamRows};
 use super::super::decode::builder::Builder;
@@ -9,6 +9,7 @@ use super::super::decode::rows::{from_rows, to_rows};
 use super::super::decode::scope::Symbol;
 use super::super::exec::control;
 use super::super::exec::operand::Class;
+use super::super::watch::{Event, Group};
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
@@ -87,6 +88,23 @@ fn nanosleep(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal>
 pub(super) fn nothing(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
     builder.whole(NOTHING, &[], &[], 0);
     Ok(())
+}
+
+/// An instruction that only has to do with work that goes on after others, which has been done.
+pub(super) fn event(builder: &mut Builder<'_, '_>, event: Event) -> Result<(), Refusal> {
+    let mut draft = Draft::new(NOTHING, &[], &[]);
+    draft.event = Some(event);
+    builder.push(draft);
+    Ok(())
+}
+
+/// One that waits for all groups but the last so many.
+pub(super) fn wait_group(builder: &mut Builder<'_, '_>, group: Group) -> Result<(), Refusal> {
+    builder.expect_operands(1)?;
+    let Text::Literal(Literal::Int(left)) = builder.operand(0)? else {
+        return Err(Refusal::new("the number of groups is a number"));
+    };
+    event(builder, Event::Wait(group, u32::try_from(*left).unwrap_or(u32::MAX)))
 }
 
 /// `call (ret), function, (args)` and its forms without results or arguments, and with a prototype or list of targets

@@ -1,10 +1,52 @@
 //! "Floating-Point Instructions" on `.f32` and `.f64`.
 
+use std::marker::PhantomData;
+
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
-use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::alu::{Apply2, Apply3, Lane, lane1, lane2, lane3};
 use super::{Form, Row, build, flag, lane, pick, rounding};
+use crate::numeric::rounding::{Mode, Rounding};
 use crate::numeric::{approx, fp32, fp64};
+
+/// `.f64` arithmetic: what the host computes is right unless it is a NaN, of whose bits the operands decide.
+macro_rules! doubles {
+    ($($name:ident: $apply:ident<$($number:ty),*> = $exact:path, |$($operand:ident),*| $host:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $name<R>(PhantomData<R>);
+
+        impl<R> $name<R> {
+            const NEW: Self = $name(PhantomData);
+        }
+
+        impl<R: Rounding + Copy + 'static> $apply<$($number),*> for $name<R> {
+            type Output = u64;
+
+            #[inline(always)]
+            fn apply(self, $($operand: u64),*) -> u64 {
+                $exact($($operand),*)
+            }
+
+            #[inline(always)]
+            fn try_apply(self, $($operand: u64),*) -> (u64, bool) {
+                if R::MODE != Mode::Nearest {
+                    return (self.apply($($operand),*), true);
+                }
+                $(let $operand = f64::from_bits($operand);)*
+                let result: f64 = $host;
+                (result.to_bits(), !result.is_nan())
+            }
+        }
+    )*};
+}
+
+doubles! {
+    Add: Apply2<u64, u64> = fp64::add::<R>, |a, b| a + b;
+    Sub: Apply2<u64, u64> = fp64::sub::<R>, |a, b| a - b;
+    SubReversed: Apply2<u64, u64> = fp64::sub_reversed::<R>, |a, b| a - b;
+    Mul: Apply2<u64, u64> = fp64::mul::<R>, |a, b| a * b;
+    Fma: Apply3<u64, u64, u64> = fp64::fma::<R>, |a, b, c| a.mul_add(b, c);
+}
 
 pub(super) const ROWS: &[Row] = &[
     build("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
@@ -30,17 +72,17 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
     build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
-    build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(fp64::add::<R>)))),
+    build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(Add::<R>::NEW)))),
     build("sub[.{rn|rz|rm|rp}].f64", |builder, form| {
         let lane = match builder.comes_after(1, 2) {
-            false => rounding!(form, R => lane2(fp64::sub::<R>)),
-            true => rounding!(form, R => lane2(fp64::sub_reversed::<R>)),
+            false => rounding!(form, R => lane2(Sub::<R>::NEW)),
+            true => rounding!(form, R => lane2(SubReversed::<R>::NEW)),
         };
         builder.lane_in_order(lane)
     }),
-    build("mul[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(fp64::mul::<R>)))),
-    build("fma.{rn|rz|rm|rp}.f64", |b, f| in_order(b, rounding!(f, R => lane3(fp64::fma::<R>)))),
-    build("mad[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane3(fp64::fma::<R>)))),
+    build("mul[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(Mul::<R>::NEW)))),
+    build("fma.{rn|rz|rm|rp}.f64", |b, f| in_order(b, rounding!(f, R => lane3(Fma::<R>::NEW)))),
+    build("mad[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane3(Fma::<R>::NEW)))),
     pick("div.{rn|rz|rm|rp}[.ftz].f32", |f| {
         Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32::div::<R, FTZ>))))
     }),

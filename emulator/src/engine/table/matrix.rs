@@ -10,7 +10,7 @@ use super::super::exec::operand::Class;
 use super::super::exec::warp_ops;
 use super::super::warp_op::WarpOp;
 use super::{Form, Row, build};
-use crate::numeric::matrix::float::{Brain, E4m3, E5m2, Half, Short, Single, Tensor};
+use crate::numeric::matrix::float::{Bfloat16, E4m3, E5m2, Float16, Short, Single, Tf32};
 use crate::numeric::rounding::Nearest;
 
 pub(super) const ROWS: &[Row] = &[
@@ -170,10 +170,10 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
         since(builder, 65, 75)?
     }
     let exec = match (large, single) {
-        (false, false) => float::product::<Half, Short, 2>(),
-        (false, true) => float::product::<Half, Single, 2>(),
-        (true, false) => float::product::<Half, Short, 4>(),
-        (true, true) => float::product::<Half, Single, 4>(),
+        (false, false) => float::product::<Float16, Short, 2>(),
+        (false, true) => float::product::<Float16, Single, 2>(),
+        (true, false) => float::product::<Float16, Short, 4>(),
+        (true, true) => float::product::<Float16, Single, 4>(),
     };
     let (factor, sum) = (if large { 2 } else { 1 }, if single { 4 } else { 2 });
     let matrix = operands(builder, [sum, 2 * factor, factor, sum], Class::Word)?;
@@ -184,8 +184,8 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
 fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     since(builder, 70, 80)?;
     let (exec, b) = match shape(form).k {
-        8 => (float::product::<Brain, Single, 2>(), 1),
-        _ => (float::product::<Brain, Single, 4>(), 2),
+        8 => (float::product::<Bfloat16, Single, 2>(), 1),
+        _ => (float::product::<Bfloat16, Single, 4>(), 2),
     };
     let matrix = operands(builder, [4, 2 * b, b, 4], Class::Word)?;
     append(builder, exec.pick(), 0, matrix)
@@ -195,8 +195,8 @@ fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
 fn tensors(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     since(builder, 70, 80)?;
     let (exec, b) = match shape(form).k {
-        4 => (float::product::<Tensor, Single, 1>(), 1),
-        _ => (float::product::<Tensor, Single, 2>(), 2),
+        4 => (float::product::<Tf32, Single, 1>(), 1),
+        _ => (float::product::<Tf32, Single, 2>(), 2),
     };
     let matrix = operands(builder, [4, 2 * b, b, 4], Class::Word)?;
     append(builder, exec.pick(), 0, matrix)

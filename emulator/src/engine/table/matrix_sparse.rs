@@ -10,7 +10,7 @@ use super::super::exec::matrix::sparse::{self, SELECTOR_SHIFT};
 use super::super::exec::operand::Class;
 use super::matrix::{append, operands, shape, since};
 use super::{Form, Row, build};
-use crate::numeric::matrix::float::{Brain, E4m3, E5m2, Half, Short, Single, Tensor};
+use crate::numeric::matrix::float::{Bfloat16, E4m3, E5m2, Float16, Short, Single, Tf32};
 
 pub(super) const ROWS: &[Row] = &[
     build(
@@ -21,8 +21,8 @@ pub(super) const ROWS: &[Row] = &[
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k16|m16n8k32}.row.col.f32.bf16.bf16.f32",
         |builder, form| {
             let exec = match shape(form).k {
-                16 => sparse::product::<Brain, Single, 4>(),
-                _ => sparse::product::<Brain, Single, 8>(),
+                16 => sparse::product::<Bfloat16, Single, 4>(),
+                _ => sparse::product::<Bfloat16, Single, 8>(),
             };
             floats(builder, form, exec.pick(), (16, 4))
         },
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k8|m16n8k16}.row.col.f32.tf32.tf32.f32",
         |builder, form| {
             let exec = match shape(form).k {
-                8 => sparse::product::<Tensor, Single, 2>(),
-                _ => sparse::product::<Tensor, Single, 4>(),
+                8 => sparse::product::<Tf32, Single, 2>(),
+                _ => sparse::product::<Tf32, Single, 4>(),
             };
             floats(builder, form, exec.pick(), (32, 4))
         },
@@ -78,10 +78,10 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
         return Err(Refusal::new("C and D of this shape have the same type"));
     }
     let (exec, sum) = match (shape(form).k, form.value(6)) {
-        (16, "f16") => (sparse::product::<Half, Short, 4>(), 2),
-        (16, _) => (sparse::product::<Half, Single, 4>(), 4),
-        (_, "f16") => (sparse::product::<Half, Short, 8>(), 2),
-        _ => (sparse::product::<Half, Single, 8>(), 4),
+        (16, "f16") => (sparse::product::<Float16, Short, 4>(), 2),
+        (16, _) => (sparse::product::<Float16, Single, 4>(), 4),
+        (_, "f16") => (sparse::product::<Float16, Short, 8>(), 2),
+        _ => (sparse::product::<Float16, Single, 8>(), 4),
     };
     floats(builder, form, exec.pick(), (16, sum))
 }

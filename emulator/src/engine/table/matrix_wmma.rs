@@ -6,6 +6,7 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{lane1, lane2, lane3};
 use super::super::exec::matrix::{double, float, integer};
+use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{load as loads, store as stores};
 use super::super::watch::What;
@@ -13,7 +14,7 @@ use super::matrix::{Shape, append, list, shape, since, together};
 use super::matrix_fragment::{fragment, memory, named, pieces};
 use super::{Form, Row, build};
 use crate::numeric::half::{F16, Half as _, f16_to_f32};
-use crate::numeric::matrix::float::{Brain, Half, Short, Single, Tensor};
+use crate::numeric::matrix::float::{Bfloat16, Float16, Short, Single, Tf32};
 use crate::numeric::rounding::{Down, Nearest, Up, Zero};
 
 pub(super) const ROWS: &[Row] = &[
@@ -90,7 +91,8 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let memory = memory(builder, form, (side, shape, fragment), (1, 2))?;
     let count = pieces(&memory, fragment);
     let bytes = fragment.width / count / 8;
-    let exec = loads::load(bytes, false, class).ok_or_else(|| Refusal::new("no such load"))?.pick();
+    let exec = loads::load(bytes, false, class, Access::UNKNOWN);
+    let exec = exec.ok_or_else(|| Refusal::new("no such load"))?.pick();
     let mut loaded = Vec::with_capacity(texts.len());
     for register in 0..fragment.count {
         let (line, place) = fragment.first(register, shape);
@@ -139,7 +141,8 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let memory = memory(builder, form, ("d", shape, fragment), (0, 2))?;
     let count = pieces(&memory, fragment);
     let bytes = fragment.width / count / 8;
-    let exec = stores::store(bytes, class).ok_or_else(|| Refusal::new("no such store"))?.pick();
+    let exec = stores::store(bytes, class, Access::UNKNOWN);
+    let exec = exec.ok_or_else(|| Refusal::new("no such store"))?.pick();
     for (register, value) in values.into_iter().enumerate() {
         let (line, place) = fragment.first(register, shape);
         for piece in 0..count {
@@ -187,10 +190,10 @@ fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], s
         | flag(form.has("satfinite"), integer::SATURATES)
         | flag(form.has("xor"), integer::EXCLUSIVE);
     let pair = match (a, d, shape.k) {
-        ("f16", "f16", _) => float::product::<Half, Short, 4>(),
-        ("f16", ..) => float::product::<Half, Single, 4>(),
-        ("bf16", ..) => float::product::<Brain, Single, 4>(),
-        ("tf32", ..) => float::product::<Tensor, Single, 1>(),
+        ("f16", "f16", _) => float::product::<Float16, Short, 4>(),
+        ("f16", ..) => float::product::<Float16, Single, 4>(),
+        ("bf16", ..) => float::product::<Bfloat16, Single, 4>(),
+        ("tf32", ..) => float::product::<Tf32, Single, 1>(),
         ("b1", ..) => integer::bits::<1>(),
         ("s4" | "u4", ..) => integer::product::<4, 8>(),
         ("f64", ..) => match form.any(&["rz", "rm", "rp"]) {

@@ -10,7 +10,7 @@ use super::super::exec::alu::lane1;
 use super::super::exec::mbarrier::{self, Action, pending};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
-use super::super::watch::{Note, What};
+use super::super::watch::{Event, Note, What};
 use super::{Form, Row, build, lane};
 
 pub(super) const ROWS: &[Row] = &[
@@ -50,11 +50,19 @@ pub(super) const ROWS: &[Row] = &[
     ),
     lane("mbarrier.pending_count.b64", lane1(pending)),
     // The copies before it are done: adding an arrival and making it leaves nothing, but for `.noinc`.
-    build("cp.async.mbarrier.arrive[.{shared|shared::cta}].b64", |builder, _| {
-        builder.whole(NOTHING, &[], &[], 0);
+    build("cp.async.mbarrier.arrive[.{shared|shared::cta}].b64", |builder, form| {
+        builder.expect_operands(1)?;
+        let address = builder.address(builder.operand(0)?, space(form).is_none())?;
+        let mut draft = Draft::new(NOTHING, &[], &[address.base, address.base]);
+        draft.aux = access(form, &address);
+        (draft.imm, draft.event) = (address.offset, Some(Event::CopiesArrive { extra: true }));
+        builder.push(draft);
         Ok(())
     }),
-    build("cp.async.mbarrier.arrive.noinc[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::Arrive)),
+    build("cp.async.mbarrier.arrive.noinc[.{shared|shared::cta}].b64", |builder, form| {
+        builder.expect_operands(1)?;
+        push_change(builder, form, Action::Arrive, Event::CopiesArrive { extra: false })
+    }),
 ];
 
 /// The space of a form; generic without one.
@@ -62,8 +70,28 @@ fn space(form: &Form<'_>) -> Option<Space> {
     form.any(&["shared", "shared::cta", "shared::cluster"]).map(|_| Space::Shared)
 }
 
+/// What an access at that address is.
+fn access(form: &Form<'_>, address: &Address) -> u32 {
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    Access::new(1, space(form), narrow | Access::ATOMIC).0
+}
+
 /// `mbarrier.op {state,} [addr]{, value}`
 fn change(builder: &mut Builder<'_, '_>, form: &Form<'_>, action: Action) -> Result<(), Refusal> {
+    let event = match action {
+        Action::Init => Event::Init,
+        Action::Invalidate => Event::Invalidate,
+        _ => Event::Change,
+    };
+    push_change(builder, form, action, event)
+}
+
+fn push_change(
+    builder: &mut Builder<'_, '_>,
+    form: &Form<'_>,
+    action: Action,
+    event: Event,
+) -> Result<(), Refusal> {
     let has_state = !matches!(builder.operand(0)?, Text::Address { .. });
     let at = usize::from(has_state);
     let state = if has_state {
@@ -76,8 +104,7 @@ fn change(builder: &mut Builder<'_, '_>, form: &Form<'_>, action: Action) -> Res
         Some(text) => builder.source(text, Class::Word)?,
         None => builder.constant(Class::Word, 1),
     };
-    let init = matches!(action, Action::Init | Action::Invalidate);
-    push(builder, form, mbarrier::change(action), state, address, value, init);
+    push(builder, form, mbarrier::change(action), event, state, address, value);
     Ok(())
 }
 
@@ -90,7 +117,7 @@ fn wait(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         false => (Class::Wide, mbarrier::WAIT_STATE),
     };
     let value = builder.source(builder.operand(2)?, class)?;
-    push(builder, form, exec, dest, address, value, false);
+    push(builder, form, exec, Event::Waited, dest, address, value);
     Ok(())
 }
 
@@ -98,15 +125,16 @@ fn push(
     builder: &mut Builder<'_, '_>,
     form: &Form<'_>,
     exec: Exec,
+    event: Event,
     dest: Operand,
     address: Address,
     value: Operand,
-    init: bool,
 ) {
-    let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &[dest], &[address.base, value]);
-    draft.aux = Access::new(1, space(form), narrow | Access::ATOMIC).0;
+    draft.aux = access(form, &address);
     (draft.imm, draft.site) = (address.offset, true);
-    draft.note = Some(Note { what: What::Barrier { init }, address: 1, bytes: 8 });
+    let init = matches!(event, Event::Init | Event::Invalidate);
+    (draft.note, draft.event) =
+        (Some(Note { what: What::Barrier { init }, address: 1, bytes: 8 }), Some(event));
     builder.push(draft);
 }

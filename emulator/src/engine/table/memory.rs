@@ -10,7 +10,8 @@ use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{copy, load as loads, store as stores};
-use super::super::watch::{Note, What};
+use super::super::watch::{Event, Group, Note, What};
+use super::control::{event, wait_group};
 use super::{Form, Row, build, lane};
 
 /// The element types of `ld` and `st`, as they stand in patterns.
@@ -69,9 +70,9 @@ pub(super) const ROWS: &[Row] = &[
     build("applypriority[.global].L2::evict_normal", hint),
     build("discard[.global].L2", hint),
     build("cp.async.{ca|cg}.{shared|shared::cta}.global[.{L2::64B|L2::128B|L2::256B}]", copy_async),
-    build("cp.async.commit_group", hint),
-    build("cp.async.wait_group", hint),
-    build("cp.async.wait_all", hint),
+    build("cp.async.commit_group", |builder, _| event(builder, Event::Commit(Group::Copies))),
+    build("cp.async.wait_group", |builder, _| wait_group(builder, Group::Copies)),
+    build("cp.async.wait_all", |builder, _| event(builder, Event::WaitAll)),
 ];
 
 /// A cache policy, which nothing here asks for: the number that CUDA's headers have for the first priority of all of a range.
@@ -160,18 +161,20 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let address = builder.address(text, space(form).is_none())?;
     let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
     let unsupported = || Refusal::new("a register of that width is not supported here");
-    let exec = if uniform {
-        loads::load_uniform(ty.size(), signed(ty), class).ok_or_else(unsupported)?
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    let access = Access::new(elements.len() as u32, space(form), flags(form) | narrow);
+    let pair = if uniform {
+        loads::load_uniform(ty.size(), signed(ty), class)
     } else {
-        loads::load(ty.size(), signed(ty), class).ok_or_else(unsupported)?.pick()
+        loads::load(ty.size(), signed(ty), class, access)
     };
+    let exec = pair.ok_or_else(unsupported)?.pick();
     let mut dests = Vec::with_capacity(elements.len());
     for element in &elements {
         dests.push(builder.dest(element, class)?);
     }
-    let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &dests, &[address.base]);
-    draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow).0;
+    draft.aux = access.0;
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Load, dests.len());
     builder.push(draft);
@@ -199,15 +202,17 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let class = register_class(builder, &elements, ty);
     let address = builder.address(text, space(form).is_none())?;
     let unsupported = || Refusal::new("a register of that width is not supported here");
-    let exec = stores::store(ty.size(), class).ok_or_else(unsupported)?.pick();
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    let flags = flags(form) | narrow | Access::WRITE;
+    let access = Access::new(elements.len() as u32, space(form), flags);
+    let exec = stores::store(ty.size(), class, access).ok_or_else(unsupported)?.pick();
     let mut sources = Vec::with_capacity(elements.len() + 1);
     for element in &elements {
         sources.push(builder.source(element, class)?);
     }
     sources.push(address.base);
-    let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &[], &sources);
-    draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow | Access::WRITE).0;
+    draft.aux = access.0;
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Store { wide: class == Class::Wide }, elements.len());
     builder.push(draft);

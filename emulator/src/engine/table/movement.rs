@@ -3,7 +3,7 @@
 use cuda_ptx::{Operand as Text, Space, Type};
 
 use super::super::decode::builder::Builder;
-use super::super::decode::draft::Refusal;
+use super::super::decode::draft::{Draft, Refusal};
 use super::super::decode::scope::class_of;
 use super::super::exec::address;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4, mask1};
@@ -59,7 +59,9 @@ fn mov(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     }
     let source = builder.source(source, class)?;
     let dest = builder.dest(dest, class)?;
-    builder.lane(copy(class)?, &[dest], &[source]);
+    let mut draft = Draft::new(copy(class)?.exec.pick(), &[dest], &[source]);
+    draft.moves = true;
+    builder.push(draft);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use cuda_ptx::Space;
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::operand::Class;
-use super::super::exec::tensormap::{COPY, Field, REPLACE, word};
+use super::super::exec::tensormap::{COPY, Field, REPLACE, Replaced};
 use super::bulk::{address, number};
 use super::matrix::since;
 use super::{Form, Row, build};
@@ -46,7 +46,7 @@ fn replace(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
     let value = builder.operand(1 + list)?;
     let value = if field.is_wide() { builder.source(value, Class::Wide)? } else { number(builder, value)? };
     let mut draft = Draft::new(REPLACE, &[], &[map, at, value]);
-    draft.aux = word(field, space);
+    draft.aux = Replaced { field, space }.word();
     builder.push(draft);
     Ok(())
 }

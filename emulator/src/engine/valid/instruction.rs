@@ -7,7 +7,7 @@ use cuda_ptx::{Instruction, Operand, Space, Type};
 use super::super::table::Form;
 use super::Signature;
 use super::forms::{Role, Row, Slot, Typed, rows};
-use super::names::{Names, Thing};
+use super::names::{NameKind, Names};
 use super::operands::{address, declared, dest, is_special, predicate, register, source};
 
 /// The forms of the names that were met: a name is looked for once.
@@ -211,7 +211,7 @@ fn elements(
             Err(format!("{wanted} elements are expected, and {} stand there", list.len()))
         }
         Operand::Name(name) => match names.find(name) {
-            Some(Thing::Register { elements, .. }) if elements as usize == wanted => Ok(()),
+            Some(NameKind::Register { elements, .. }) if elements as usize == wanted => Ok(()),
             _ => Err(format!("`{name}` is no vector of {wanted} elements")),
         },
         _ => Err(format!("a vector of {wanted} elements is expected")),
@@ -227,7 +227,7 @@ fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Re
         let whole = |operand: &Operand<'_>| match operand {
             Operand::Vector(list) => list.len() == vector as usize,
             Operand::Name(name) => match names.find(name) {
-                Some(Thing::Register { elements, .. }) => elements == vector,
+                Some(NameKind::Register { elements, .. }) => elements == vector,
                 None => is_special(name) && !name.contains('.'),
                 Some(_) => false,
             },
@@ -281,13 +281,13 @@ fn packed(list: &[Operand<'_>], names: &Names<'_>, ty: Type) -> Result<(), Strin
 
 /// Whether `mov` takes the address of what has that name.
 fn addressable(names: &Names<'_>, name: &str) -> bool {
-    matches!(names.find(name), Some(Thing::Variable(_) | Thing::Param { .. } | Thing::Function))
+    matches!(names.find(name), Some(NameKind::Variable(_) | NameKind::Param { .. } | NameKind::Function))
 }
 
 /// `bra` goes to a label.
 fn branch(instruction: &Instruction<'_>, names: &Names<'_>) -> Result<(), String> {
     match instruction.operands.as_slice() {
-        [Operand::Name(name)] if matches!(names.find(name), Some(Thing::Label)) => Ok(()),
+        [Operand::Name(name)] if matches!(names.find(name), Some(NameKind::Label)) => Ok(()),
         _ => Err("a label is expected".to_owned()),
     }
 }
@@ -309,13 +309,13 @@ fn call(
         _ => 0,
     };
     match (names.find(callee), signature(callee)) {
-        (Some(Thing::Function), Some(Signature { params, .. })) if params != arguments => {
+        (Some(NameKind::Function), Some(Signature { params, .. })) if params != arguments => {
             Err(format!("`{callee}` has {params} parameters, and {arguments} arguments stand there"))
         }
-        (Some(Thing::Function), Some(signature)) if signature.returns != returns => {
+        (Some(NameKind::Function), Some(signature)) if signature.returns != returns => {
             Err(format!("`{callee}` has {} results, and {returns} stand there", signature.returns))
         }
-        (Some(Thing::Function | Thing::Register { .. }), _) => Ok(()),
+        (Some(NameKind::Function | NameKind::Register { .. }), _) => Ok(()),
         _ => Err(format!("`{callee}` is no function")),
     }
 }

@@ -15,7 +15,7 @@ use cuda_ptx::{Function, FunctionKind, Module, Space, Statement, Variable};
 
 use super::image::{LoadFailure, LoadFailureKind};
 use instruction::Forms;
-use names::{Names, Thing};
+use names::{NameKind, Names};
 
 /// Most bytes of `.const` variables.
 const MOST_CONSTANT: u64 = 64 << 10;
@@ -55,7 +55,7 @@ impl<'a> Check<'a> {
         let mut check = Check { names: Names::new(), signatures: HashMap::new(), forms: Forms::default() };
         let mut constant = 0;
         for variable in &module.variables {
-            check.names.declare(variable.name, Thing::Variable(variable.space));
+            check.names.declare(variable.name, NameKind::Variable(variable.space));
             global(variable)?;
             if variable.space == Space::Const {
                 constant += variable.size();
@@ -68,12 +68,12 @@ impl<'a> Check<'a> {
             }
         }
         for function in &module.functions {
-            check.names.declare(function.name, Thing::Function);
+            check.names.declare(function.name, NameKind::Function);
             let signature = Signature { returns: function.returns.len(), params: function.params.len() };
             check.signatures.insert(function.name, signature);
         }
         for (alias, target) in &module.aliases {
-            check.names.declare(alias, Thing::Function);
+            check.names.declare(alias, NameKind::Function);
             if let Some(signature) = check.signatures.get(target).copied() {
                 check.signatures.insert(alias, signature);
             }
@@ -106,8 +106,8 @@ impl<'a> Check<'a> {
         self.names.push();
         for variable in function.params.iter().chain(&function.returns) {
             let thing = match variable.space {
-                Space::Reg => Thing::Register { ty: variable.ty, elements: variable.vector.max(1) },
-                _ => Thing::Param { of_kernel: entry },
+                Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
+                _ => NameKind::Param { of_kernel: entry },
             };
             if !variable.name.is_empty() && variable.name != "_" && !self.names.declare(variable.name, thing)
             {
@@ -133,8 +133,8 @@ impl<'a> Check<'a> {
             line = line_of(statement).unwrap_or(line);
             if let Statement::Label(name) = statement {
                 let thing = match statements.get(at + 1) {
-                    Some(Statement::Targets(_) | Statement::CallPrototype { .. }) => Thing::List,
-                    _ => Thing::Label,
+                    Some(Statement::Targets(_) | Statement::CallPrototype { .. }) => NameKind::List,
+                    _ => NameKind::Label,
                 };
                 if !self.names.declare(name, thing) {
                     return Err(duplicate(line, name));
@@ -166,9 +166,9 @@ impl<'a> Check<'a> {
 
     fn variable(&mut self, variable: &Variable<'a>) -> Result<(), LoadFailure> {
         let thing = match variable.space {
-            Space::Reg => Thing::Register { ty: variable.ty, elements: variable.vector.max(1) },
-            Space::Param => Thing::Param { of_kernel: false },
-            space => Thing::Variable(space),
+            Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
+            Space::Param => NameKind::Param { of_kernel: false },
+            space => NameKind::Variable(space),
         };
         let fresh = match variable.count {
             Some(count) => self.names.declare_set(variable.name, count, thing),

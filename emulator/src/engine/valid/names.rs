@@ -6,7 +6,7 @@ use cuda_ptx::{Space, Type};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Thing {
+pub(super) enum NameKind {
     /// A register, or a vector of them.
     Register {
         ty: Type,
@@ -27,9 +27,9 @@ pub(super) enum Thing {
 /// Names of one block.
 #[derive(Debug, Default)]
 struct Scope<'a> {
-    names: HashMap<&'a str, Thing>,
+    names: HashMap<&'a str, NameKind>,
     /// By prefix: how many, and what each is.
-    sets: HashMap<&'a str, (u32, Thing)>,
+    sets: HashMap<&'a str, (u32, NameKind)>,
 }
 
 /// The nested blocks around a statement, the module's own first.
@@ -52,19 +52,19 @@ impl<'a> Names<'a> {
     }
 
     /// Declares a name in the innermost block; false if it is there already.
-    pub(super) fn declare(&mut self, name: &'a str, thing: Thing) -> bool {
+    pub(super) fn declare(&mut self, name: &'a str, thing: NameKind) -> bool {
         let Some(scope) = self.scopes.last_mut() else { return false };
         let fresh = !in_sets(scope, name);
         scope.names.insert(name, thing).is_none() && fresh
     }
 
     /// The same for registers `prefix0` to `prefix(count-1)`.
-    pub(super) fn declare_set(&mut self, prefix: &'a str, count: u32, thing: Thing) -> bool {
+    pub(super) fn declare_set(&mut self, prefix: &'a str, count: u32, thing: NameKind) -> bool {
         let Some(scope) = self.scopes.last_mut() else { return false };
         scope.sets.insert(prefix, (count, thing)).is_none()
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Thing> {
+    pub(super) fn find(&self, name: &str) -> Option<NameKind> {
         self.scopes
             .iter()
             .rev()
@@ -77,7 +77,7 @@ fn in_sets(scope: &Scope<'_>, name: &str) -> bool {
 }
 
 /// A register of a set. The set's prefix may itself end in a digit: every split is tried.
-fn of_set(scope: &Scope<'_>, name: &str) -> Option<Thing> {
+fn of_set(scope: &Scope<'_>, name: &str) -> Option<NameKind> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
     (0..digits.len()).find_map(|taken| {

@@ -4,7 +4,7 @@ use cuda_ptx::{Literal, Operand, Space, Type};
 
 use super::super::special::Special;
 use super::forms::Role;
-use super::names::{Names, Thing};
+use super::names::{NameKind, Names};
 
 /// What the ISA's rules of types distinguish.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,11 +111,11 @@ pub(super) fn declared(names: &Names<'_>, operand: &Operand<'_>) -> Result<(), S
 pub(super) fn register(names: &Names<'_>, operand: &Operand<'_>) -> Option<Type> {
     match operand {
         Operand::Name(name) => match names.find(name)? {
-            Thing::Register { ty, elements: 1 } => Some(ty),
+            NameKind::Register { ty, elements: 1 } => Some(ty),
             _ => None,
         },
         Operand::Element(name, index) => match names.find(name)? {
-            Thing::Register { ty, elements } if *index < elements => Some(ty),
+            NameKind::Register { ty, elements } if *index < elements => Some(ty),
             _ => None,
         },
         _ => None,
@@ -239,16 +239,18 @@ pub(super) fn address(
         base => return Err(not_a(base, "a register or a variable")),
     };
     match (names.find(name), space) {
-        (Some(Thing::Variable(of)), Some(space)) if of == space => Ok(()),
-        (Some(Thing::Variable(Space::Global | Space::Shared | Space::Local)), None) => Ok(()),
-        (Some(Thing::Param { of_kernel: true }), Some(Space::Param)) if writes => {
+        (Some(NameKind::Variable(of)), Some(space)) if of == space => Ok(()),
+        (Some(NameKind::Variable(Space::Global | Space::Shared | Space::Local)), None) => Ok(()),
+        (Some(NameKind::Param { of_kernel: true }), Some(Space::Param)) if writes => {
             Err(format!("the kernel's parameter `{name}` is only read"))
         }
-        (Some(Thing::Param { .. }), Some(Space::Param)) => Ok(()),
-        (Some(Thing::Variable(of)), _) => {
+        (Some(NameKind::Param { .. }), Some(Space::Param)) => Ok(()),
+        (Some(NameKind::Variable(of)), _) => {
             Err(format!("`{name}` lies in {of}, which the instruction does not access"))
         }
-        (Some(Thing::Param { .. }), _) => Err(format!("`{name}` is a parameter, which only .param accesses")),
+        (Some(NameKind::Param { .. }), _) => {
+            Err(format!("`{name}` is a parameter, which only .param accesses"))
+        }
         _ => Err(not_a(base, "a register or a variable")),
     }
 }

@@ -11,11 +11,11 @@ use super::super::fault::FaultKind;
 use super::super::{conditions, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
-use super::{Surroundings, Warp};
+use super::{BlockState, Warp};
 
 impl Warp {
     /// The threads of a split exit.
-    pub(super) fn exit(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) {
+    pub(super) fn exit(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut BlockState<'_>) {
         let split = self.splits.swap_remove(index);
         self.state_mut().exited |= split.mask;
         self.frames.release(split.frame);
@@ -37,7 +37,7 @@ impl Warp {
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> bool {
         let split = self.splits[index];
         let Some(caller) = self.frames.caller(split.frame) else {

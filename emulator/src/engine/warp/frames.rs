@@ -100,7 +100,9 @@ impl Frames {
         let total = constants + function.rows as usize;
         if frame.code == code && frame.rows.len() == total {
             // The constants are there from the last time: nothing writes them.
-            frame.rows[constants..].iter_mut().for_each(|row| *row = Row::ZERO);
+            for rows in &function.zeroed {
+                frame.rows[constants..][rows.start as usize..rows.end as usize].fill(Row::ZERO);
+            }
         } else {
             frame.rows.clear();
             frame.rows.reserve_exact(total);

@@ -4,7 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
-use super::{Event, Split, State, Surroundings, Warp};
+use super::{BlockState, Event, Split, State, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 pub(super) const PATIENCE: u32 = 1000;
@@ -18,6 +18,21 @@ impl Warp {
     pub(super) fn choose(&mut self) -> Option<usize> {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
+        }
+        if let [first, second] = self.splits.as_slice()
+            && self.boost.is_none()
+            && first.is_ready()
+            && second.is_ready()
+            && first.frame == second.frame
+        {
+            let (frame, both) = (first.frame, first.mask | second.mask);
+            if first.pc != second.pc {
+                return Some(usize::from(second.pc < first.pc));
+            }
+            self.splits.truncate(1);
+            self.splits[0].mask = both;
+            self.frames.join(frame, 1);
+            return Some(0);
         }
         let mut boosted = self.boost.map(|(id, _)| id);
         if boosted.is_some() && !self.splits.iter().any(|split| split.is_ready() && Some(split.id) == boosted)
@@ -84,12 +99,12 @@ impl Warp {
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let code = self.enter(index, lanes);
-        let horizon = self.horizon(index);
-        let live = u64::from(lanes.live());
-        let start = self.splits[index].pc;
+        let mut horizon = self.horizon(index);
+        let mut live = u64::from(lanes.live());
+        let mut start = self.splits[index].pc;
         let mut pc = start;
         loop {
             if pc >= horizon && (pc != start || horizon == 0) && self.pass(index, pc, start) {
@@ -122,7 +137,14 @@ impl Warp {
                     if self.part(index, at, lanes) {
                         return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
                     }
-                    return Event::Switch;
+                    if horizon == 0 {
+                        return Event::Switch;
+                    }
+                    // No other split of the frame stands before the lanes that stay. They do not start here: where they come to others,
+                    // they have to let go, also where they started.
+                    (horizon, pc, start) = (horizon.min(lanes.target), end, u32::MAX);
+                    lanes.set_mask(self.splits[index].mask);
+                    live = u64::from(lanes.live());
                 }
                 Step::Control => {
                     self.splits[index].pc = at;
@@ -166,12 +188,30 @@ impl Warp {
     }
 
     /// A backward branch: other splits, warps and blocks must get their turn.
+    #[inline(always)]
     fn spend(
         &mut self,
         index: usize,
         pc: u32,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
+    ) -> Option<Event> {
+        if lanes.polls == 0 && around.budget > 1 && self.patience > 1 {
+            around.budget -= 1;
+            self.patience -= 1;
+            return None;
+        }
+        self.spend_last(index, pc, lanes, around)
+    }
+
+    /// [`Self::spend`] where something may be used up.
+    #[inline(never)]
+    fn spend_last(
+        &mut self,
+        index: usize,
+        pc: u32,
+        lanes: &mut Lanes<'_>,
+        around: &mut BlockState<'_>,
     ) -> Option<Event> {
         let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
         let cost = polls.saturating_add(1);
@@ -206,7 +246,7 @@ impl Warp {
         index: usize,
         code: &Code,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> Event {
         let at = self.splits[index].pc;
         let inst = &code.insts[at as usize];

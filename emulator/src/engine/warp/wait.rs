@@ -10,7 +10,7 @@ use super::super::exec::warp_ops::{Inputs, Outputs, belongs, groups};
 use super::super::fault::FaultKind;
 use super::super::warp_op::WarpOp;
 use super::super::watch::AtBarrier;
-use super::{Split, State, Surroundings, Warp};
+use super::{BlockState, Split, State, Warp};
 
 impl Warp {
     /// Splits whose barrier opened get its result and go on.
@@ -44,7 +44,7 @@ impl Warp {
         barrier: Barrier,
         inst: &Inst,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) -> bool {
         let split = self.splits[index];
         // SAFETY: the lanes stand on the frame of `inst`, whose operands the decoder made as `Barrier` lists them: 1
@@ -120,7 +120,7 @@ impl Warp {
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
+        around: &mut BlockState<'_>,
     ) {
         let split = &mut self.splits[index];
         split.pc += 1;
@@ -132,7 +132,7 @@ impl Warp {
     }
 
     /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
-    pub(super) fn cluster_wait(&mut self, index: usize, around: &mut Surroundings<'_>) {
+    pub(super) fn cluster_wait(&mut self, index: usize, around: &mut BlockState<'_>) {
         let split = &mut self.splits[index];
         let wanted = bits(split.mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
         if wanted <= around.cluster.phase() {

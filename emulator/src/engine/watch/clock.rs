@@ -2,6 +2,7 @@
 //!
 //! A unit is a block, or the blocks of a cluster. Each of its warps counts epochs and knows, for each other warp, the
 //! last epoch of which everything has happened before. A barrier makes all that meet at it know what any of them knew.
+//! In the same way it knows the last epoch whose writes a `fence.proxy.async` has made visible to bulk copies and `wgmma`.
 //!
 //! Fences, volatile and relaxed accesses and atomics are taken for one lock that everybody shares: a release leaves
 //! there what the warp knows, an acquire takes it. What really synchronises is thus always seen, also where the flag
@@ -9,18 +10,35 @@
 //! times: an access is ordered before another if its unit released it before the other's warp acquired something.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::stamp::Stamp;
 
 /// Order within one unit.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// For each warp a row: the last epoch known of each warp.
+    /// For each warp a row: the last epoch known of each warp, and then the last whose writes bulk copies see.
     known: Vec<u32>,
     /// What was released.
     released: Vec<u32>,
     /// For each warp: when it last acquired.
     acquired: Vec<u64>,
+}
+
+/// What those who arrive at a barrier in memory know.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Knowledge {
+    row: Vec<u32>,
+    acquired: u64,
+}
+
+impl Knowledge {
+    /// Adds what others knew.
+    pub(super) fn raise(&mut self, other: &Knowledge) {
+        self.row.resize(other.row.len().max(self.row.len()), 0);
+        raise(&mut self.row, &other.row);
+        self.acquired = self.acquired.max(other.acquired);
+    }
 }
 
 /// Order between units: a counter of releases and acquires, and when which epoch was released.
@@ -34,8 +52,11 @@ pub(super) struct Times {
 impl Clock {
     /// A unit of so many warps that start.
     pub(super) fn new(warps: usize) -> Clock {
-        let mut clock =
-            Clock { known: vec![0; warps * warps], released: vec![0; warps], acquired: vec![0; warps] };
+        let mut clock = Clock {
+            known: vec![0; 2 * warps * warps],
+            released: vec![0; 2 * warps],
+            acquired: vec![0; warps],
+        };
         (0..warps).for_each(|warp| clock.step(warp));
         clock
     }
@@ -44,14 +65,18 @@ impl Clock {
         self.acquired.len()
     }
 
+    fn range(&self, warp: usize) -> Range<usize> {
+        let length = 2 * self.warps();
+        warp * length..(warp + 1) * length
+    }
+
     fn row(&self, warp: usize) -> &[u32] {
-        let warps = self.warps();
-        self.known.get(warp * warps..(warp + 1) * warps).unwrap_or(&[])
+        self.known.get(self.range(warp)).unwrap_or(&[])
     }
 
     fn row_mut(&mut self, warp: usize) -> &mut [u32] {
-        let warps = self.warps();
-        self.known.get_mut(warp * warps..(warp + 1) * warps).unwrap_or(&mut [])
+        let range = self.range(warp);
+        self.known.get_mut(range).unwrap_or(&mut [])
     }
 
     /// The epoch that a warp is in.
@@ -68,7 +93,7 @@ impl Clock {
 
     /// These warps have met at a barrier.
     pub(super) fn join(&mut self, warps: &[usize]) {
-        let (mut all, mut acquired) = (vec![0; self.warps()], 0);
+        let (mut all, mut acquired) = (vec![0; 2 * self.warps()], 0);
         for warp in warps {
             raise(&mut all, self.row(*warp));
             acquired = acquired.max(self.acquired.get(*warp).copied().unwrap_or(0));
@@ -82,17 +107,16 @@ impl Clock {
 
     /// What the warp did and knows can be seen by whoever acquires from now on.
     pub(super) fn release(&mut self, unit: u32, warp: usize, times: &mut Times) {
-        let warps = self.warps();
-        let row = self.known.get(warp * warps..(warp + 1) * warps).unwrap_or(&[]);
+        let row = self.known.get(self.range(warp)).unwrap_or(&[]);
         raise(&mut self.released, row);
-        times.release(unit, row);
+        times.release(unit, row.get(..self.acquired.len()).unwrap_or(row));
         self.step(warp);
     }
 
     /// The warp sees what was released.
     pub(super) fn acquire(&mut self, warp: usize, times: &mut Times) {
-        let warps = self.warps();
-        if let Some(row) = self.known.get_mut(warp * warps..(warp + 1) * warps) {
+        let range = self.range(warp);
+        if let Some(row) = self.known.get_mut(range) {
             raise(row, &self.released);
         }
         times.now += 1;
@@ -100,6 +124,44 @@ impl Clock {
             *time = times.now;
         }
         self.step(warp);
+    }
+
+    /// What the warp did and knows goes into a barrier in memory.
+    pub(super) fn give(&mut self, warp: usize, knowledge: &mut Knowledge) {
+        let row = self.row(warp);
+        knowledge.row.resize(row.len().max(knowledge.row.len()), 0);
+        raise(&mut knowledge.row, row);
+        knowledge.acquired = knowledge.acquired.max(self.acquired.get(warp).copied().unwrap_or(0));
+        self.step(warp);
+    }
+
+    /// The warp sees what is in a barrier in memory.
+    pub(super) fn take(&mut self, warp: usize, knowledge: &Knowledge) {
+        raise(self.row_mut(warp), &knowledge.row);
+        if let Some(time) = self.acquired.get_mut(warp) {
+            *time = knowledge.acquired.max(*time);
+        }
+        self.step(warp);
+    }
+
+    /// What the warp knows of can be seen by the async proxy.
+    pub(super) fn fence_proxy(&mut self, warp: usize) {
+        let warps = self.warps();
+        if let Some((known, seen)) = self.row_mut(warp).split_at_mut_checked(warps) {
+            raise(seen, known);
+        }
+        self.step(warp);
+    }
+
+    /// Whether bulk copies that `warp` starts now see what `other` of the same unit did in that epoch.
+    pub(super) fn is_in_proxy(&self, warp: usize, other: usize, epoch: u32) -> bool {
+        self.row(warp).get(self.warps() + other).is_some_and(|seen| epoch <= *seen)
+    }
+
+    /// Whether what `other` of the same unit knew in that epoch is known to `warp`; `same` if lanes of one warp need not have met.
+    pub(super) fn knows(&self, warp: usize, other: usize, epoch: u32, same: bool) -> bool {
+        let known = self.row(warp).get(other).copied().unwrap_or(0);
+        if other == warp && !same { epoch < known } else { epoch <= known }
     }
 
     /// Whether `earlier` happened before what `warp` of `unit`, which this is the clock of, does now.

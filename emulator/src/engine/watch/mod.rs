@@ -14,15 +14,20 @@
 //!
 //! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp.
 //!
+//! Work that goes on after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
+//! end are found: see [`flight`] and [`asynchronous`].
+//!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
 //! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
-//! `cp.async` and `mbarrier` that are not waited for; reads older than the last two of a byte; what only another order of
-//! the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
+//! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `WATCH` only where the kernel knows what it replaces.
 
+mod asynchronous;
 mod clock;
+mod event;
+mod flight;
 mod note;
 mod place;
 mod report;
@@ -32,14 +37,18 @@ mod unit;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+pub(in crate::engine) use asynchronous::Side;
+pub(super) use event::{Event, Group, Registers};
 pub(super) use note::{Note, Watched, What};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
+use self::asynchronous::Running;
 use self::clock::Times;
+use self::flight::Flight;
 use self::report::Reports;
-use self::stamp::{Shadow, Stamp};
-use self::unit::{Unit, Who};
+use self::stamp::{How, Shadow, Stamp};
+use self::unit::{Unit, WarpId};
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
 use super::exec::lanes::Lanes;
@@ -52,12 +61,27 @@ pub(crate) const WATCH: Exec = |lanes, inst| {
     if let Some(mut watch) = lanes.watch.take() {
         // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `watched` is what the decoder noted about it: its site is the
         // index.
-        unsafe { watch.see(lanes, inst, watched) };
+        let later = unsafe { watch.see(lanes, inst, watched) };
         lanes.watch = Some(watch);
+        if later {
+            return Step::Next;
+        }
     }
     // SAFETY: 1, 2: what the decoder chose for the instruction and this CPU before it put this in its place: the duties
     // of `Exec` are the caller's.
-    unsafe { (watched.exec)(lanes, inst) }
+    let step = unsafe { (watched.exec)(lanes, inst) };
+    if step == Step::Next
+        && let Some(event) = watched.event
+        && let Some(mut watch) = lanes.watch.take()
+    {
+        // SAFETY: 1: the instruction is of the entered code, duty 2 of `Exec`, and `event` is what the decoder noted about it.
+        let stands = unsafe { watch.after(lanes, inst, event) };
+        lanes.watch = Some(watch);
+        if stands.is_none() {
+            return Step::Fault;
+        }
+    }
+    step
 };
 
 /// What a worker knows about the accesses of a launch.
@@ -67,6 +91,9 @@ pub(crate) struct Watch {
     units: HashMap<u32, Unit>,
     global: Shadow,
     reports: Reports,
+    flight: Flight,
+    /// The bulk instruction that runs.
+    running: Option<Running>,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
 }
@@ -74,10 +101,12 @@ pub(crate) struct Watch {
 /// What an instruction does, for all its lanes.
 #[derive(Clone, Copy)]
 struct WarpAccess {
-    who: Who,
+    who: WarpId,
     what: What,
     site: u32,
-    strong: bool,
+    how: How,
+    /// By lane, where it goes on after its instruction.
+    completions: [u32; 32],
 }
 
 impl Watch {
@@ -90,6 +119,8 @@ impl Watch {
             units: HashMap::new(),
             global: Shadow::default(),
             reports: Reports::default(),
+            flight: Flight::default(),
+            running: None,
             guesses: HashSet::new(),
         }))
     }
@@ -105,11 +136,12 @@ impl Watch {
     /// A cluster of that number has ended.
     pub(crate) fn left(&mut self, index: u64) {
         self.units.remove(&unit::number(index));
+        self.flight.left(unit::number(index));
     }
 
     /// Warps of a block have met at a barrier.
     pub(crate) fn met(&mut self, env: &Env<'_>, block: &Block, warps: &[usize]) {
-        let first = Who::of(env, block, 0);
+        let first = WarpId::of(env, block, 0);
         let warps: Vec<usize> = warps.iter().map(|warp| first.warp + warp).collect();
         self.unit(env, first.unit).clock.join(&warps);
     }
@@ -118,31 +150,50 @@ impl Watch {
     /// arrived, and those that wait.
     pub(crate) fn diverged(&mut self, env: &Env<'_>, block: &Block, warp: u32, at: [AtBarrier; 2]) {
         if self.checker.checks().barriers {
-            self.reports.add_barriers(env, Who::of(env, block, warp), at);
+            self.reports.add_barriers(env, WarpId::of(env, block, warp), at);
         }
     }
 
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
-        self.unit(env, Who::of(env, block, 0).unit).clock.join(&warps);
+        self.unit(env, WarpId::of(env, block, 0).unit).clock.join(&warps);
     }
 
     fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {
         self.units.entry(unit).or_insert_with(|| Unit::new(env))
     }
 
-    /// An instruction is about to run.
+    /// An instruction is about to run. Whether it is not to, but will have its effect later.
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
-    unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) {
-        let (env, note) = (lanes.env, watched.note);
-        let who = Who::of(env, lanes.block(), lanes.warp().index);
+    unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) -> bool {
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        if let Some(registers) = &watched.registers {
+            self.use_registers(lanes, who, (inst.site, watched), registers);
+        }
+        // That orders nothing among threads.
+        let note = watched.note.filter(|_| watched.event != Some(Event::ProxyFence));
+        if let Some(note) = note {
+            // SAFETY: 1: the same instruction, and its note: the caller's duty 1.
+            unsafe { self.access(lanes, inst, who, note) };
+        }
+        // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
+        watched.event.is_some_and(|event| unsafe { self.before(lanes, inst, who, (watched, event)) })
+    }
+
+    /// It accesses memory or orders accesses.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and `note` its own.
+    unsafe fn access(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, who: WarpId, note: Note) {
+        let env = lanes.env;
         let aux = Access(inst.aux);
         let ordering = aux.polls() || aux.ordered();
         let atomic = matches!(note.what, What::Atomic { .. });
-        let access = WarpAccess { who, what: note.what, site: inst.site, strong: ordering || atomic };
+        let how = if ordering || atomic { How::Strong } else { How::Plain };
+        let access = WarpAccess { who, what: note.what, site: inst.site, how, completions: [0; 32] };
         match note.what {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
             What::Fence => {
@@ -158,8 +209,8 @@ impl Watch {
                 if init {
                     touches.iter().for_each(|touch| self.mark(env, who, touch));
                 }
+                // Fences and atomics may carry it on.
                 self.release(env, who);
-                self.acquire(env, who);
             }
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 let mask = lanes.mask();
@@ -176,7 +227,7 @@ impl Watch {
                     self.release(env, who);
                 }
                 self.inspect(env, access, &touches);
-                if access.strong && note.what.reads() || atomic {
+                if how.is_strong() && note.what.reads() || atomic {
                     self.acquire(env, who);
                 }
             }
@@ -190,21 +241,23 @@ impl Watch {
     unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, access: WarpAccess) {
         // SAFETY: 1: it is a `cp.async` of the entered code: the caller's duty 1.
         let (sources, targets) = unsafe { copies(lanes, inst) };
+        let completions = self.flight.open(access.who, lanes.mask(), Group::Copies);
+        let access = WarpAccess { how: How::Copied, completions, ..access };
         self.inspect(lanes.env, WarpAccess { what: What::Load, ..access }, &sources);
         self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
     }
 
-    fn release(&mut self, env: &Env<'_>, who: Who) {
+    fn release(&mut self, env: &Env<'_>, who: WarpId) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
         unit.clock.release(who.unit, who.warp, &mut self.times);
     }
 
-    fn acquire(&mut self, env: &Env<'_>, who: Who) {
+    fn acquire(&mut self, env: &Env<'_>, who: WarpId) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
         unit.clock.acquire(who.warp, &mut self.times);
     }
 
-    fn mark(&mut self, env: &Env<'_>, who: Who, touch: &Touch) {
+    fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {
         if self.checker.checks().uninitialised
             && let Some(written) = self.unit(env, who.unit).written(env, touch.region, touch.address)
         {
@@ -212,9 +265,9 @@ impl Watch {
         }
     }
 
-    /// A bulk copy is about to write: nobody reads what was not written there.
+    /// A tensor map is about to be written: nobody reads what was not written there.
     pub(in crate::engine) fn wrote(&mut self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
-        let (env, who) = (lanes.env, Who::of(lanes.env, lanes.block(), lanes.warp().index));
+        let (env, who) = (lanes.env, WarpId::of(lanes.env, lanes.block(), lanes.warp().index));
         if self.checker.checks().uninitialised
             && let Some(written) = self.unit(env, who.unit).written(env, region, address)
         {
@@ -231,6 +284,10 @@ impl Watch {
         if races {
             self.inspect_together(env, access, touches);
             self.inspect_before(env, access, touches);
+            if access.how.is_in_proxy() && access.what.reads() {
+                self.inspect_proxy(env, access, touches);
+            }
+            self.record(env, access, touches);
         }
     }
 
@@ -245,14 +302,14 @@ impl Watch {
                 written.mark(touch.offset(), touch.bytes);
             }
             if missing && !touch.is_reserved() {
-                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, access.what), None);
+                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, access.what), None, "");
             }
         }
     }
 
     /// Whether lanes of one store leave it to chance whose value stays.
     fn inspect_together(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        if !matches!(access.what, What::Store { .. } | What::StoreRows(_)) || access.strong {
+        if !matches!(access.what, What::Store { .. } | What::StoreRows(_)) || access.how != How::Plain {
             return;
         }
         let rising = touches.windows(2).all(|pair| pair[0].host() < pair[1].host());
@@ -264,27 +321,74 @@ impl Watch {
             let earlier = touches.get(..index).unwrap_or(&[]);
             if let Some(other) = earlier.iter().find(|other| touch.collides(other)) {
                 let (mine, other) = (access.stamp(unit, touch), access.stamp(unit, other));
-                self.reports.add(env, FindingKind::Race, touch, (mine, access.what), Some(other));
+                self.reports.add(env, FindingKind::Race, touch, (mine, access.what), Some(other), "");
             }
         }
     }
 
     /// Whether something orders them behind what others did to the same bytes before.
     fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, reports, times, guesses, .. } = self;
+        let Watch { units, global, reports, times, flight, .. } = self;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
+        // Neighbours were mostly accessed together.
+        let mut known = Stamp::default();
         for touch in touches.iter().filter(|touch| !touch.silent) {
             let stamp = access.stamp(unit, touch);
             let Unit { clock, shared, .. } = &mut *unit;
             let shadow = if touch.region.private { shared } else { &mut *global };
             let cells = shadow.cells(touch.host(), touch.bytes);
             let mut others = cells.iter().flat_map(|cell| cell.others(stamp, writes));
-            let unordered = |other: &Stamp| !clock.is_after(access.who.unit, access.who.warp, other, times);
+            let unordered = |other: &Stamp| {
+                if *other == known {
+                    return false;
+                }
+                let ordered = match other.how.is_asynchronous() {
+                    true => flight.is_over(other, (access.who, stamp.lane), clock, times),
+                    false => clock.is_after(access.who.unit, access.who.warp, other, times),
+                };
+                // Of work it depends on the lane who knows of its end.
+                if ordered && !other.how.is_asynchronous() {
+                    known = *other;
+                }
+                !ordered
+            };
             if let Some(other) = others.find(unordered) {
-                reports.add(env, FindingKind::Race, touch, (stamp, access.what), Some(other));
+                let (kind, advice) = match other.how.is_asynchronous() {
+                    true => flight.advice(&other),
+                    false => (FindingKind::Race, ""),
+                };
+                reports.add(env, kind, touch, (stamp, access.what), Some(other), advice);
             }
         }
+    }
+
+    /// Whether what they read was made visible to the async proxy.
+    fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+        let Watch { units, reports, times, .. } = self;
+        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+        for touch in touches.iter().filter(|touch| touch.region.private) {
+            let stamp = access.stamp(unit, touch);
+            let Unit { clock, shared, .. } = &mut *unit;
+            let warp = access.who.warp;
+            let hidden = |write: &Stamp| {
+                let is_ordered =
+                    !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, times);
+                is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
+            };
+            let mut writes =
+                shared.cells(touch.host(), touch.bytes).iter().filter_map(|cell| cell.generic_write());
+            if let Some(other) = writes.find(hidden) {
+                let kind = FindingKind::MissingFence;
+                reports.add(env, kind, touch, (stamp, access.what), Some(other), asynchronous::PROXY_ADVICE);
+            }
+        }
+    }
+
+    fn record(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+        let Watch { units, global, guesses, .. } = self;
+        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+        let writes = access.what.writes();
         for touch in touches {
             let stamp = access.stamp(unit, touch);
             let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
@@ -300,13 +404,17 @@ impl Watch {
 impl WarpAccess {
     /// What is remembered of one lane.
     fn stamp(&self, unit: &Unit, touch: &Touch) -> Stamp {
+        let epoch = match self.how.is_asynchronous() {
+            true => self.completions[touch.lane & 31],
+            false => unit.clock.epoch(self.who.warp),
+        };
         Stamp {
             unit: self.who.unit,
-            epoch: unit.clock.epoch(self.who.warp),
+            epoch,
             site: self.site,
             warp: self.who.warp as u16,
             lane: touch.lane as u8,
-            strong: self.strong,
+            how: self.how,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a watched instruction does: noted while it is decoded, looked up by its site while it runs.
 
 use super::super::code::{Exec, NOTHING, Origin};
+use super::event::{Event, Registers};
 
 /// What an instruction does to memory, or to the order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,11 @@ pub(crate) struct Watched {
     /// What runs it.
     pub(crate) exec: Exec,
     /// What it does.
-    pub(crate) note: Note,
+    pub(crate) note: Option<Note>,
+    /// Which work it has to do with that goes on after it.
+    pub(crate) event: Option<Event>,
+    /// Its registers that such work may use.
+    pub(crate) registers: Option<Box<Registers>>,
     /// Where it comes from.
     pub(crate) origin: Origin,
     /// Which of the kernel's functions it belongs to.
@@ -62,8 +67,8 @@ pub(crate) struct Watched {
 impl Watched {
     /// For a site that nobody watches.
     pub(crate) fn nothing() -> Watched {
-        let note = Note { what: What::WarpSync, address: 0, bytes: 0 };
-        Watched { exec: NOTHING, note, origin: Origin::default(), function: 0 }
+        let (note, event, registers) = (None, None, None);
+        Watched { exec: NOTHING, note, event, registers, origin: Origin::default(), function: 0 }
     }
 }
 
@@ -73,7 +78,7 @@ impl What {
         match self {
             What::Store { .. } | What::StoreRows(_) => "write",
             What::Atomic { .. } | What::Barrier { .. } => "atomic access",
-            What::Copy => "copy",
+            What::Copy => "asynchronous copy",
             _ => "read",
         }
     }

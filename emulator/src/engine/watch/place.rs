@@ -51,9 +51,19 @@ impl Touch {
         Some(Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false })
     }
 
+    /// An access of a whole piece of memory, which was found to be there.
+    pub(super) fn piece(lane: usize, region: Region, address: u64, bytes: u64) -> Touch {
+        Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false }
+    }
+
     /// Bytes between the start of the region and the access.
     pub(super) fn offset(&self) -> u64 {
         self.address - self.region.base
+    }
+
+    /// The first byte.
+    pub(super) fn pointer(&self) -> *mut u8 {
+        self.region.host.wrapping_add(self.offset() as usize)
     }
 
     /// The host's address of the first byte.
@@ -151,5 +161,8 @@ pub(in crate::engine) unsafe fn copies(lanes: &mut Lanes<'_>, inst: &Inst) -> (V
     let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
     // SAFETY: 1: operands 0 and 1 of a `cp.async` are its addresses, as wide as the halves of `aux` say: the caller's
     // duty 1. Of the store's note `address` is 0, so that no operand is taken for a value.
-    unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) }
+    let (reads, mut writes) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
+    // Nobody knows yet what it will write.
+    writes.iter_mut().for_each(|touch| touch.silent = false);
+    (reads, writes)
 }

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::code::Origin;
 use super::super::env::Env;
+use super::event::Event;
 use super::note::What;
 use super::place::Touch;
 use super::stamp::Stamp;
-use super::unit::Who;
+use super::unit::WarpId;
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 
 /// Threads of a warp at a barrier.
@@ -41,6 +42,7 @@ impl Reports {
         touch: &Touch,
         (stamp, what): (Stamp, What),
         other: Option<Stamp>,
+        advice: &'static str,
     ) {
         let site = other.map_or(u32::MAX, |other| other.site);
         let key = (kind, stamp.site.min(site), stamp.site.max(site));
@@ -60,13 +62,41 @@ impl Reports {
             }),
             access: actor(env, stamp, Some(what)),
             other: other.map(|other| actor(env, other, None)),
+            advice: (!advice.is_empty()).then_some(advice),
             times: 1,
         };
         self.list.push((finding, [stamp.site, site]));
     }
 
+    /// Adds that a warp uses registers that a product uses, or that no fence orders before one.
+    pub(super) fn add_registers(
+        &mut self,
+        env: &Env<'_>,
+        kind: FindingKind,
+        (stamp, verb): (Stamp, &'static str),
+        (other, other_verb): (Stamp, &'static str),
+        advice: &'static str,
+    ) {
+        let key = (kind, stamp.site.min(other.site), stamp.site.max(other.site));
+        if let Some((known, _)) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        self.known.insert(key, self.list.len());
+        let finding = Finding {
+            kind,
+            kernel: env.kernel.name.clone(),
+            bytes: None,
+            access: actor_with(env, stamp, verb),
+            other: Some(actor_with(env, other, other_verb)),
+            advice: Some(advice),
+            times: 1,
+        };
+        self.list.push((finding, [stamp.site, other.site]));
+    }
+
     /// Adds threads of a warp at two barriers, those that arrived last first.
-    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: Who, at: [AtBarrier; 2]) {
+    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: WarpId, at: [AtBarrier; 2]) {
         let mut key = at.map(|at| (at.function, at.pc));
         key.sort_unstable();
         if let Some((known, _)) = self.barriers.get(&key).and_then(|index| self.list.get_mut(*index)) {
@@ -80,7 +110,8 @@ impl Reports {
             actor_at(env, (who, at.lane), "arrival", origin.unwrap_or_default(), at.function)
         });
         let (kind, kernel) = (FindingKind::DivergentBarrier, env.kernel.name.clone());
-        let finding = Finding { kind, kernel, bytes: None, access, other: Some(other), times: 1 };
+        let finding =
+            Finding { kind, kernel, bytes: None, access, other: Some(other), advice: None, times: 1 };
         self.list.push((finding, [u32::MAX; 2]));
     }
 
@@ -88,7 +119,8 @@ impl Reports {
     pub(super) fn finish(self, env: &Env<'_>, guesses: &HashSet<u32>) -> impl Iterator<Item = Finding> {
         let is_atomic = |site: &u32| {
             let watched = env.kernel.watched.get(*site as usize);
-            watched.is_some_and(|watched| matches!(watched.note.what, What::Atomic { .. }))
+            let note = watched.and_then(|watched| watched.note);
+            note.is_some_and(|note| matches!(note.what, What::Atomic { .. }))
         };
         let matters = move |sites: &[u32; 2]| {
             !(sites.iter().any(|site| guesses.contains(site)) && sites.iter().any(is_atomic))
@@ -107,16 +139,28 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
 /// Who did it; `what` where the instruction does more than one thing.
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
-    let who = Who { unit: stamp.unit, warp: usize::from(stamp.warp) };
+    let what = what.or(watched.and_then(|watched| watched.note).map(|note| note.what));
+    let verb = match (stamp.how.is_asynchronous(), what) {
+        (true, Some(What::Load)) => "asynchronous read",
+        (true, Some(What::Store { .. })) => "asynchronous write",
+        (true, Some(What::Atomic { .. })) => "asynchronous reduction",
+        (true, _) => watched.and_then(|watched| watched.event).map_or("asynchronous copy", Event::verb),
+        (false, what) => what.map_or("access", What::verb),
+    };
+    actor_with(env, stamp, verb)
+}
+
+fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
+    let watched = env.kernel.watched.get(stamp.site as usize);
+    let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
-    let what = what.or(watched.map(|watched| watched.note.what));
     let function = watched.map_or(usize::MAX, |watched| watched.function);
-    actor_at(env, (who, stamp.lane), what.map_or("access", What::verb), origin, function)
+    actor_at(env, (who, stamp.lane), verb, origin, function)
 }
 
 fn actor_at(
     env: &Env<'_>,
-    (who, lane): (Who, u8),
+    (who, lane): (WarpId, u8),
     verb: &'static str,
     origin: Origin,
     function: usize,

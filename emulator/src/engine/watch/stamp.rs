@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub(super) struct Stamp {
     /// Number of the block, or of the cluster, in the grid, and one.
     pub(super) unit: u32,
-    /// Epoch of the warp.
+    /// Epoch of the warp; of work that goes on after its instruction the number of its completion.
     pub(super) epoch: u32,
     /// Site of the instruction.
     pub(super) site: u32,
@@ -15,8 +15,42 @@ pub(super) struct Stamp {
     pub(super) warp: u16,
     /// Lane in the warp.
     pub(super) lane: u8,
+    /// In which way.
+    pub(super) how: How,
+}
+
+/// In which way an access is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum How {
+    /// By an ordinary load or store.
+    #[default]
+    Plain,
     /// Atomic, volatile or relaxed: two such accesses are no race.
-    pub(super) strong: bool,
+    Strong,
+    /// By a copy that goes on after its instruction.
+    Copied,
+    /// The same in the async proxy: what it reads has to be made visible to that.
+    Bulk,
+    /// The same, each number at once.
+    BulkAtomic,
+}
+
+impl How {
+    /// Whether it goes on after its instruction.
+    pub(super) fn is_asynchronous(self) -> bool {
+        matches!(self, How::Copied | How::Bulk | How::BulkAtomic)
+    }
+
+    /// Whether it is made in the async proxy.
+    pub(super) fn is_in_proxy(self) -> bool {
+        matches!(self, How::Bulk | How::BulkAtomic)
+    }
+
+    /// Whether two such accesses are no race.
+    pub(super) fn is_strong(self) -> bool {
+        matches!(self, How::Strong | How::BulkAtomic)
+    }
 }
 
 impl Stamp {
@@ -24,9 +58,19 @@ impl Stamp {
         self.unit != 0
     }
 
-    /// Whether both are by one thread.
+    /// Whether both are by one thread itself, or both by its copies.
     fn is_by(&self, other: &Stamp) -> bool {
-        (self.unit, self.warp, self.lane) == (other.unit, other.warp, other.lane)
+        !self.is_other(other) && self.how.is_asynchronous() == other.how.is_asynchronous()
+    }
+
+    /// Whether they are of two threads.
+    pub(super) fn is_other(&self, other: &Stamp) -> bool {
+        (self.unit, self.warp, self.lane) != (other.unit, other.warp, other.lane)
+    }
+
+    /// Whether a thread did it itself before this one, which is the same thread's.
+    fn is_before(&self, other: &Stamp) -> bool {
+        !self.is_other(other) && !self.how.is_asynchronous()
     }
 }
 
@@ -43,12 +87,18 @@ impl Cell {
         let [first, second] = self.reads;
         let reads = if writes { [first, second] } else { [Stamp::default(); 2] };
         let all = [self.write, reads[0], reads[1]].into_iter();
-        all.filter(move |other| other.is_some() && !other.is_by(&stamp) && !(other.strong && stamp.strong))
+        let both_strong = move |other: &Stamp| other.how.is_strong() && stamp.how.is_strong();
+        all.filter(move |other| other.is_some() && !other.is_before(&stamp) && !both_strong(other))
+    }
+
+    /// The last write, if a thread made it by itself. After `cp.async` CUTLASS and Triton do without a fence.
+    pub(super) fn generic_write(&self) -> Option<Stamp> {
+        Some(self.write).filter(|write| write.is_some() && !write.how.is_asynchronous())
     }
 
     /// The site of a plain read by the same thread, if that is one of the last.
     pub(super) fn plain_read_by(&self, stamp: &Stamp) -> Option<u32> {
-        let mine = |read: &&Stamp| read.is_some() && read.is_by(stamp) && !read.strong;
+        let mine = |read: &&Stamp| read.is_some() && read.is_by(stamp) && !read.how.is_strong();
         self.reads.iter().find(mine).map(|read| read.site)
     }
 
@@ -66,7 +116,7 @@ impl Cell {
 }
 
 /// Bytes of a page.
-const PAGE: u64 = 1024;
+pub(super) const PAGE: u64 = 1024;
 /// Cells that are kept, of 48 bytes each; accesses that would need more are not checked.
 const MOST: usize = 1 << 24;
 

@@ -8,7 +8,7 @@ use crate::memory::Written;
 
 /// A warp of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct WarpId {
     /// Its unit.
     pub(super) unit: u32,
     /// Its number there.
@@ -53,9 +53,9 @@ impl Unit {
     }
 }
 
-impl Who {
+impl WarpId {
     /// A warp of a block.
-    pub(super) fn of(env: &Env<'_>, block: &Block, warp: u32) -> Who {
+    pub(super) fn of(env: &Env<'_>, block: &Block, warp: u32) -> WarpId {
         let index = match env.cluster {
             [1, 1, 1] => block.linear,
             size => {
@@ -64,7 +64,7 @@ impl Who {
                 x + across * (y + down * z)
             }
         };
-        Who { unit: number(index), warp: block.rank as usize * warps_of_block(env) + warp as usize }
+        WarpId { unit: number(index), warp: block.rank as usize * warps_of_block(env) + warp as usize }
     }
 
     /// Its block, and the thread of that lane there.

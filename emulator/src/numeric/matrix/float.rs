@@ -18,8 +18,8 @@ use super::super::fp32;
 use super::super::half::{f16_to_f32, f32_to_f16};
 use super::super::rounding::Nearest;
 pub use super::format::{
-    Accumulator, Brain, CoarseShort, CoarseSingle, E4m3, E4m3Itself, E5m2, Factor, Half, Short, Single,
-    Tensor,
+    Accumulator, Bfloat16, CoarseShort, CoarseSingle, E4m3, E4m3Itself, E5m2, Factor, Float16, Short, Single,
+    Tf32,
 };
 use super::{Left, Right, Tile};
 

@@ -17,13 +17,13 @@ pub trait Factor {
 
 /// `.f16`
 #[derive(Clone, Copy, Debug)]
-pub struct Half;
+pub struct Float16;
 /// `.bf16`
 #[derive(Clone, Copy, Debug)]
-pub struct Brain;
+pub struct Bfloat16;
 /// `.tf32`
 #[derive(Clone, Copy, Debug)]
-pub struct Tensor;
+pub struct Tf32;
 /// `.e4m3`
 #[derive(Clone, Copy, Debug)]
 pub struct E4m3;
@@ -31,7 +31,7 @@ pub struct E4m3;
 #[derive(Clone, Copy, Debug)]
 pub struct E5m2;
 
-impl Factor for Half {
+impl Factor for Float16 {
     const BITS: usize = 16;
     const LOWEST: i32 = -14;
     #[inline(always)]
@@ -45,7 +45,7 @@ impl Factor for Half {
     }
 }
 
-impl Factor for Brain {
+impl Factor for Bfloat16 {
     const BITS: usize = 16;
     const LOWEST: i32 = -126;
     #[inline(always)]
@@ -54,7 +54,7 @@ impl Factor for Brain {
     }
 }
 
-impl Factor for Tensor {
+impl Factor for Tf32 {
     const BITS: usize = 32;
     const LOWEST: i32 = -126;
     #[inline(always)]

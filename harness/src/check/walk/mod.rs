@@ -223,6 +223,34 @@ DONE:
         assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 - 16]);
     }
 
+    #[test]
+    fn a_signed_result_is_extended_to_its_register() {
+        let text = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 i)
+{
+    .reg .b16 %rs<2>;
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd0, [p];
+    ld.param.u32 %r0, [i];
+    cvt.s8.s32 %rs0, %r0;
+    cvt.s64.s16 %rd1, %rs0;
+    add.s64 %rd0, %rd0, %rd1;
+    cvt.u8.u32 %rs1, %r0;
+    cvt.u64.u16 %rd1, %rs1;
+    add.s64 %rd0, %rd0, %rd1;
+    st.global.u8 [%rd0], 1;
+    ret;
+}
+";
+        let block = packet(&[0x1000, u64::from((-4_i32) as u32)]);
+        let found = touches(text, "k", &block, Thread::First);
+        assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 - 4 + 252]);
+    }
+
     /// As CuPy divides the number of an element by a length that is a power of two.
     #[test]
     fn bits_are_counted() {

@@ -153,7 +153,8 @@ fn two(how: Compute, of: Int, a: u64, b: u64) -> Option<u64> {
     let (x, y) = (extend(a, of), extend(b, of));
     let truth = |is: bool| Some(u64::from(is));
     let result = match how {
-        Compute::Convert(from) => extend(a, from),
+        // The register may be wider than the type.
+        Compute::Convert(from) => return Some(extend(extend(a, from) as u64, of) as u64),
         Compute::Add => x + y,
         Compute::Sub => x - y,
         Compute::Multiply => x.wrapping_mul(y),

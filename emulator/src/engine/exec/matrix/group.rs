@@ -2,7 +2,8 @@
 //! "Asynchronous Warpgroup Level Matrix Instructions"). Each warp makes sixteen rows of the result, whenever it comes to the instruction:
 //! nothing is left to do when it waits.
 //!
-//! Of every type the instruction takes 32 bytes of a row of A and a column of B, two registers of a fragment of `mma`.
+//! Of every type the instruction takes 32 bytes of a row of A and a column of B, two registers of a fragment of `mma`; of a column of B 64 bytes,
+//! if of A only half of the elements are there, as metadata say.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; what a region describes is there.
 
@@ -14,11 +15,11 @@ use super::super::lanes::Lanes;
 use super::super::memory::{Access, Region, effective_address, region};
 use super::super::operand::Source;
 use super::float::{Packed, element, plane};
+use super::sparse::Metadata;
 use super::{both, put_words, registers, tile, whole, words};
 use crate::memory::access::Word;
 use crate::numeric::matrix::float::{Factor, Lefts, Rights, multiply};
 use crate::numeric::matrix::{Tile, integer, transposed};
-use crate::tensor::swizzled;
 
 /// In [`Inst::aux`]: A is in shared memory, too.
 pub(crate) const BOTH: u32 = 1;
@@ -36,16 +37,26 @@ pub(crate) const SIGNED_A: u32 = 32;
 pub(crate) const SIGNED_B: u32 = 64;
 /// The sum saturates.
 pub(crate) const SATURATES: u32 = 128;
+/// Above the flags: the selector of the lanes that have metadata.
+pub(crate) const SELECTOR_SHIFT: u32 = 16;
+/// A has half of its elements, and metadata say which.
+pub(crate) const SPARSE: u32 = 1 << 18;
+/// Above the flags: how many times eight columns B has.
+pub(crate) const COLUMNS_SHIFT: u32 = 8;
 
 // Floats, all in one group.
 both!(product, fast, plain, body, [F: Factor, G: Factor, A: Packed], [P]);
+// Floats, of which A has half.
+both!(sparse_product, fast_sparse, plain_sparse, body_sparse, [F: Factor, G: Factor, A: Packed], [P]);
+// Integers of 8 bits, of which A has half.
+both!(sparse_integers, fast_sparse_integers, plain_sparse_integers, body_sparse_integers, [], []);
 // Integers of 8 bits.
 both!(integers, fast_integers, plain_integers, body_integers, [], []);
 // Single bits.
 both!(bits, fast_bits, plain_bits, body_bits, [], []);
 
-/// Two registers of eight rows of A or columns of B: 32 bytes of each.
-type Lines = [[u32; 32]; 2];
+/// Registers of eight rows of A or columns of B: 16 bytes of each to one, so that two have 32 bytes.
+type Lines<const R: usize = 2> = [[u32; 32]; R];
 
 /// A matrix in shared memory.
 struct Placed {
@@ -56,6 +67,8 @@ struct Placed {
     stride: u64,
     /// How many bits of an address are changed.
     swizzle: u32,
+    /// How many lines of 128 bytes before the matrix the pattern begins that they are changed by.
+    offset: u64,
 }
 
 impl Placed {
@@ -65,20 +78,22 @@ impl Placed {
         let swizzle = [0, 3, 2, 1][(descriptor >> 62) as usize & 3];
         let (base, leading, stride) = (field(0), field(16), field(32));
         let inst = Inst { aux: Access::new(1, Some(Space::Shared), 0).0, ..Inst::NOTHING };
-        if descriptor >> 49 & 7 != 0 {
-            let message =
-                format!("the emulator has no base offset of matrices (descriptor 0x{descriptor:x})");
-            lanes.fail(FaultKind::UnsupportedInstruction, 0, None, message);
-            return None;
-        }
+        let offset = descriptor >> 49 & 7;
         effective_address(lanes, &inst, 0, base, 16)?;
-        Some(Placed { shared: region(lanes, &inst, base)?, base, leading, stride, swizzle })
+        Some(Placed { shared: region(lanes, &inst, base)?, base, leading, stride, swizzle, offset })
     }
 
-    /// The 16 bytes at an address before it is swizzled. `None` if they are outside.
+    /// Where the 16 bytes are that have this address before it is swizzled.
+    #[inline(always)]
+    fn moved(&self, address: u64) -> u64 {
+        let address = address & 0x3_ffff;
+        address ^ ((address >> 7).wrapping_sub(self.offset) & ((1 << self.swizzle) - 1)) << 4
+    }
+
+    /// The 16 bytes at an address before it is swizzled. The error is where they would be, outside.
     #[inline(always)]
     fn chunk(&self, address: u64) -> Result<[u64; 2], u64> {
-        let address = swizzled(address & 0x3_ffff, self.swizzle);
+        let address = self.moved(address);
         if !self.shared.contains(address, 16) {
             return Err(address);
         }
@@ -91,16 +106,40 @@ impl Placed {
         }
     }
 
-    /// Eight lines from that one on, whose 32 bytes are side by side in two pieces of 16.
+    /// Where eight lines from that one on begin, and the bytes between their pieces of 16.
     #[inline(always)]
-    fn lines(&self, first: usize) -> Result<Lines, u64> {
-        let mut lines = [[0; 32]; 2];
-        let base = self.base + (first / 8) as u64 * self.stride;
-        let (line_step, chunk_step) =
-            if self.swizzle == 0 { (16, self.leading) } else { (16 << self.swizzle, 16) };
+    fn steps(&self, first: usize, across: bool) -> (u64, u64) {
+        let group = (first / 8) as u64;
+        match (across, self.swizzle) {
+            (_, 0) => (self.base + group * self.stride, 16),
+            (false, bits) => (self.base + group * self.stride, 16 << bits),
+            (true, bits) => {
+                let outer = (group >> bits) * self.leading;
+                (self.base + outer + (group & ((1 << bits) - 1)) * 16, 16 << bits)
+            }
+        }
+    }
+
+    /// Bytes from there to the pieces of the 16 bytes of that number of each line.
+    #[inline(always)]
+    fn piece(&self, block: usize, across: bool) -> u64 {
+        let block = block as u64;
+        match (across, self.swizzle) {
+            (_, 0) => block * self.leading,
+            // A pattern of 32 bytes has room for two, the ISA does not say where more are.
+            (false, bits) => (block >> bits) * self.leading + (block & ((1 << bits) - 1)) * 16,
+            (true, _) => block * self.stride,
+        }
+    }
+
+    /// Eight lines from that one on, whose bytes are in pieces of 16.
+    #[inline(always)]
+    fn lines<const R: usize>(&self, first: usize) -> Result<Lines<R>, u64> {
+        let mut lines = [[0; 32]; R];
+        let (base, line_step) = self.steps(first, false);
         for (block, words) in lines.iter_mut().enumerate() {
             for (line, words) in words.chunks_exact_mut(4).enumerate() {
-                let [low, high] = self.chunk(base + line as u64 * line_step + block as u64 * chunk_step)?;
+                let [low, high] = self.chunk(base + line as u64 * line_step + self.piece(block, false))?;
                 words.copy_from_slice(&[low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
             }
         }
@@ -109,19 +148,12 @@ impl Placed {
 
     /// The same of numbers of 16 bits, where those of eight lines are side by side.
     #[inline(always)]
-    fn lines_across(&self, first: usize) -> Result<Lines, u64> {
-        let mut lines = [[0; 32]; 2];
-        let group = (first / 8) as u64;
-        let (base, k_step, block_step) = match self.swizzle {
-            0 => (self.base + group * self.stride, 16, self.leading),
-            bits => {
-                let outer = (group >> bits) * self.leading;
-                (self.base + outer + (group & ((1 << bits) - 1)) * 16, 16 << bits, self.stride)
-            }
-        };
+    fn lines_across<const R: usize>(&self, first: usize) -> Result<Lines<R>, u64> {
+        let mut lines = [[0; 32]; R];
+        let (base, k_step) = self.steps(first, true);
         for (block, words) in lines.iter_mut().enumerate() {
             for k in 0..8 {
-                let halves = self.chunk(base + k as u64 * k_step + block as u64 * block_step)?;
+                let halves = self.chunk(base + k as u64 * k_step + self.piece(block, true))?;
                 for line in 0..8 {
                     let half = (halves[line / 4] >> (16 * (line % 4))) as u32 & 0xffff;
                     words[line * 4 + k / 2] |= half << (16 * (k % 2));
@@ -134,7 +166,12 @@ impl Placed {
 
 /// Eight lines of a matrix in shared memory; `None` after a fault.
 #[inline(always)]
-fn placed(lanes: &mut Lanes<'_>, from: &Placed, first: usize, across: bool) -> Option<Lines> {
+fn placed<const R: usize>(
+    lanes: &mut Lanes<'_>,
+    from: &Placed,
+    first: usize,
+    across: bool,
+) -> Option<Lines<R>> {
     let found = if across { from.lines_across(first) } else { from.lines(first) };
     found.map_err(|address| outside(lanes, address)).ok()
 }
@@ -145,6 +182,54 @@ fn outside(lanes: &mut Lanes<'_>, address: u64) {
         "the descriptor of a matrix reaches to shared address 0x{address:x}, outside the block's memory"
     );
     lanes.fail(FaultKind::IllegalAddress, 0, Some(address), message);
+}
+
+/// What a warp reads of shared memory: regions with addresses and lengths. `None` where the instruction will fault.
+///
+/// # Safety
+/// 1. `inst` is an instruction of this file of the entered code.
+pub(in crate::engine) unsafe fn places(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Option<Vec<(Region, u64, u64)>> {
+    if lanes.mask() != !0 {
+        return None;
+    }
+    let matrix = lanes.matrix(inst)?;
+    let mut all = Vec::new();
+    let columns = (inst.aux >> COLUMNS_SHIFT & 63) as usize;
+    let mut add = |lanes: &mut Lanes<'_>, descriptor: u64, groups: &[usize], pieces: usize, across: bool| {
+        let from = Placed::new(lanes, descriptor)?;
+        let mut chunks = Vec::with_capacity(8 * pieces * groups.len());
+        for first in groups {
+            let (base, step) = from.steps(*first, across);
+            let place = |at: usize| base + (at % 8) as u64 * step + from.piece(at / 8, across);
+            chunks.extend((0..8 * pieces).map(|at| from.moved(place(at))));
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        for pieces in chunks.chunk_by(|one, next| one + 16 == *next) {
+            let bytes = 16 * pieces.len() as u64;
+            let first = *pieces.first()?;
+            if !from.shared.contains(first, bytes) {
+                return None;
+            }
+            all.push((from.shared, first, bytes));
+        }
+        Some(())
+    };
+    if inst.aux & BOTH != 0 {
+        // SAFETY: 1: the descriptor of A is wide, as `append` in `table::matrix_group` made it: the caller's duty 1.
+        let a = unsafe { uniform(lanes, matrix.a.first()) };
+        let first = (lanes.warp().index % 4) as usize * 16;
+        add(lanes, a, &[first, first + 8], 2, inst.aux & TRANSPOSED_A != 0)?;
+    }
+    // SAFETY: 1: as A's.
+    let b = unsafe { uniform(lanes, matrix.b.first()) };
+    let groups: Vec<usize> = (0..columns).map(|group| 8 * group).collect();
+    let pieces = if inst.aux & SPARSE != 0 { 4 } else { 2 };
+    add(lanes, b, &groups, pieces, inst.aux & TRANSPOSED_B != 0)?;
+    Some(all)
 }
 
 /// The number that all lanes have in a wide operand.
@@ -186,17 +271,17 @@ unsafe fn left(lanes: &mut Lanes<'_>, inst: &Inst, matrix: &Matrix<Slot>) -> Opt
 /// # Safety
 /// 1. `inst` is an instruction of this file of the entered code, with `per_half` registers of C and D for eight columns of a half.
 #[inline(always)]
-unsafe fn tiles(
+unsafe fn tiles<const R: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
     per_half: usize,
     unpack: impl Fn([&[u32; 32]; 2]) -> Tile<u32>,
     pack: impl Fn(&Tile<u32>) -> [[u32; 32]; 2],
-    mut add: impl FnMut(&[Lines; 2], &Lines, &mut [Tile<u32>; 2]),
+    mut add: impl FnMut(&[Lines; 2], &Lines<R>, &mut [Tile<u32>; 2]),
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1), as `append` in `table::matrix_group` made them:
-    // A as `left` says, B's descriptor wide, behind it a predicate, C words, D words that are written; 2 of `words`: `unpack` copies
+    // A as `left` says, B's descriptor wide, behind it a predicate and, of a sparse A, a word, C words, D words that are written; 2 of `words`: `unpack` copies
     // before anything is written. The predicate lies in the entered frame, and nobody writes it while it is read.
     unsafe {
         let Some(left) = left(lanes, inst, matrix) else { return Step::Fault };
@@ -228,7 +313,7 @@ unsafe fn tiles(
 
 /// The numbers of eight columns of B.
 #[inline(always)]
-fn rights<F: Factor, const P: usize>(lines: &Lines, sign: u32) -> Rights<P> {
+fn rights<F: Factor, const P: usize, const R: usize>(lines: &Lines<R>, sign: u32) -> Rights<P> {
     let mut right = Rights::<P>::ZERO;
     for (block, words) in lines.iter().enumerate() {
         let columns = transposed(words);
@@ -267,10 +352,97 @@ unsafe fn body<F: Factor, G: Factor, A: Packed, const P: usize>(lanes: &mut Lane
     let (negative_a, negative_b) = (signs::<F>(inst, NEGATIVE_A), signs::<G>(inst, NEGATIVE_B));
     // SAFETY: 1: the decoder made the instruction, with `A::REGISTERS` registers of C and D for a half (duty 2 of `Exec`).
     unsafe {
-        tiles(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
-            let right = rights::<G, P>(right, negative_b);
+        tiles::<2>(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
+            let right = rights::<G, P, 2>(right, negative_b);
             for (left, sums) in left.iter().zip(sums) {
                 multiply::<A, P>(&lefts::<F, P>(left, negative_a), &right, sums, 1);
+            }
+        })
+    }
+}
+
+/// The metadata of a sparse A.
+///
+/// # Safety
+/// 1. `inst` is a sparse instruction of this file of the entered code.
+unsafe fn metadata(lanes: &Lanes<'_>, inst: &Inst) -> Option<[u32; 32]> {
+    let slot = *lanes.matrix(inst)?.b.get(2)?;
+    // SAFETY: 1: the third of B's operands is the metadata, a word: the caller's duty 1; 2: it is copied at once.
+    Some(unsafe { *words(lanes, slot) })
+}
+
+/// Calls `put` with lane `8 rows * 4 + t`, block, element and word of what is there of eight rows of a sparse A.
+#[inline(always)]
+fn spread(
+    (metadata, inst, bits): (&[u32; 32], &Inst, usize),
+    half: usize,
+    lines: &Lines,
+    mut put: impl FnMut(usize, usize, usize, u32, usize),
+) {
+    let each = 32 / bits;
+    let selector = (inst.aux >> SELECTOR_SHIFT) as usize & 3;
+    // Codes of four bits for each row: one for two columns of `.tf32`, and for four of others.
+    let codes = if bits == 8 { 16 } else { 8 };
+    let metadata = Metadata { words: metadata, bits, selector, codes };
+    for (block, words) in lines.iter().enumerate() {
+        for (lane, word) in words.iter().enumerate() {
+            for within in 0..each {
+                let column = metadata.column(half * 8 + lane / 4, (block * 4 + lane % 4) * each + within);
+                let (block, t) = (column / (4 * each), column / each % 4);
+                put(lane / 4 * 4 + t, block, column % each, *word, within);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn body_sparse<F: Factor, G: Factor, A: Packed, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
+    let (negative_a, negative_b) = (signs::<F>(inst, NEGATIVE_A), signs::<G>(inst, NEGATIVE_B));
+    // SAFETY: 1, of both: the decoder made the instruction, which is sparse, with `A::REGISTERS` registers of C and D for a half (duty 2 of
+    // `Exec`).
+    unsafe {
+        let Some(metadata) = metadata(lanes, inst) else { return Step::Fault };
+        tiles::<4>(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
+            let right = rights::<G, P, 4>(right, negative_b);
+            for (half, (lines, sums)) in left.iter().zip(sums).enumerate() {
+                let mut left = Lefts::<P>::ABSENT;
+                spread((&metadata, inst, F::BITS), half, lines, |lane, block, element_at, word, within| {
+                    let bits = element::<F>(word ^ negative_a, within);
+                    left.put_one::<F>(plane::<F, P>(block, element_at), lane, bits);
+                });
+                multiply::<A, P>(&left, &right, sums, 1);
+            }
+        })
+    }
+}
+
+#[inline(always)]
+unsafe fn body_sparse_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let has = |flag| inst.aux & flag != 0;
+    let number = |word, within, signed| super::integer::element::<8>(word, within, signed);
+    // SAFETY: 1, of both: the decoder made the instruction, which is sparse, with four registers of C and D for eight columns, two for each
+    // half (duty 2 of `Exec`).
+    unsafe {
+        let Some(metadata) = metadata(lanes, inst) else { return Step::Fault };
+        tiles::<4>(lanes, inst, 2, pairs, registers, |left, right, sums| {
+            let mut columns = [[[0; 8]; 4]; 16];
+            for (block, words) in right.iter().enumerate() {
+                for (t, words) in transposed(words).iter().enumerate() {
+                    for within in 0..4 {
+                        columns[4 * block + within][t] =
+                            words.map(|word| number(word, within, has(SIGNED_B)));
+                    }
+                }
+            }
+            for (half, (lines, sums)) in left.iter().zip(sums).enumerate() {
+                let mut rows = [[0; 32]; 16];
+                spread((&metadata, inst, 8), half, lines, |lane, block, element_at, word, within| {
+                    rows[(4 * block + element_at) & 15][lane & 31] = number(word, within, has(SIGNED_A));
+                });
+                integer::multiply::<16>(&rows, &columns, sums, has(SATURATES));
             }
         })
     }
@@ -286,7 +458,7 @@ unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let number = |word, within, signed| super::integer::element::<8>(word, within, signed);
     // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
-        tiles(lanes, inst, 2, pairs, registers, |left, right, sums| {
+        tiles::<2>(lanes, inst, 2, pairs, registers, |left, right, sums| {
             let mut columns = [[[0; 8]; 4]; 8];
             for (block, words) in right.iter().enumerate() {
                 for (t, words) in transposed(words).iter().enumerate() {
@@ -313,7 +485,7 @@ unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 unsafe fn body_bits(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
-        tiles(lanes, inst, 2, pairs, registers, |left, right, sums| {
+        tiles::<2>(lanes, inst, 2, pairs, registers, |left, right, sums| {
             let right = [transposed(&right[0]), transposed(&right[1])];
             for (left, sums) in left.iter().zip(sums) {
                 integer::count::<2>(left, &right, sums, false);

@@ -22,19 +22,19 @@ both!(product_apart, fast_apart, plain_apart, body_apart, [F: Factor, G: Factor,
 both!(integers, fast_integers, plain_integers, body_integers, [], [BITS, P]);
 
 /// Which columns of A there are.
-struct Metadata<'r> {
-    words: &'r [u32; 32],
+pub(super) struct Metadata<'r> {
+    pub(super) words: &'r [u32; 32],
     /// Bits of an element.
-    bits: usize,
+    pub(super) bits: usize,
     /// Which lanes of four hold the words, where not all do.
-    selector: usize,
+    pub(super) selector: usize,
     /// Codes of four bits for each row.
-    codes: usize,
+    pub(super) codes: usize,
 }
 
 impl Metadata<'_> {
     /// The column of a row of A, of which `index` is the place among those that are there.
-    fn column(&self, row: usize, index: usize) -> usize {
+    pub(super) fn column(&self, row: usize, index: usize) -> usize {
         // Elements there for each code, and columns.
         let (there, columns) = match self.bits {
             32 => (1, 2),

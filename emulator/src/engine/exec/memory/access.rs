@@ -18,6 +18,9 @@ impl Access {
     /// Reads and writes at once.
     pub(crate) const ATOMIC: u32 = 1 << 10;
 
+    /// Of which nothing is known yet.
+    pub(crate) const UNKNOWN: Access = Access(0);
+
     /// Elements of a vector access in a space; `None` stands for generic addresses.
     pub(crate) fn new(elements: u32, space: Option<Space>, flags: u32) -> Access {
         let space = match space {
@@ -73,6 +76,11 @@ impl Access {
             SHARED | LOCAL | PARAM => u64::from(u32::MAX),
             _ => u64::MAX,
         }
+    }
+
+    /// Whether it is of one number, is not ordered, awaits nothing, and is not of local memory by its space.
+    pub(crate) fn is_simple(self) -> bool {
+        self.elements() == 1 && !self.polls() && !self.ordered() && self.space() != LOCAL
     }
 
     /// Whether the space can be local.

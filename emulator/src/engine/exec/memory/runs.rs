@@ -5,9 +5,10 @@
 use super::super::super::code::{Inst, Slot};
 use super::super::lanes::Lanes;
 use super::super::operand::Source;
-use super::super::vector::Eight;
+use super::super::vector::{Eight, Steps};
 use super::access::Access;
 use super::find::region;
+use super::region::Region;
 
 /// Lanes of a run.
 pub(crate) const RUN: usize = 8;
@@ -41,47 +42,69 @@ pub(crate) struct Halves {
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 /// 2. The CPU, if it is an x86, has AVX2.
-#[inline(never)]
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(always)]
 pub(crate) unsafe fn halves(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Halves> {
+    let find = |lanes: &mut Lanes<'_>, address| region(lanes, inst, address);
     // SAFETY: 1: the address operand, the caller's duty 1, has 32 numbers of the width that `narrow` says; 2: duty 2.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
-            check_halves::<u32>(lanes, inst, place, bytes)
+            check_halves::<u32>(lanes, inst, place, bytes, find)
         } else {
             let place = <u64 as Source>::place(lanes, slot);
-            check_halves::<u64>(lanes, inst, place, bytes)
+            check_halves::<u64>(lanes, inst, place, bytes, find)
         }
     }
 }
 
+/// [`halves`] for addresses of type `A`, in the region alone that the instruction hit last.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code, and as wide as `A`.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+pub(crate) unsafe fn halves_again<A: Eight>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> Option<Halves> {
+    // SAFETY: 1: the address operand has 32 numbers of this type: the caller's duty 1; 2: duty 2.
+    unsafe {
+        let place = lanes.row(slot).cast::<A>();
+        check_halves(lanes, inst, place, bytes, |lanes, _| lanes.sites.get(inst.site as usize).copied())
+    }
+}
+
+/// In the region that `find` has for the address of the first lane, or in none.
+///
 /// # Safety
 /// 1. `place` is a row of 32 addresses.
 /// 2. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn check_halves<A: Eight>(
-    lanes: &mut Lanes<'_>,
+unsafe fn check_halves<'e, A: Eight>(
+    lanes: &mut Lanes<'e>,
     inst: &Inst,
     place: *const A,
     bytes: u64,
+    find: impl FnOnce(&mut Lanes<'e>, u64) -> Option<Region>,
 ) -> Option<Halves> {
-    let (size, counted) = (bytes as u32, Access(inst.aux).address_mask());
+    let (each, counted) = (Steps::each(bytes), Access(inst.aux).address_mask());
     // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen, also those at 1 and 17; 2: duty
     // 2.
     let (low, high, low_uniform, high_uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
         let low_uniform = *place.add(1) == low;
         let high_uniform = *place.add(17) == high;
-        if !A::in_a_row(place, if low_uniform { 0 } else { size })
-            || !A::in_a_row(place.add(16), if high_uniform { 0 } else { size })
+        if !A::in_a_row(place, if low_uniform { Steps::NONE } else { each })
+            || !A::in_a_row(place.add(16), if high_uniform { Steps::NONE } else { each })
         {
             return None;
         }
         (low.into(), high.into(), low_uniform, high_uniform)
     };
     let (low, high) = (low.wrapping_add(inst.imm) & counted, high.wrapping_add(inst.imm) & counted);
-    let region = region(lanes, inst, low)?;
+    let region = find(lanes, low)?;
     let (low_offset, high_offset) = (low.wrapping_sub(region.base), high.wrapping_sub(region.base));
     let end = |offset: u64, uniform: bool| offset.saturating_add(if uniform { bytes } else { 16 * bytes });
     if end(low_offset, low_uniform) > region.len

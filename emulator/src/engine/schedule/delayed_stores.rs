@@ -1,0 +1,166 @@
+//! Stores that were executed and are not visible yet.
+#![allow(unsafe_code)]
+// Relies on: what a region describes is there while the threads run that see it (the head of `exec::memory::region`).
+
+use std::collections::BTreeMap;
+
+use super::super::exec::memory::Region;
+use super::super::watch::Touch;
+use super::random::Random;
+use crate::memory::access;
+
+/// The longest access: four numbers of 64 bits.
+pub(super) const LONGEST: usize = 32;
+
+/// A warp: linear number of its block, and its own in the block.
+pub(super) type WarpKey = (u64, u32);
+
+/// Bytes of memory that threads share.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    region: Region,
+    offset: u64,
+    bytes: usize,
+}
+
+impl Place {
+    pub(super) fn of(touch: &Touch) -> Place {
+        Place { region: touch.region, offset: touch.address - touch.region.base, bytes: touch.bytes as usize }
+    }
+
+    fn host(&self) -> u64 {
+        (self.region.host.addr() as u64).wrapping_add(self.offset)
+    }
+
+    /// How many bytes, and what they hold, for people.
+    pub(super) fn describe(&self) -> (u64, String) {
+        let all = self.load();
+        let contents = match all.first_chunk::<8>() {
+            Some(bytes) if self.bytes <= 8 => format!(", which hold {}", u64::from_le_bytes(*bytes)),
+            _ => String::new(),
+        };
+        (self.bytes as u64, contents)
+    }
+
+    fn meets(&self, other: &Place) -> bool {
+        let (mine, other_start) = (self.host(), other.host());
+        mine < other_start + other.bytes as u64 && other_start < mine + self.bytes as u64
+    }
+
+    /// What is there.
+    pub(super) fn load(&self) -> [u8; LONGEST] {
+        let mut bytes = [0; LONGEST];
+        let target = bytes.get_mut(..self.bytes).unwrap_or_default();
+        // SAFETY: 1, 2: a touch lies inside its region, used as the head of `access` says. The bytes are there: global
+        // ones while the launch runs, shared ones while their group does. Stores there land when their threads end, at
+        // the latest (`end`), and looks are only described while their warp is resident.
+        unsafe { access::load(self.region.host.add(self.offset as usize), target) };
+        bytes
+    }
+
+    /// Puts bytes there; whether that changed any.
+    pub(super) fn store(&self, bytes: &[u8; LONGEST]) -> bool {
+        let changes = self.load() != *bytes;
+        let source = bytes.get(..self.bytes).unwrap_or_default();
+        // SAFETY: 1, 2: the bytes are there, and used by others, as `load` says; `source` is as many.
+        unsafe { access::write(self.region.host.add(self.offset as usize), access::bytes(source)) };
+        changes
+    }
+}
+
+/// A store that its thread has done.
+struct Store {
+    lane: usize,
+    place: Place,
+    bytes: [u8; LONGEST],
+}
+
+/// The stores of all warps that nobody sees yet.
+#[derive(Default)]
+pub(super) struct DelayedStores {
+    /// In the order of their execution.
+    stores: BTreeMap<WarpKey, Vec<Store>>,
+    /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
+    places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
+}
+
+impl DelayedStores {
+    /// A thread has stored that, in that line.
+    pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST], line: u32) {
+        self.places.insert((place.host(), warp, lane), (place.bytes as u64, line));
+        self.stores.entry(warp).or_default().push(Store { lane, place, bytes });
+    }
+
+    /// Whether everything is visible.
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
+    /// The line of a store that whoever reads that place does not see.
+    pub(super) fn unseen(&self, place: &Place) -> Option<u32> {
+        let (start, end) = (place.host(), place.host() + place.bytes as u64);
+        let from = (start.saturating_sub(LONGEST as u64), (0, 0), 0);
+        let mut near = self.places.range(from..(end, (0, 0), 0));
+        near.find_map(|((host, ..), (bytes, line))| (host + bytes > start).then_some(*line))
+    }
+
+    /// All that these threads of a warp stored becomes visible; whether that changed memory.
+    pub(super) fn flush(&mut self, warp: WarpKey, lanes: u32) -> bool {
+        self.land(warp, |store| lanes & 1 << store.lane != 0)
+    }
+
+    /// These threads end: what they stored in shared memory becomes visible.
+    pub(super) fn end(&mut self, warp: WarpKey, lanes: u32) -> bool {
+        self.land(warp, |store| lanes & 1 << store.lane != 0 && store.place.region.private)
+    }
+
+    /// What a thread stored at that place becomes visible: it is about to use it.
+    pub(super) fn meet(&mut self, warp: WarpKey, lane: usize, place: &Place) -> bool {
+        self.land(warp, |store| store.lane == lane && store.place.meets(place))
+    }
+
+    /// One that the number chooses becomes visible.
+    pub(super) fn one(&mut self, random: &mut Random) -> bool {
+        let count = self.places.len();
+        if count == 0 {
+            return false;
+        }
+        // By warp, not by address: those of the host are others each time.
+        let mut chosen = random.below(count);
+        for (warp, stores) in &self.stores {
+            if let Some(store) = stores.get(chosen) {
+                let (warp, lane, host) = (*warp, store.lane, store.place.host());
+                return self.land(warp, |store| store.lane == lane && store.place.host() == host);
+            }
+            chosen -= stores.len();
+        }
+        false
+    }
+
+    /// All become visible.
+    pub(super) fn all(&mut self) -> bool {
+        let mut changed = false;
+        self.places.clear();
+        for store in std::mem::take(&mut self.stores).into_values().flatten() {
+            changed |= store.place.store(&store.bytes);
+        }
+        changed
+    }
+
+    fn land(&mut self, warp: WarpKey, chosen: impl Fn(&Store) -> bool) -> bool {
+        let Some(stores) = self.stores.get_mut(&warp) else { return false };
+        let mut changed = false;
+        stores.retain(|store| {
+            let lands = chosen(store);
+            if lands {
+                self.places.remove(&(store.place.host(), warp, store.lane));
+                changed |= store.place.store(&store.bytes);
+            }
+            !lands
+        });
+        if stores.is_empty() {
+            self.stores.remove(&warp);
+        }
+        changed
+    }
+}

@@ -1,0 +1,404 @@
+//! What the nodes of graphs copy, fill and launch: what a launch of the graph does.
+//!
+//! Only what is certain is kept. Where nodes are changed in a way that is not followed, all that is known of their graph is forgotten, and its
+//! launches order as much as they may.
+//!
+//! Relies on: the program keeps the contract of the function that it calls, as far as the driver asks for it: structures that arguments
+//! point to are there.
+#![allow(unsafe_code)]
+
+use super::Inner;
+use super::call::Call;
+use super::launch::Launch;
+use super::order::Stream;
+use super::rule::{Finding, Rule};
+use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node, reach};
+use super::state::State;
+use super::walk::{How, Touch};
+use super::work::{Piece, Range, waits_in_a_graph};
+use crate::kind::Kind;
+use crate::launch::Raw;
+use crate::objects::Place;
+use cuda_driver_sys::{
+    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
+    CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType,
+};
+use std::mem::offset_of;
+use std::sync::Arc;
+
+/// What a node does whenever its graph is launched.
+#[derive(Clone)]
+pub(super) struct Deed {
+    /// The node's handle, in the graph in which it was made; 0 if that is not known.
+    node: u64,
+    /// In words, with the call that made it.
+    what: Arc<str>,
+    /// Ranges of addresses, and whether it writes them.
+    accesses: Vec<(Range, bool)>,
+}
+
+impl Deed {
+    fn of_sides(call: &Call<'_>, what: &str, sides: &[Side]) -> Deed {
+        let whole = |side: &Side| match side.place {
+            // What is between rows is not used.
+            Where::Memory { start, pitch, rows } if !side.size.is_empty() => {
+                let bytes = side.size.bytes()?;
+                (reach(side.size, pitch, rows)? == bytes).then_some(((start, bytes), side.writes))
+            }
+            _ => None,
+        };
+        Deed::of(call, what, sides.iter().filter_map(whole).collect())
+    }
+
+    fn of_launch(call: &Call<'_>, launch: &Launch) -> Deed {
+        let used = launch.touches.iter().filter(|touch| touch.how != How::Shared);
+        let access = |touch: &Touch| ((touch.address, touch.bytes), touch.how == How::Write);
+        Deed::of(call, &launch.kernel.name, used.map(access).collect())
+    }
+
+    fn of(call: &Call<'_>, what: &str, accesses: Vec<(Range, bool)>) -> Deed {
+        let what = format!("{what} (a node since call {})", call.number).into();
+        Deed { node: 0, what, accesses }
+    }
+}
+
+/// What is known of a graph, or of an executable one.
+#[derive(Clone, Default)]
+pub(super) struct Nodes {
+    deeds: Vec<Deed>,
+    /// It may have nodes that order more than its own work, or that are not known.
+    is_opaque: bool,
+}
+
+impl Nodes {
+    fn opaque() -> Nodes {
+        Nodes { deeds: Vec::new(), is_opaque: true }
+    }
+
+    fn append(&mut self, other: Nodes) {
+        self.is_opaque |= other.is_opaque;
+        self.deeds.extend(other.deeds);
+    }
+}
+
+/// The nodes of the capture that is under way.
+#[derive(Default)]
+pub(super) struct Capture {
+    nodes: Nodes,
+    /// They are added to a graph that was there before.
+    adds: bool,
+    /// There are others, or it is of a kind that is not followed.
+    is_mixed: bool,
+}
+
+/// What a call says of the node that it makes or changes.
+pub(super) enum Node {
+    Does(Deed),
+    /// All that another graph does.
+    Child(u64),
+    Nothing,
+    /// It may order work outside of its graph, or does what is not known.
+    Other,
+}
+
+/// The same, as the program passes it.
+enum Passed {
+    Sides(&'static str, Vec<Side>),
+    Kernel(Raw),
+    Child(u64),
+    Nothing,
+    Other,
+}
+
+/// What is wrong with a node, and what it does.
+#[derive(Default)]
+pub(super) struct Looked {
+    pub(super) node: Option<Node>,
+    /// It copies, fills or launches, and need not reach the driver.
+    pub(super) is_work: bool,
+}
+
+impl Inner {
+    /// The node that a call makes or changes, before the driver hears of it.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is a call whose contract holds.
+    pub(super) unsafe fn node(&self, call: &Call<'_>, findings: &mut Vec<Finding>) -> Looked {
+        // SAFETY: 1: duty 1.
+        let Some(passed) = (unsafe { passed(call) }) else { return Looked::default() };
+        let (node, is_work) = match passed {
+            Passed::Sides(what, sides) => {
+                findings.extend(self.past_the_end(call, &sides));
+                (Node::Does(Deed::of_sides(call, what, &sides)), true)
+            }
+            Passed::Kernel(raw) => {
+                // SAFETY: 1: the parameters of a node are those of a launch, whose contract holds by duty 1; `raw` was read from them.
+                let launch = unsafe { self.launch(call, &raw, findings) };
+                (Node::Does(Deed::of_launch(call, &launch)), true)
+            }
+            Passed::Child(graph) => (Node::Child(graph), false),
+            Passed::Nothing => (Node::Nothing, false),
+            Passed::Other => (Node::Other, false),
+        };
+        Looked { node: Some(node), is_work }
+    }
+
+    /// Memory that a node of the graph that a call launches uses, and that was freed since.
+    pub(super) fn freed_in_graph(&self, call: &Call<'_>) -> Option<Finding> {
+        if call.function.name != "cuGraphLaunch" {
+            return None;
+        }
+        let mut suspects = Vec::new();
+        {
+            let state = self.lock();
+            let graph = state.objects.find(Kind::ExecutableGraph, call.word(0))?;
+            for deed in state.graphs.get(&graph).iter().flat_map(|nodes| &nodes.deeds) {
+                for ((address, _), _) in &deed.accesses {
+                    let object =
+                        state.objects.memory_at(*address).and_then(|(place, _)| state.objects.at(place));
+                    let Some((object, ended)) = object.and_then(|object| Some((object, object.ended_by?)))
+                    else {
+                        continue;
+                    };
+                    let text = format!("{} uses {}, which call {ended} freed", deed.what, object.name);
+                    suspects.push((*address, object.name.kind(), text));
+                }
+            }
+        }
+        let is_wrong = |(address, kind, _): &(u64, Kind, String)| self.is_gone(*address, *kind);
+        suspects.into_iter().find(is_wrong).map(|(_, _, text)| call.finding(Rule::UseAfterFree, text))
+    }
+}
+
+impl State {
+    /// What is known of the graph with a handle.
+    fn nodes_of(&self, kind: Kind, handle: u64) -> Nodes {
+        let known = self.objects.find(kind, handle).and_then(|place| self.graphs.get(&place));
+        known.cloned().unwrap_or_else(Nodes::opaque)
+    }
+
+    fn set_nodes(&mut self, kind: Kind, handle: u64, nodes: Nodes) {
+        if let Some(place) = self.objects.find(kind, handle) {
+            self.graphs.insert(place, nodes);
+        }
+    }
+
+    /// The graph that a node is in.
+    fn graph_of(&self, node: u64) -> Option<Place> {
+        self.objects.at(self.objects.find(Kind::GraphNode, node)?)?.owner
+    }
+
+    /// A call that succeeded has made or changed a graph.
+    pub(super) fn graph_changed(&mut self, call: &Call<'_>, made: u64, node: Option<Node>) {
+        let name = call.function.name;
+        match (name, node) {
+            ("cuGraphCreate", _) => self.set_nodes(Kind::Graph, made, Nodes::default()),
+            ("cuGraphClone", _) => {
+                let nodes = self.nodes_of(Kind::Graph, call.word(1));
+                self.set_nodes(Kind::Graph, made, nodes);
+            }
+            ("cuGraphInstantiateWithFlags" | "cuGraphInstantiateWithParams", _) => {
+                let nodes = self.nodes_of(Kind::Graph, call.word(1));
+                self.set_nodes(Kind::ExecutableGraph, made, nodes);
+            }
+            ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
+                let nodes = self.nodes_of(Kind::Graph, call.word(1));
+                self.set_nodes(Kind::ExecutableGraph, call.word(0), nodes);
+            }
+            ("cuGraphNodeSetEnabled" | "cuGraphExecChildGraphNodeSetParams", _) => {
+                self.set_nodes(Kind::ExecutableGraph, call.word(0), Nodes::opaque());
+            }
+            ("cuGraphDestroyNode" | "cuGraphChildGraphNodeGetGraph", _) => {
+                let graph = self.graph_of(call.word(0));
+                self.change(graph, call.word(0), None);
+            }
+            ("cuStreamEndCapture", _) => {
+                let capture = std::mem::take(&mut self.capture);
+                let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
+                if capture.adds {
+                    nodes.append(self.nodes_of(Kind::Graph, made));
+                }
+                self.set_nodes(Kind::Graph, made, nodes);
+            }
+            (_, Some(node)) if name.starts_with("cuGraphAdd") => {
+                let mut nodes = self.nodes_of(Kind::Graph, call.word(1));
+                match node {
+                    Node::Does(deed) => nodes.deeds.push(Deed { node: made, ..deed }),
+                    Node::Child(graph) => nodes.append(self.nodes_of(Kind::Graph, graph)),
+                    Node::Nothing => {}
+                    Node::Other => nodes.is_opaque = true,
+                }
+                self.set_nodes(Kind::Graph, call.word(1), nodes);
+            }
+            (_, Some(node)) => {
+                let is_exec = name.starts_with("cuGraphExec");
+                let handle = call.word(usize::from(is_exec));
+                let graph = match is_exec {
+                    true => self.objects.find(Kind::ExecutableGraph, call.word(0)),
+                    false => self.graph_of(handle),
+                };
+                let deed = if let Node::Does(deed) = node { Some(deed) } else { None };
+                self.change(graph, handle, deed);
+            }
+            _ => {}
+        }
+    }
+
+    /// A node does something else now; or it is not known what.
+    fn change(&mut self, graph: Option<Place>, node: u64, deed: Option<Deed>) {
+        let Some(graph) = graph else {
+            // It may be a node of any.
+            self.graphs.clear();
+            return;
+        };
+        let known = self.graphs.get_mut(&graph);
+        let known = known.and_then(|nodes| nodes.deeds.iter_mut().find(|known| known.node == node));
+        match known.zip(deed) {
+            Some((known, deed)) => *known = Deed { node, ..deed },
+            None => drop(self.graphs.insert(graph, Nodes::opaque())),
+        }
+    }
+
+    /// A call was captured: it is a node now, or begins the capture.
+    pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>) {
+        let name = call.function.name;
+        if name.starts_with("cuStreamBegin") {
+            let adds = name == "cuStreamBeginCaptureToGraph";
+            let is_mixed = !adds && name != "cuStreamBeginCapture_v2";
+            self.capture = Capture { nodes: Nodes::default(), adds, is_mixed };
+        }
+        self.capture.is_mixed |= self.objects.captures != 1 || self.has_unseen_captures;
+        let external =
+            matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
+        let is_other = external
+            || waits_in_a_graph(name)
+            || name.starts_with("cuMemAlloc")
+            || name.starts_with("cuMemFree")
+            || name == "cuGraphLaunch"
+            || launch.is_some_and(|launch| !launch.records.is_empty());
+        self.capture.nodes.is_opaque |= is_other;
+        let deed = launch.map(|launch| Deed::of_launch(call, launch)).or_else(|| {
+            let piece = Piece::of(call)?;
+            let reads = piece.reads.map(|range| (range, false));
+            Some(Deed::of(call, name, [Some((piece.writes, true)), reads].into_iter().flatten().collect()))
+        });
+        self.capture.nodes.deeds.extend(deed);
+    }
+
+    /// A graph is launched: its nodes do their work on the stream, behind its launch before.
+    pub(super) fn graph_launched(&mut self, call: &Call<'_>, key: Stream, stream: u64) -> Vec<Finding> {
+        let graph = self.objects.find(Kind::ExecutableGraph, call.word(0));
+        let nodes = graph.and_then(|graph| self.graphs.get(&graph)).cloned().unwrap_or_else(Nodes::opaque);
+        if self.graphs_wait {
+            self.order.wait_for_all(key);
+        }
+        graph.into_iter().for_each(|graph| self.order.wait_for_launch(key, graph));
+        let at = self.order.work(key);
+        let mut findings = Vec::new();
+        for deed in &nodes.deeds {
+            for (range, writes) in &deed.accesses {
+                findings.extend(self.access(call, &deed.what, *writes, *range, stream, at));
+            }
+        }
+        graph.into_iter().for_each(|graph| self.order.record(graph, key));
+        // What the host or others learn from other nodes is not seen.
+        if nodes.is_opaque || self.graphs_wait {
+            self.order.host_waits(key);
+        }
+        findings.truncate(1);
+        findings
+    }
+}
+
+/// # Safety
+///
+/// 1. It is a call whose contract holds.
+unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
+    let name = call.function.name.strip_prefix("cuGraph")?;
+    let (kind, is_new) = match name.strip_prefix("Add") {
+        Some(kind) => (kind, true),
+        None => (name.strip_prefix("Exec").unwrap_or(name), false),
+    };
+    let kind = kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches("_v");
+    let kind = if is_new { kind } else { kind.strip_suffix("SetParams")? };
+    // Behind the node or the graph, and behind the executable graph: the context comes last in some.
+    let parameters = match (is_new, name.starts_with("Exec")) {
+        (true, _) if kind == "Node" => call.words.last().copied()?,
+        (true, _) => call.word(4),
+        (false, is_exec) => call.word(1 + usize::from(is_exec)),
+    };
+    // SAFETY: 1, in all of them: the argument is null or the address of such a structure, of which nobody writes anything during the call:
+    // duty 1.
+    unsafe {
+        match kind {
+            "MemcpyNode" => copy(Structure::at(parameters, size_of::<CUDA_MEMCPY3D>())?),
+            "MemsetNode" => fill(Structure::at(parameters, size_of::<CUDA_MEMSET_NODE_PARAMS>())?),
+            "KernelNode" => {
+                let is_first = call.function.name.ends_with("_v1");
+                let whole = size_of::<CUDA_KERNEL_NODE_PARAMS_v3>();
+                let bytes = if is_first { size_of::<CUDA_KERNEL_NODE_PARAMS_v1>() } else { whole };
+                launch(Structure::at(parameters, bytes)?)
+            }
+            "Node" => generic(parameters),
+            "ChildGraphNode" if is_new => Some(Passed::Child(parameters)),
+            "EmptyNode" => Some(Passed::Nothing),
+            _ => kind.ends_with("Node").then_some(Passed::Other),
+        }
+    }
+}
+
+/// # Safety
+///
+/// 1. The address is null, or that of a node's parameters, which nobody writes during the call.
+unsafe fn generic(parameters: u64) -> Option<Passed> {
+    let union = offset_of!(CUgraphNodeParams, __bindgen_anon_1);
+    let at = |offset: usize| parameters + union as u64 + offset as u64;
+    // SAFETY: 1, in all of them: parameters of every kind are as long as the structure, and begin with their type, which says which member of
+    // the union is set: duty 1.
+    unsafe {
+        let kind = CUgraphNodeType(Structure::at(parameters, 4)?.short(0));
+        match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
+                launch(Structure::at(at(0), size_of::<CUDA_KERNEL_NODE_PARAMS_v3>())?)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
+                let offset = offset_of!(CUDA_MEMCPY_NODE_PARAMS, copyParams);
+                copy(Structure::at(at(offset), size_of::<CUDA_MEMCPY3D>())?)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
+                fill(Structure::at(at(0), size_of::<CUDA_MEMSET_NODE_PARAMS>())?)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Some(Passed::Nothing),
+            _ => Some(Passed::Other),
+        }
+    }
+}
+
+fn copy(copy: Structure) -> Option<Passed> {
+    Some(Passed::Sides("copy", planes_of_node(&copy)))
+}
+
+fn fill(fill: Structure) -> Option<Passed> {
+    Some(Passed::Sides("fill", fill_of_node(&fill).into_iter().collect()))
+}
+
+fn launch(kernel: Structure) -> Option<Passed> {
+    type Of = CUDA_KERNEL_NODE_PARAMS_v3;
+    let function = match kernel.long(offset_of!(Of, func)) {
+        0 => kernel.long(offset_of!(Of, kern)),
+        function => function,
+    };
+    let [gx, gy, gz] = [offset_of!(Of, gridDimX), offset_of!(Of, gridDimY), offset_of!(Of, gridDimZ)];
+    let [bx, by, bz] = [offset_of!(Of, blockDimX), offset_of!(Of, blockDimY), offset_of!(Of, blockDimZ)];
+    Some(Passed::Kernel(Raw {
+        function,
+        grid: [gx, gy, gz].map(|at| kernel.short(at)),
+        block: [bx, by, bz].map(|at| kernel.short(at)),
+        shared: kernel.short(offset_of!(Of, sharedMemBytes)),
+        stream: 0,
+        attributes: Vec::new(),
+        arguments: kernel.long(offset_of!(Of, kernelParams)),
+        extra: kernel.long(offset_of!(Of, extra)),
+    }))
+}

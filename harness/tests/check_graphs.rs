@@ -1,0 +1,349 @@
+//! The validation layer: what graphs do when they are launched, and memory of the host. `cli/tests/check/` has the mistakes themselves; here is
+//! what must not be taken for one, and what is not followed.
+#![cfg(feature = "check")]
+#![allow(unsafe_code)] // Calls of C functions with what they ask for.
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+
+mod support;
+
+use cuda_driver_sys::*;
+use cuda_emulator::Instance;
+use cuda_harness::check::{Check, Rule};
+use cuda_harness::replaced;
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Mutex};
+use support::{Cuda, FILL, ok};
+
+const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+const BYTES: usize = 256;
+
+/// A program on an emulator of its own, with two streams and memory; and the rules that it broke.
+struct Program {
+    found: Arc<Mutex<Vec<Rule>>>,
+    _check: Check,
+    cuda: Cuda,
+    a: CUstream,
+    b: CUstream,
+    x: u64,
+    y: u64,
+    _instance: Instance,
+}
+
+impl Program {
+    fn new() -> Program {
+        let instance = Instance::new().unwrap();
+        Program::over(&instance.driver(), instance)
+    }
+
+    fn over(base: &Arc<Driver>, instance: Instance) -> Program {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let told = found.clone();
+        let check = Check::over(base, move |finding| told.lock().unwrap().push(finding.rule())).unwrap();
+        let cuda = Cuda::new(check.driver());
+        let (a, b) = (cuda.stream(), cuda.stream());
+        let (x, y) = (cuda.alloc(BYTES).unwrap(), cuda.alloc(BYTES).unwrap());
+        let program = Program { found, _check: check, cuda, a, b, x, y, _instance: instance };
+        program.fill(program.x, BYTES, program.a);
+        program.synchronize();
+        program
+    }
+
+    fn driver(&self) -> &Driver {
+        &self.cuda.driver
+    }
+
+    fn found(&self) -> Vec<Rule> {
+        std::mem::take(&mut self.found.lock().unwrap())
+    }
+
+    fn fill(&self, memory: u64, bytes: usize, stream: CUstream) {
+        ok(unsafe { self.driver().cuMemsetD8Async(memory, 1, bytes, stream) }).unwrap();
+    }
+
+    fn synchronize(&self) {
+        ok(unsafe { self.driver().cuCtxSynchronize() }).unwrap();
+    }
+
+    fn graph(&self) -> CUgraph {
+        let mut graph = null_mut();
+        ok(unsafe { self.driver().cuGraphCreate(&mut graph, 0) }).unwrap();
+        graph
+    }
+
+    /// Adds a copy of so many rows of bytes, with a pitch.
+    fn copy(&self, graph: CUgraph, copy: &CUDA_MEMCPY3D) -> CUgraphNode {
+        let mut node = null_mut();
+        let context = self.cuda.context;
+        ok(unsafe { self.driver().cuGraphAddMemcpyNode(&mut node, graph, null(), 0, copy, context) })
+            .unwrap();
+        node
+    }
+
+    fn instantiate(&self, graph: CUgraph) -> CUgraphExec {
+        let mut exec = null_mut();
+        ok(unsafe { self.driver().cuGraphInstantiate(&mut exec, graph, 0) }).unwrap();
+        exec
+    }
+
+    fn launch(&self, exec: CUgraphExec, stream: CUstream) {
+        ok(unsafe { self.driver().cuGraphLaunch(exec, stream) }).unwrap();
+    }
+
+    fn begin(&self, stream: CUstream) {
+        ok(unsafe { self.driver().cuStreamBeginCapture(stream, RELAXED) }).unwrap();
+    }
+
+    fn end(&self, stream: CUstream) -> CUgraph {
+        let mut graph = null_mut();
+        ok(unsafe { self.driver().cuStreamEndCapture(stream, &mut graph) }).unwrap();
+        graph
+    }
+
+    /// Launches a graph on one stream, and fills memory on the other; what was found.
+    fn beside(&self, graph: CUgraph, memory: u64) -> Vec<Rule> {
+        let exec = self.instantiate(graph);
+        self.launch(exec, self.a);
+        self.fill(memory, BYTES, self.b);
+        self.synchronize();
+        ok(unsafe { self.driver().cuGraphExecDestroy(exec) }).unwrap();
+        self.found()
+    }
+}
+
+fn copied(to: u64, from: u64, width: usize, rows: usize) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from,
+        srcPitch: 64,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to,
+        dstPitch: 64,
+        WidthInBytes: width,
+        Height: rows,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    }
+}
+
+#[test]
+fn what_a_nested_graph_does_its_graph_does() {
+    let program = Program::new();
+    let (inner, outer) = (program.graph(), program.graph());
+    program.copy(inner, &copied(program.y, program.x, BYTES, 1));
+    let mut node = null_mut();
+    let add = |node: &mut CUgraphNode| unsafe {
+        program.driver().cuGraphAddChildGraphNode(node, outer, null(), 0, inner)
+    };
+    ok(add(&mut node)).unwrap();
+    assert_eq!(program.beside(outer, program.y), [Rule::StreamRace]);
+    // What may be in it now is not known.
+    let mut nested = null_mut();
+    ok(unsafe { program.driver().cuGraphChildGraphNodeGetGraph(node, &mut nested) }).unwrap();
+    assert_eq!(program.beside(outer, program.y), []);
+}
+
+#[test]
+fn what_is_between_rows_is_not_written() {
+    let program = Program::new();
+    let graph = program.graph();
+    program.copy(graph, &copied(program.y, program.x, 8, 4));
+    assert_eq!(program.beside(graph, program.y), []);
+    // Rows without gaps are one range.
+    program.copy(graph, &copied(program.y, program.x, 64, 4));
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+}
+
+#[test]
+fn a_graph_with_other_nodes_may_order_everything() {
+    let program = Program::new();
+    let (graph, event) = (program.graph(), program.cuda.event());
+    program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    let mut node = null_mut();
+    ok(unsafe { program.driver().cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event) }).unwrap();
+    assert_eq!(program.beside(graph, program.y), []);
+    // Allocations too, whoever adds them.
+    program.begin(program.a);
+    program.fill(program.y, BYTES, program.a);
+    let mut memory = 0;
+    ok(unsafe { program.driver().cuMemAllocAsync(&mut memory, 64, program.a) }).unwrap();
+    ok(unsafe { program.driver().cuMemFreeAsync(memory, program.a) }).unwrap();
+    let graph = program.end(program.a);
+    assert_eq!(program.beside(graph, program.y), []);
+    program.begin(program.a);
+    program.fill(program.y, BYTES, program.a);
+    assert_eq!(program.beside(program.end(program.a), program.y), [Rule::StreamRace]);
+}
+
+#[test]
+fn of_two_captures_nobody_knows_whose_a_node_is() {
+    let program = Program::new();
+    program.begin(program.a);
+    program.begin(program.b);
+    program.fill(program.x, BYTES, program.a);
+    program.fill(program.y, BYTES, program.b);
+    let (of_b, of_a) = (program.end(program.b), program.end(program.a));
+    assert_eq!(program.beside(of_b, program.x), []);
+    assert_eq!(program.beside(of_a, program.y), []);
+    // One after the other.
+    program.begin(program.b);
+    program.fill(program.y, BYTES, program.b);
+    assert_eq!(program.beside(program.end(program.b), program.x), []);
+    program.begin(program.a);
+    program.fill(program.x, BYTES, program.a);
+    assert_eq!(program.beside(program.end(program.a), program.x), [Rule::StreamRace]);
+}
+
+#[test]
+fn a_graph_that_is_captured_into_does_both() {
+    let program = Program::new();
+    let graph = program.graph();
+    program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    let begin =
+        unsafe { program.driver().cuStreamBeginCaptureToGraph(program.a, graph, null(), null(), 0, RELAXED) };
+    ok(begin).unwrap();
+    program.fill(program.x, 8, program.a);
+    assert_eq!(program.end(program.a), graph);
+    for memory in [program.x, program.y] {
+        assert_eq!(program.beside(graph, memory), [Rule::StreamRace]);
+    }
+}
+
+#[test]
+fn a_node_that_is_not_known_may_be_of_any_graph() {
+    let program = Program::new();
+    let (graph, mut clone, mut node) = (program.graph(), null_mut(), null_mut());
+    let original = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    ok(unsafe { program.driver().cuGraphClone(&mut clone, graph) }).unwrap();
+    assert_eq!(program.beside(clone, program.y), [Rule::StreamRace]);
+    ok(unsafe { program.driver().cuGraphNodeFindInClone(&mut node, original, clone) }).unwrap();
+    let other = copied(program.x + 128, program.x, 128, 1);
+    ok(unsafe { program.driver().cuGraphMemcpyNodeSetParams(node, &other) }).unwrap();
+    assert_eq!(program.beside(clone, program.y), []);
+}
+
+#[test]
+fn a_graph_waits_for_its_launch_before_and_is_forgotten_with_its_handle() {
+    let program = Program::new();
+    let graph = program.graph();
+    program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    let exec = program.instantiate(graph);
+    program.launch(exec, program.a);
+    program.launch(exec, program.b);
+    assert_eq!(program.found(), []);
+    // Another one of the same graph does not.
+    let other = program.instantiate(graph);
+    program.launch(other, program.a);
+    assert_eq!(program.found(), [Rule::StreamRace]);
+    program.synchronize();
+    // Memory that is freed and allocated again is other memory, which a graph may not use; and neither is it the mistake of the launch that
+    // the graph is not changed. The driver has memory there.
+    for exec in [exec, other] {
+        ok(unsafe { program.driver().cuGraphExecDestroy(exec) }).unwrap();
+    }
+    ok(unsafe { program.driver().cuGraphDestroy(graph) }).unwrap();
+    let graph = program.graph();
+    assert_eq!(program.beside(graph, program.y), []);
+}
+
+/// What a call that frees it by the way does is not known to be too early: all that used it ends with its context.
+#[test]
+fn pinned_memory_that_goes_with_its_context_is_not_freed_early() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (mut context, mut stream, mut pinned, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+    let pending = |memory: &mut u64, pinned: &mut *mut c_void, stream: &mut CUstream| unsafe {
+        ok(driver.cuStreamCreate(stream, 1)).unwrap();
+        ok(driver.cuMemAlloc(memory, BYTES)).unwrap();
+        ok(driver.cuMemHostAlloc(pinned, BYTES, 0)).unwrap();
+        ok(driver.cuMemsetD8Async(*memory, 1, BYTES, *stream)).unwrap();
+        ok(driver.cuMemcpyDtoHAsync(*pinned, *memory, BYTES, *stream)).unwrap();
+    };
+    ok(unsafe { driver.cuCtxCreate_v4(&mut context, null_mut(), 0, 0) }).unwrap();
+    pending(&mut memory, &mut pinned, &mut stream);
+    ok(unsafe { driver.cuCtxDestroy(context) }).unwrap();
+    assert_eq!(program.found(), []);
+    program.cuda.make_current();
+    pending(&mut memory, &mut pinned, &mut stream);
+    ok(unsafe { driver.cuMemFreeHost(pinned) }).unwrap();
+    assert_eq!(program.found(), [Rule::StreamRace]);
+}
+
+/// All that is registered, but not what the copy begins before, and not what is registered in two parts.
+#[test]
+fn registered_memory_ends_with_its_last_page() {
+    let program = Program::new();
+    let driver = program.driver();
+    const PAGE: usize = 1 << 16;
+    let target = program.cuda.alloc(4 * PAGE).unwrap();
+    let mut memory = vec![0_u8; 5 * PAGE];
+    let skipped = memory.as_ptr().align_offset(PAGE);
+    let start = memory[skipped..].as_mut_ptr();
+    let register = |page: usize, bytes: usize| {
+        ok(unsafe { driver.cuMemHostRegister(start.add(page * PAGE).cast(), bytes, 0) }).unwrap();
+    };
+    let copy = |page: usize, bytes: usize| {
+        ok(unsafe { driver.cuMemcpyHtoD(target, start.add(page * PAGE).cast(), bytes) }).unwrap();
+        program.found()
+    };
+    register(1, PAGE - 8);
+    assert_eq!(copy(1, PAGE), []);
+    assert_eq!(copy(1, PAGE + 1), [Rule::OutOfRange]);
+    assert_eq!(copy(0, 2 * PAGE), []);
+    register(2, PAGE);
+    assert_eq!(copy(1, 2 * PAGE), []);
+    assert_eq!(copy(2, PAGE + 1), [Rule::OutOfRange]);
+    for page in [1, 2] {
+        ok(unsafe { driver.cuMemHostUnregister(start.add(page * PAGE).cast()) }).unwrap();
+    }
+    assert_eq!(copy(1, 2 * PAGE), []);
+}
+
+/// Whether devices use any memory of the host, as the driver says it.
+unsafe extern "C" fn all_memory(place: *mut c_int, which: CUdevice_attribute, _: CUdevice) -> CUresult {
+    let value = match which {
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS => 1,
+        _ => 1 << 16,
+    };
+    unsafe { place.write(value) };
+    CUresult::SUCCESS
+}
+
+unsafe extern "C" fn own_memory(place: *mut c_int, which: CUdevice_attribute, device: CUdevice) -> CUresult {
+    let code = unsafe { all_memory(place, which, device) };
+    if which == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS {
+        unsafe { place.write(0) };
+    }
+    code
+}
+
+#[test]
+fn where_pinned_memory_was_there_may_be_memory_that_a_device_uses_too() {
+    for (attributes, expected) in [
+        (all_memory as pfn::cuDeviceGetAttribute, &[][..]),
+        (own_memory as pfn::cuDeviceGetAttribute, &[Rule::FreedPointer]),
+    ] {
+        let instance = Instance::new().unwrap();
+        let replace = |name: &str| match name {
+            "cuDeviceGetAttribute" => attributes as *const c_void,
+            _ => null(),
+        };
+        let driver = unsafe { replaced(&instance.driver(), replace) };
+        let program = Program::over(&driver, instance);
+        let module = program.cuda.load(FILL);
+        let fill = program.cuda.function(module, "fill");
+        // Registered, so that the same memory is still there.
+        let mut memory = vec![0_u32; 64];
+        let start = memory.as_mut_ptr();
+        ok(unsafe { program.driver().cuMemHostRegister(start.cast(), 256, 0) }).unwrap();
+        let address = start.expose_provenance() as u64;
+        program.cuda.fill(fill, program.a, address, 64, 1).unwrap();
+        program.synchronize();
+        ok(unsafe { program.driver().cuMemHostUnregister(start.cast()) }).unwrap();
+        assert_eq!(program.found(), []);
+        // It writes nothing.
+        program.cuda.fill(fill, program.a, address, 0, 1).unwrap();
+        assert_eq!(program.found(), expected);
+    }
+}

@@ -11,8 +11,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod around;
+mod driver;
 
-use cuda_harness::null::{self, NullDriver};
+use cuda_harness::null;
 use cuda_launch::launch::Launch;
 use cuda_launch::operation::{BoxedOperation, OwnedKernelLaunch, value};
 use cuda_launch::{
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use around::Around;
+use driver::{DRIVER_CALLS, no_op_driver};
 
 struct Counting;
 static HEAP_CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -330,7 +332,7 @@ impl Bench {
 }
 
 fn run_loop(variant: fn(&mut Bench), n: usize) {
-    let mut bench = Bench::new(&NullDriver::new().quiet().driver());
+    let mut bench = Bench::new(&no_op_driver());
     for _ in 0..n {
         variant(black_box(&mut bench));
     }
@@ -339,11 +341,11 @@ fn run_loop(variant: fn(&mut Bench), n: usize) {
 fn count() {
     println!("{:24} {:>14} {:>12}", "variant", "driver calls", "heap calls");
     for (name, variant) in variants() {
-        let mut bench = Bench::new(&NullDriver::new().quiet().driver());
+        let mut bench = Bench::new(&no_op_driver());
         (0..16).for_each(|_| variant(&mut bench));
-        let before = (null::total_calls(), HEAP_CALLS.load(Ordering::Relaxed));
+        let before = (DRIVER_CALLS.load(Ordering::Relaxed), HEAP_CALLS.load(Ordering::Relaxed));
         (0..1000).for_each(|_| variant(&mut bench));
-        let driver = null::total_calls() - before.0;
+        let driver = DRIVER_CALLS.load(Ordering::Relaxed) - before.0;
         let heap = HEAP_CALLS.load(Ordering::Relaxed) - before.1;
         println!("{name:24} {:>14.2} {:>12.2}", driver as f64 / 1000.0, heap as f64 / 1000.0);
     }

@@ -347,3 +347,120 @@ fn where_pinned_memory_was_there_may_be_memory_that_a_device_uses_too() {
         assert_eq!(program.found(), expected);
     }
 }
+
+/// By each function that makes or changes one.
+#[test]
+fn a_node_is_looked_at_whoever_makes_or_changes_it() {
+    let program = Program::new();
+    let (driver, graph, context) = (program.driver(), program.graph(), program.cuda.context);
+    let module = program.cuda.load(FILL);
+    let function = program.cuda.function(module, "fill");
+    let (mut n, mut value) = (64_u32, 1_u32);
+    let (right, wrong) = (copied(program.y, program.x, BYTES, 1), copied(program.y, program.x, BYTES + 4, 1));
+    let fill = |width| CUDA_MEMSET_NODE_PARAMS {
+        dst: program.x,
+        pitch: 0,
+        value: 1,
+        elementSize: 4,
+        width,
+        height: 1,
+    };
+    let (few, many) = (fill(BYTES / 4), fill(BYTES / 4 + 1));
+    let (mut there, mut nowhere) = (program.x, 0_u64);
+    let [mut list, mut bad] = [&raw mut there, &raw mut nowhere]
+        .map(|out| -> [*mut c_void; 3] { [out.cast(), (&raw mut n).cast(), (&raw mut value).cast()] });
+    let kernel = |list: &mut [*mut c_void; 3]| CUDA_KERNEL_NODE_PARAMS_v3 {
+        func: function,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 64,
+        blockDimY: 1,
+        blockDimZ: 1,
+        kernelParams: list.as_mut_ptr(),
+        ..CUDA_KERNEL_NODE_PARAMS_v3::default()
+    };
+    let (runs, faults) = (kernel(&mut list), kernel(&mut bad));
+    let second = |kernel: &CUDA_KERNEL_NODE_PARAMS_v3| CUDA_KERNEL_NODE_PARAMS {
+        func: kernel.func,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 64,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        kernelParams: kernel.kernelParams,
+        extra: null_mut(),
+        kern: null_mut(),
+        ctx: null_mut(),
+    };
+    let found = |code: CUresult, is_wrong: bool| {
+        if !is_wrong {
+            ok(code).unwrap();
+        }
+        program.found()
+    };
+    for is_wrong in [false, true] {
+        let (range, pointer): (&[Rule], &[Rule]) = match is_wrong {
+            true => (&[Rule::OutOfRange], &[Rule::BadPointer]),
+            false => (&[], &[]),
+        };
+        let (copy, fill, kernel) = if is_wrong { (wrong, many, faults) } else { (right, few, runs) };
+        let (mut copies, mut fills, mut launches) = (null_mut(), null_mut(), null_mut());
+        let mut made = [null_mut(); 3];
+        unsafe {
+            // What is changed below is right.
+            ok(driver.cuGraphAddMemcpyNode(&mut copies, graph, null(), 0, &right, context)).unwrap();
+            ok(driver.cuGraphAddMemsetNode(&mut fills, graph, null(), 0, &few, context)).unwrap();
+            ok(driver.cuGraphAddKernelNode(&mut launches, graph, null(), 0, &second(&runs))).unwrap();
+            let exec = program.instantiate(graph);
+            assert_eq!(program.found(), []);
+            let [one, two, three] = &mut made;
+            let add = driver.cuGraphAddMemcpyNode(one, graph, null(), 0, &copy, context);
+            assert_eq!(found(add, is_wrong), range);
+            let add = driver.cuGraphAddMemsetNode(two, graph, null(), 0, &fill, context);
+            assert_eq!(found(add, is_wrong), range);
+            let add = driver.cuGraphAddKernelNode(three, graph, null(), 0, &second(&kernel));
+            assert_eq!(found(add, is_wrong), pointer);
+            assert_eq!(found(driver.cuGraphMemcpyNodeSetParams(copies, &copy), is_wrong), range);
+            assert_eq!(found(driver.cuGraphMemsetNodeSetParams(fills, &fill), is_wrong), range);
+            assert_eq!(
+                found(driver.cuGraphKernelNodeSetParams(launches, &second(&kernel)), is_wrong),
+                pointer
+            );
+            let set = driver.cuGraphExecMemcpyNodeSetParams(exec, copies, &copy, context);
+            assert_eq!(found(set, is_wrong), range);
+            let set = driver.cuGraphExecMemsetNodeSetParams(exec, fills, &fill, context);
+            assert_eq!(found(set, is_wrong), range);
+            let set = driver.cuGraphExecKernelNodeSetParams(exec, launches, &second(&kernel));
+            assert_eq!(found(set, is_wrong), pointer);
+            // The structure of all kinds.
+            let mut any =
+                CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY, ..Default::default() };
+            any.__bindgen_anon_1.memcpy =
+                CUDA_MEMCPY_NODE_PARAMS { copyParams: copy, copyCtx: context, ..Default::default() };
+            let add = driver.cuGraphAddNode(&mut made[0], graph, null(), null(), 0, &mut any);
+            assert_eq!(found(add, is_wrong), range);
+            assert_eq!(found(driver.cuGraphNodeSetParams(copies, &mut any), is_wrong), range);
+            assert_eq!(found(driver.cuGraphExecNodeSetParams(exec, copies, &mut any), is_wrong), range);
+            any.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET;
+            any.__bindgen_anon_1.memset = CUDA_MEMSET_NODE_PARAMS_v2 {
+                dst: fill.dst,
+                pitch: 0,
+                value: 1,
+                elementSize: 4,
+                width: fill.width,
+                height: 1,
+                ctx: context,
+            };
+            let add = driver.cuGraphAddNode(&mut made[1], graph, null(), null(), 0, &mut any);
+            assert_eq!(found(add, is_wrong), range);
+            any.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+            any.__bindgen_anon_1.kernel = kernel;
+            let add = driver.cuGraphAddNode(&mut made[2], graph, null(), null(), 0, &mut any);
+            assert_eq!(found(add, is_wrong), pointer);
+            ok(driver.cuGraphExecDestroy(exec)).unwrap();
+        }
+    }
+}

@@ -468,3 +468,24 @@ fn numbers_that_cannot_be_are_taken_as_they_come() {
     };
     assert_eq!(rig.call(|cuda| unsafe { cuda.cuMemcpy2D(&nowhere) }), (vec![], CUresult::SUCCESS));
 }
+
+/// Where its address is an argument the types of arguments tell; in structures and lists nothing else does.
+#[test]
+fn memory_that_was_freed_is_found_in_structures_too() {
+    let rig = Rig::new();
+    let freed = rig.cuda.alloc(BYTES).unwrap();
+    let x = rig.x;
+    ok(unsafe { rig.cuda.driver.cuMemFree(freed) }).unwrap();
+    let found = |call: &dyn Fn(&Driver) -> CUresult| -> Vec<Rule> {
+        rig.call(call).0.into_iter().map(|(rule, _)| rule).collect()
+    };
+    let one = [Rule::UseAfterFree];
+    let mut copy = rows(x, freed);
+    assert_eq!(found(&|cuda| unsafe { cuda.cuMemcpy2D(&copy) }), one);
+    copy = rows(freed, x);
+    assert_eq!(found(&|cuda| unsafe { cuda.cuMemcpy2D(&copy) }), one);
+    assert_eq!(found(&|cuda| unsafe { cuda.cuMemcpyDtoD(x, freed, 8) }), one);
+    assert_eq!(found(&|cuda| unsafe { cuda.cuMemsetD8(freed, 1, 8) }), one);
+    copy = rows(rig.y, x);
+    assert_eq!(found(&|cuda| unsafe { cuda.cuMemcpy2D(&copy) }), []);
+}

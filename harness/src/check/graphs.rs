@@ -289,7 +289,9 @@ impl State {
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.
     pub(super) fn graph_launched(&mut self, call: &Call<'_>, key: Stream, stream: u64) -> Vec<Finding> {
         let graph = self.objects.find(Kind::ExecutableGraph, call.word(0));
-        let nodes = graph.and_then(|graph| self.graphs.get(&graph)).cloned().unwrap_or_else(Nodes::opaque);
+        // Put back below: it may be long.
+        let known = graph.and_then(|graph| self.graphs.remove(&graph));
+        let nodes = known.unwrap_or_else(Nodes::opaque);
         if self.graphs_wait {
             self.order.wait_for_all(key);
         }
@@ -301,9 +303,13 @@ impl State {
                 findings.extend(self.access(call, &deed.what, *writes, *range, stream, at));
             }
         }
-        graph.into_iter().for_each(|graph| self.order.record(graph, key));
         // What the host or others learn from other nodes is not seen.
-        if nodes.is_opaque || self.graphs_wait {
+        let is_all = !nodes.is_opaque && !self.graphs_wait;
+        if let Some(graph) = graph {
+            self.order.record(graph, key);
+            self.graphs.insert(graph, nodes);
+        }
+        if !is_all {
             self.order.host_waits(key);
         }
         findings.truncate(1);

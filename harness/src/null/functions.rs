@@ -78,7 +78,7 @@ macro_rules! versions {
     ($($version:literal)*) => {
         /// `cuDriverGetVersion` of a driver of the newest of these versions that is not newer than asked for. A C function has no context: one each.
         pub(super) fn version_of(asked: u32) -> *const c_void {
-            let known: [(u32, pfn::cuDriverGetVersion); _] = [$(($version, version::<$version>)),*];
+            let known: &[(u32, pfn::cuDriverGetVersion)] = &[$(($version, version::<$version>)),*];
             let found = known.iter().rev().find(|(version, _)| *version <= asked).or(known.first());
             found.map_or(null(), |(_, function)| *function as *const c_void)
         }

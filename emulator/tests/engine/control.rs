@@ -102,7 +102,7 @@ fn registers_are_zero_in_every_block_until_they_are_written() {
     let device = Device { workers: 1, ..Device::new(&text) };
     let out = device.zeroed::<u32>(256);
     device.launch("k", [8, 1, 1], [32, 1, 1], &Args::new().add(out));
-    let wanted = |t: u32| if t / 32 % 2 == 0 && t % 2 == 1 { 71000 } else { 0 };
+    let wanted = |t: u32| if (t / 32).is_multiple_of(2) && t % 2 == 1 { 71000 } else { 0 };
     assert_eq!(device.download::<u32>(out, 256), (0..256).map(wanted).collect::<Vec<u32>>());
 }
 

@@ -56,10 +56,11 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The file of tests that `name` stands for: `streams`, `sys/loader`, `examples/interop/nccl`.
+/// The file of tests that `name` stands for: `streams`, `sys/loader`, `examples/interop/nccl`, `emulator/engine/bulk`.
 fn file(name: &str) -> PathBuf {
-    match name.rsplit_once('/') {
-        Some((package, name)) => Path::new(package).join("tests").join(name).with_extension("rs"),
+    let is_package = |&(at, _): &(usize, &str)| root().join(&name[..at]).join("Cargo.toml").exists();
+    match name.rmatch_indices('/').find(is_package) {
+        Some((at, _)) => Path::new(&name[..at]).join("tests").join(&name[at + 1..]).with_extension("rs"),
         None => Path::new("tests").join(name).with_extension("rs"),
     }
 }

@@ -13,8 +13,8 @@ use cuda_launch::event::EventWaitFlags;
 use cuda_launch::stream::HostTaskSyncMode;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind,
-    LaunchConfig, cuda_launch,
+    CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error,
+    ErrorKind, LaunchConfig, cuda_launch,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
@@ -150,18 +150,22 @@ fn calls_of_cuda_in_a_host_function_are_named() {
     let (ctx, _shared) = context();
     let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let (event, start) = (ctx.new_event().unwrap(), ctx.new_timing_event().unwrap());
-    let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
-    let fill = module.load_function("fill").unwrap();
-    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
-    stream.synchronize().unwrap();
+    let fill = || {
+        ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap().load_function("fill").unwrap()
+    };
+    let (cold, warm) = (fill(), fill());
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&other, 64).unwrap();
+    let fill = |fill: &CudaFunction, stream: &CudaStream, x: &mut DeviceBuffer<u32>| unsafe {
+        cuda_launch! { function: fill, stream: stream, config: LaunchConfig::for_num_elems(64), args: [ptr_mut(x), 64u32, 1u32] }
+    };
+    (0..2).for_each(|_| fill(&warm, &other, &mut buffer).unwrap());
+    ctx.synchronize().unwrap();
     let (sender, receiver) = mpsc::channel();
     let inside = stream.clone();
     stream
         .call_host(move || {
-            let launch = unsafe {
-                cuda_launch! { function: fill, stream: other, config: LaunchConfig::for_num_elems(64),
-                args: [slice_mut(buffer), 1u32] }
-            };
+            let launches = [cold, warm].map(|function| fill(&function, &other, &mut buffer));
+            let [launch, warm_launch] = launches;
             let answers = [
                 ("cuStreamSynchronize", inside.synchronize()),
                 ("cuStreamQuery", inside.query().map(drop)),
@@ -175,6 +179,7 @@ fn calls_of_cuda_in_a_host_function_are_named() {
                 ("cuStreamWaitEvent", other.wait(&event)),
                 ("cuLaunchHostFunc", inside.call_host(|| ())),
                 ("cuLaunchKernelEx", launch),
+                ("cuLaunchKernelEx", warm_launch),
                 ("cuMemGetInfo", inside.context().memory_info().map(drop)),
             ];
             sender.send(answers).unwrap();

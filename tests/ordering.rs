@@ -364,6 +364,29 @@ fn forty_streams_read_one_buffer_and_none_waits() {
     }
 }
 
+/// More than there are bits. The one that wrote is a reader by then.
+#[test]
+fn readers_without_a_bit_wait_once_for_what_was_written_and_then_no_more() {
+    let _alone = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let rig = Rig::new(FORMS[0]);
+    let mut x = rig.buffer();
+    x.view_mut().set_zero(rig.a()).unwrap();
+    support::progress(sys::CUresult::CUDA_ERROR_NOT_READY);
+    let mut streams: Vec<_> = (0..60).map(|_| rig.ctx.new_stream().unwrap()).collect();
+    streams.push(rig.a().clone());
+    reset();
+    streams.iter().for_each(|stream| rig.read(stream, &x));
+    let once: Vec<_> = streams[..60].iter().flat_map(|stream| crossing(rig.a(), stream)).collect();
+    assert_eq!(marks(), once);
+    reset();
+    streams.iter().for_each(|stream| rig.read(stream, &x));
+    assert_eq!((marks(), counted()), (vec![], (61, 61)), "one driver call a launch");
+    x.view_mut().set_zero(rig.a()).unwrap();
+    support::progress(sys::CUresult::SUCCESS);
+    let all: Vec<_> = streams[..60].iter().flat_map(|stream| crossing(stream, rig.a())).collect();
+    assert_eq!(marks(), all, "a writer waits for every one of them");
+}
+
 /// Only so many streams of a context can have a bit; several contexts, because what stands for a context has bits too.
 #[test]
 fn more_streams_than_there_are_bits_are_ordered_too() {

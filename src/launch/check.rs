@@ -13,7 +13,7 @@ use super::guess::{guess, kind};
 use super::launch_arguments::ParameterTypes;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{
-    Kernel, Kind, LaunchBounds, Limits, StreamQueue, USUAL_DIMS, USUAL_THREADS, biased,
+    Kernel, Kind, LaunchBounds, Limits, StreamQueue, USUAL_DIMS, USUAL_THREADS, biased, host_call,
     kind as parameter_kind,
 };
 use crate::error::{
@@ -170,7 +170,7 @@ pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
 }
 
 /// Whether launches of the kernel were found to have this attribute by right, and there is no more to check of it: the kernel has no
-/// cluster shape of its own, as [`LaunchArguments::is_verified`](super::launch_arguments::LaunchArguments::is_verified) says.
+/// cluster shape of its own, as [`LaunchArguments::is_warm`](super::launch_arguments::LaunchArguments::is_warm) says.
 #[inline(always)]
 pub(super) fn attribute_verified(
     kernel: &Kernel,
@@ -408,8 +408,10 @@ fn clusters(
 #[cold]
 pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let (kernel, config) = (request.kernel, request.config);
-    if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED {
-        // Not about this launch: an earlier kernel faulted, or the process was forked.
+    let is_inside = code == CUresult::CUDA_ERROR_NOT_PERMITTED && host_call::is_running();
+    if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED || is_inside {
+        // Not about this launch: an earlier kernel faulted, the process was forked, or this is a host function, which a warm launch leaves to
+        // the driver to notice.
         return kernel.context.failed(code, "cuLaunchKernelEx", kernel.name().to_string());
     }
     let all: Vec<&Attribute<'_>> = request.fields.iter().chain(request.attributes).collect();

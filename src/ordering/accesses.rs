@@ -9,6 +9,8 @@
 //! 2. A stream whose bit is in `readers` is in the list and comes after every write of the others, none of which may write again
 //!    without consulting the list.
 //! 3. A stream whose bit is in `writer` has written and is alone in the list.
+//! 4. A stream of the list comes after every write of the others that was noted up to its `after`. A write by the bit in `writer` is noted
+//!    by nobody, but whoever finds such a writer in the list has taken that bit away.
 //!
 //! A bit counts only for an announced submission. A thread that clears a bit therefore waits for the stream only after checking whether
 //! all submissions that may have seen the bit have finished (see `submissions`). If not, the wait may miss one of them: the
@@ -97,9 +99,13 @@ struct List<Q> {
 #[derive(Debug)]
 struct Entry<Q> {
     queue: Q,
-    wrote: bool,
     /// The number of its last note.
     note: u64,
+    /// That of its last write; 0 before it wrote.
+    wrote: u64,
+    /// It comes after the writes of all others up to the note of this number. So one without a bit waits once for what it reads again and
+    /// again.
+    after: u64,
     /// How many submissions of the queue had been announced when its bit in `readers` was taken away, and that in `writer`.
     lost_reading: Option<usize>,
     lost_writing: Option<usize>,
@@ -136,17 +142,18 @@ impl<Q: Queue> Accesses<Q> {
             list = self.prune(list);
         }
         self.writer.store(self.owner, Ordering::SeqCst);
-        list.note(queue, false);
+        let known = list.note(queue, false);
         list.entries.iter_mut().for_each(Entry::lose_writing);
-        let after = |entry: &Entry<Q>| entry.wrote && !entry.queue.is(queue) && !entry.is_over();
+        let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
         list.name(waits, after, |entry| entry.has_finished(entry.lost_writing));
         let mut list = self.come_after(list, queue, waits)?;
         // Else this queue does not come after everything that one of them writes, or that another has written meanwhile.
         let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
+        let notes = list.notes;
         if list.entries.iter().all(is_last)
             && let Some(own) = list.entries.iter_mut().find(|entry| entry.queue.is(queue))
         {
-            own.lost_reading = None;
+            (own.after, own.lost_reading) = (notes, None);
             self.readers.fetch_or(self.bits(queue.claim_key()), Ordering::SeqCst);
         }
         Ok(())
@@ -220,7 +227,7 @@ impl<Q: Queue> Accesses<Q> {
 
     /// The queues that wrote.
     pub(crate) fn writers(&self) -> Vec<Q> {
-        self.list().entries.iter().filter(|entry| entry.wrote).map(|entry| entry.queue.clone()).collect()
+        self.list().entries.iter().filter(|entry| entry.wrote != 0).map(|entry| entry.queue.clone()).collect()
     }
 
     /// The queue, if there is one only, whose work may use the memory.
@@ -303,17 +310,21 @@ impl<Q: Queue> List<Q> {
         }
     }
 
-    fn note(&mut self, queue: &Q, wrote: bool) {
+    /// Notes an access; up to which note the queue comes after all writes of others.
+    fn note(&mut self, queue: &Q, wrote: bool) -> u64 {
         self.notes += 1;
         let note = self.notes;
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.queue.is(queue)) else {
             let (queue, lost_reading, lost_writing) = (queue.clone(), None, None);
-            return self.entries.push(Entry { queue, wrote, note, lost_reading, lost_writing });
+            let wrote = if wrote { note } else { 0 };
+            self.entries.push(Entry { queue, note, wrote, after: 0, lost_reading, lost_writing });
+            return 0;
         };
         (entry.note, entry.lost_reading) = (note, None);
         if wrote {
-            (entry.wrote, entry.lost_writing) = (true, None);
+            (entry.wrote, entry.lost_writing) = (note, None);
         }
+        entry.after
     }
 }
 

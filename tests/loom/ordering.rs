@@ -37,8 +37,14 @@ fn two_halves_written_at_once_are_both_waited_for() {
 
 #[test]
 fn what_was_written_before_is_read_after_it_whoever_else_reads() {
-    model(3, || {
-        let (memory, a, b, c) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1), stream(2));
+    written_is_read_after(3, owner(1));
+    // Memory without bits: what a stream comes after is in the list.
+    written_is_read_after(2, 0);
+}
+
+fn written_is_read_after(switches: usize, of: u64) {
+    model(switches, move || {
+        let (memory, a, b, c) = (Arc::new(Memory::new(of)), stream(0), stream(1), stream(2));
         let told = Told::new();
         submit(&a, &memory, true);
         let writer = thread::spawn({

@@ -14,7 +14,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 
-use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Slot};
+use crate::completion::{Claim, Complete, Discarded, Ended, Entry, Mark, Slot};
 use crate::mark_queues::MarkQueues;
 use crate::sync::{Clock, Condvar, Mutex};
 use crate::table::{Shared, Table};
@@ -125,7 +125,7 @@ impl Mark for End {
 struct Share<T>(Arc<Slot<T, Fault>>);
 
 impl<T: Send + 'static> Complete<Fault> for Share<T> {
-    fn complete(&self, result: Result<(), Fault>) -> Option<Left> {
+    fn complete(&self, result: Result<(), Fault>) -> Option<Discarded> {
         self.0.complete(result)
     }
 

@@ -37,6 +37,31 @@ fn a_stream_without_a_bit_of_this_memory_asks_the_list() {
     }
 }
 
+/// What it comes after, it always will: it asks the list each time, and waits only for what was written since.
+#[test]
+fn a_stream_without_a_bit_waits_once_for_what_it_reads_again_and_again() {
+    let lanes = [lane(0, owner(1) | 1, 3), lane(1, NO_KEY, 3), lane(2, owner(1) | 4, 3)];
+    let [writer, reader, other] = &lanes;
+    let memory = Memory::new(owner(1));
+    for _ in 0..2 {
+        submit(writer, &memory, true);
+        assert_eq!([reader, other].map(|lane| submit(lane, &memory, false)), [[0], [0]]);
+        submit(writer, &memory, false);
+        assert_eq!([reader, reader, other].map(|lane| submit(lane, &memory, false)), [[]; 3]);
+    }
+    // What was on its way is given only when the wait for it was made.
+    begin(writer, &memory, true);
+    assert_eq!(submit(reader, &memory, false), [0]);
+    end(writer);
+    assert_eq!([(); 2].map(|()| submit(reader, &memory, false)), [vec![0], vec![]]);
+    // A write of its own is none that it comes after, and that of another one may be before or after it.
+    submit(reader, &memory, true);
+    assert_eq!(submit(reader, &memory, false), []);
+    submit(writer, &memory, false);
+    submit(other, &memory, true);
+    assert_eq!([(); 2].map(|()| submit(reader, &memory, false)), [vec![2], vec![]]);
+}
+
 /// Memory is freed on that stream, without waiting.
 #[test]
 fn the_only_stream_of_memory_is_known_until_there_is_another_one() {

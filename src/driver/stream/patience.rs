@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::CudaStream;
-use super::queue::StreamQueue;
+use super::queue::{EndOfHold, StreamQueue};
 use super::thread::{StreamWaits, orders};
 use crate::driver::host_call;
 use crate::error::{Error, ErrorKind, StalledSubmission};
@@ -39,22 +39,16 @@ static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
 const LISTENER: Duration = Duration::from_millis(50);
 
 /// Streams to which new submissions are held back until this is dropped.
-struct Hold {
-    streams: Vec<CudaStream>,
-    end: fn(&StreamQueue),
-}
+#[derive(Default)]
+struct Hold(Vec<(CudaStream, EndOfHold)>);
 
 impl Hold {
-    fn of(end: fn(&StreamQueue)) -> Self {
-        Self { streams: Vec::new(), end }
-    }
-
     /// These as well.
-    fn add(&mut self, streams: Vec<CudaStream>, begin: fn(&StreamQueue)) {
+    fn add(&mut self, streams: Vec<CudaStream>, begin: fn(&StreamQueue) -> EndOfHold) {
         for stream in streams {
-            if self.streams.iter().all(|held| held.identity() != stream.identity()) {
-                begin(stream.queue());
-                self.streams.push(stream);
+            if self.0.iter().all(|(held, _)| held.identity() != stream.identity()) {
+                let end = begin(stream.queue());
+                self.0.push((stream, end));
             }
         }
     }
@@ -62,14 +56,13 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.streams.iter().for_each(|stream| (self.end)(stream.queue()));
+        self.0.iter().for_each(|(stream, end)| end(stream.queue()));
     }
 }
 
-/// What holds submissions back, what ends that, and the streams that they are given to.
+/// What holds submissions back, and the streams that they are given to.
 pub(super) struct Others<'a>(
-    pub(super) fn(&StreamQueue),
-    pub(super) fn(&StreamQueue),
+    pub(super) fn(&StreamQueue) -> EndOfHold,
     pub(super) &'a dyn Fn() -> Vec<CudaStream>,
 );
 
@@ -92,7 +85,7 @@ impl Patience {
     /// Those that were held back before stay so: each of two streams that never pause would make use of the time of the other.
     #[cold]
     pub(super) fn until(&self, is_so: &dyn Fn() -> bool, others: &Others<'_>) -> Result<(), Error> {
-        let Others(begin, end, streams) = *others;
+        let Others(begin, streams) = *others;
         let mut are_held = false;
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
@@ -105,7 +98,7 @@ impl Patience {
                 let is_time = is_time_to_hold(waited, CLOCK.elapsed());
                 let held = self.hold.take().filter(|_| is_time);
                 are_held &= held.is_some();
-                let mut held = held.or_else(|| is_time.then(|| Hold::of(end)));
+                let mut held = held.or_else(|| is_time.then(Hold::default));
                 if let Some(held) = held.as_mut().filter(|_| !are_held) {
                     held.add(streams(), begin);
                     are_held = true;
@@ -129,7 +122,7 @@ impl Patience {
             return Err(host_call::inside_of(self.call));
         }
         let streams = || others.unsubmitted().map(|(earlier, _)| earlier.stream.clone()).collect();
-        self.until(&|| others.are_submitted(), &Others(StreamQueue::hold, StreamQueue::release, &streams))
+        self.until(&|| others.are_submitted(), &Others(StreamQueue::hold, &streams))
     }
 }
 
@@ -249,11 +242,13 @@ mod tests {
     fn each_stream_is_held_once_and_until_the_hold_ends() -> Result<(), Error> {
         static NOW_AND_EVER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
         let count = || NOW_AND_EVER.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let begin =
-            |_: &StreamQueue| NOW_AND_EVER.iter().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
+        let begin = |_: &StreamQueue| -> EndOfHold {
+            NOW_AND_EVER.iter().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
+            |_| _ = NOW_AND_EVER[0].fetch_sub(1, Ordering::Relaxed)
+        };
         let ctx = CudaContext::new(0)?;
         let (one, other) = (ctx.new_stream()?, ctx.new_stream()?);
-        let mut hold = Hold::of(|_| _ = NOW_AND_EVER[0].fetch_sub(1, Ordering::Relaxed));
+        let mut hold = Hold::default();
         hold.add(vec![one.clone(), one.clone()], begin);
         assert_eq!(count(), [1, 1]);
         hold.add(vec![other, one], begin);

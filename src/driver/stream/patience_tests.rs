@@ -5,6 +5,8 @@
 use super::super::thread::Orders;
 use super::*;
 use crate::driver::context::CudaContext;
+use crate::ordering::{OWNERS, QUEUES, owner};
+use std::sync::atomic::Ordering;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -23,7 +25,7 @@ fn is_held_back(stream: &CudaStream) -> bool {
 fn who_is_in_the_middle_of_a_submission_is_not_held_back() {
     let stream = stream();
     let queue = stream.queue();
-    queue.hold();
+    let release = queue.hold();
     for _between in 0..2 {
         let orders = Orders::begin();
         assert!(!is_held_back(&stream));
@@ -44,11 +46,41 @@ fn who_is_in_the_middle_of_a_submission_is_not_held_back() {
             while queue.submissions.announced() == before || !queue.submissions.have_finished(before + 1) {
                 thread::yield_now();
             }
-            queue.release();
+            release(queue);
         });
         assert!(is_held_back(&stream));
     });
     assert!(!is_held_back(&stream));
+}
+
+/// Nor is it for kernels of another context, whose numbers are a thousand holds apart.
+#[test]
+fn a_stream_that_is_held_back_is_warm_for_no_kernel() {
+    let ctx = CudaContext::new(0).unwrap();
+    let is_a_number = |word: u64| word == owner((word >> QUEUES) as u32);
+    let hold = |queue: &StreamQueue, times: usize| -> Vec<EndOfHold> {
+        let held = (0..times).map(|_| queue.hold()).inspect(|_| assert!(!is_a_number(queue.warm())));
+        held.collect()
+    };
+    let release = |queue: &StreamQueue, ends: Vec<EndOfHold>| ends.iter().for_each(|end| end(queue));
+    for number in [0, 1, 62, OWNERS - 1].map(owner).into_iter().chain([0]) {
+        let stream = ctx.default_stream();
+        let queue = stream.queue();
+        queue.warm.store(number, Ordering::Relaxed);
+        let held = hold(queue, 1_100);
+        release(queue, held);
+        assert_eq!(queue.warm(), number);
+        // It stays so once the stream needs its context.
+        let before = hold(queue, 1_100);
+        stream.needs_its_context();
+        let after = hold(queue, 1_100);
+        for ends in [before, after] {
+            release(queue, ends);
+            assert!(!is_a_number(queue.warm()));
+            release(queue, hold(queue, 1_100));
+            assert!(!is_a_number(queue.warm()));
+        }
+    }
 }
 
 #[cfg(feature = "tracing")]
@@ -95,9 +127,9 @@ mod listeners {
         let event = stream.context().new_event().unwrap();
         let same = stream.clone();
         ACT.set(Some(Box::new(move || {
-            same.queue().hold();
+            let release = same.queue().hold();
             tell.send(is_held_back(&same)).unwrap();
-            same.queue().release();
+            release(same.queue());
         })));
         event.record(&stream).unwrap();
         assert!(!told.try_recv().unwrap());

@@ -48,9 +48,16 @@ impl<T> Deref for Apart<T> {
     }
 }
 
-/// Added to [`StreamQueue::warm`]'s word for each hold: below the number of the context, of which each bit is there with its opposite. So
-/// the sum is the number of no context, whether it began with one or with 0, for the first thousand holds at a time.
+/// Added to [`StreamQueue::warm`]'s word for a hold, and taken off at its end: below the number of a context, and above addresses.
 const HELD: u64 = 1 << 48;
+
+/// The bits in between, which are 0 in the word of each kernel. No more is added than they have room for, so that the sum never has another
+/// context's number above. Nor has it one if a default stream's word becomes 0 meanwhile: it is then less than a number, or all bits above
+/// are set by what is taken off, of which a number has half.
+const ALL_HELD: u64 = 0xf * HELD;
+
+/// What ends a hold.
+pub(super) type EndOfHold = fn(&StreamQueue);
 
 /// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_parts`].
 pub(crate) struct Parts<'q> {
@@ -120,14 +127,24 @@ impl StreamQueue {
     }
 
     /// Holds submissions back, also those that were warm.
-    pub(super) fn hold(&self) {
+    #[must_use]
+    pub(super) fn hold(&self) -> EndOfHold {
         self.submissions.hold(|number| self.launches.note(number, NO_KERNEL));
-        self.warm.fetch_add(HELD, Ordering::Relaxed);
+        let more = |word: u64| (word & ALL_HELD != ALL_HELD).then(|| word.wrapping_add(HELD));
+        match self.warm.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => |queue| {
+                queue.warm.fetch_sub(HELD, Ordering::Relaxed);
+                queue.submissions.release();
+            },
+            Err(_) => |queue| queue.submissions.release(),
+        }
     }
 
-    pub(super) fn release(&self) {
-        self.warm.fetch_sub(HELD, Ordering::Relaxed);
-        self.submissions.release();
+    /// Holds launches of graphs back.
+    #[must_use]
+    pub(super) fn hold_graphs(&self) -> EndOfHold {
+        self.graphs.hold(|_| ());
+        |queue| queue.graphs.release()
     }
 
     /// The key of the stream in the memory of its context.

@@ -7,6 +7,7 @@ use std::thread::{self, ThreadId};
 
 use super::CudaStream;
 use super::patience::{Launching, Others, Patience};
+use super::queue::StreamQueue;
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
 use crate::driver::host_call;
@@ -221,7 +222,7 @@ impl Queue for ThreadStream {
             return Err(host_call::inside_of(call));
         }
         let streams = || vec![earlier.stream.clone()];
-        let others = Others(|q| q.graphs.hold(|_| ()), |q| q.graphs.release(), &streams);
+        let others = Others(StreamQueue::hold_graphs, &streams);
         Patience::of(call).until(&is_so, &others)
     }
 

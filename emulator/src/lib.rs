@@ -5,7 +5,7 @@
 //! are asynchronous, kernels run on all cores, and an invalid access is reported with kernel, thread, address,
 //! buffer and line.
 //!
-//! Let Cargo optimise this crate and its parser even in debug builds, otherwise kernels run about forty times slower:
+//! Let Cargo optimise this crate and its parser even in debug builds; without these lines kernels run about forty times slower:
 //!
 //! ```toml
 //! [profile.dev.package.cuda-emulator]
@@ -46,9 +46,9 @@
 //! # Ok::<(), cuda_driver_sys::CUresult>(())
 //! ```
 //!
-//! As in a real driver, there is one state per process, no matter which of [`driver`]'s tables is used to access it. An [`Instance`] is
-//! a separate emulator in the same process, for tests that run concurrently. The same code as a
-//! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
+//! Like a real driver, the emulator has one state per process: all tables that [`driver`] returns share it. An [`Instance`] is
+//! a separate emulator in the same process, for tests that run concurrently. The package `cuda-emulator-libcuda` is the same code as a
+//! shared library, for programs that load `libcuda.so.1`. Programs that use the
 //! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
 //! because the runtime asks a driver to prove that it is NVIDIA's, and the emulator does not answer. The tool's command
 //! `cuda-launch emulate` starts programs with it.
@@ -68,21 +68,20 @@
 //!
 //! The device's limits are those of an H200. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
 //! levels of nesting (as child graphs or as bodies of conditional nodes), and 65,536 bodies per SWITCH. Attributes for features
-//! that an H200 has and the emulator does not (pools and events shared between processes, sparse arrays,
-//! ..) are 0, so that programs use an alternative. On Linux, what `cuMemCreate` makes can be exported to other processes by
-//! descriptor.
+//! that an H200 has and the emulator does not, such as sparse arrays, and pools and events shared between processes, are 0, so that
+//! programs use an alternative. On Linux, memory of `cuMemCreate` can be exported to other processes as a file descriptor.
 //!
 //! # What it detects
 //!
 //! A kernel that faults is stopped; its report goes to standard error, to [`last_fault`] and to the driver's log (`cuLogsDumpToMemory`). Then, as
 //! on a GPU, every call that touches a context returns the fault's code until the process ends.
 //!
-//! Two things are known before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the JIT log. A
-//! kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
+//! Two mistakes are reported before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the
+//! JIT log. A kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
 //! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working.
 //!
 //! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
-//! memory, data races, and barriers that only part of a warp reaches. They do not stop anything; [`take_findings`]
+//! memory, data races, and barriers that only part of a warp reaches. A finding does not stop the kernel; [`take_findings`]
 //! returns a list with both threads, both lines and the bytes. If the variable enabled the checks, they are also printed on
 //! standard error, once per place in the code. Kernels are decoded differently for these checks, so that they cost
 //! nothing when they are off.
@@ -94,16 +93,15 @@
 //! | barriers | threads of a warp that are at different barriers, one of them a `bar` or an `.aligned` `barrier`, to which a warp must come together | threads that leave the kernel, or pass by a barrier, before the others of their warp wait at it; barriers of a cluster |
 //!
 //! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by release
-//! and acquire operations. Whether they use the right flag is not checked: fences, volatile, relaxed, acquire and
-//! release accesses, `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that
-//! no correct protocol is reported, but some incorrect ones are missed. The same holds for part of a warp that
-//! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
-//! order, and only what shows in that order is found; [`set_schedules`] makes them run in others.
+//! and acquire operations, whatever address these use. Fences, volatile, relaxed, acquire and release accesses, `atom.cas` and
+//! `atom.exch` count as releases; these and all other atomics count as acquires. So no correct protocol is reported, but some
+//! incorrect ones are missed. For the same reason a part of a warp that synchronises counts as the whole warp, and `bar.arrive` counts
+//! as waiting. Threads run in one order, and only races of that order are found; [`set_schedules`] makes them run in others.
 //!
 //! # Profiles
 //!
-//! With [`set_profile`], each instruction of each kernel: how often it ran and for how many threads, which way its branches went, the
-//! sectors and bank conflicts of its accesses; [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
+//! [`set_profile`] counts, for each instruction of each kernel, how often it ran and for how many threads, which way its branches went,
+//! and the sectors and bank conflicts of its accesses. [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
 //!
 //! # Schedules
 //!
@@ -111,6 +109,8 @@
 //! same memory: warps yield between any two accesses, the threads of a warp diverge, blocks start in any order and only a few at a time,
 //! and stores become visible late. [`take_differences`] returns the seeds under which memory, faults, termination or findings differ. The
 //! program sees only the results of the ordinary order.
+//!
+//! # Leaks
 //!
 //! [`live_handles`] counts what the program has created and not released.
 //!

@@ -16,7 +16,7 @@ const NOTES: &str = "\
 The file has the kernel's image as the program loaded it, the configuration, the
 arguments, and all memory that they reach, before and after the launch: each
 allocation that a pointer in the arguments, or in such an allocation, points
-into. Keep it as safe as the data in it. `record` waits for all work of the
+into. Protect it as you would that data. `record` waits for all work of the
 context before and after the launch. Launches that are captured into a graph are
 not counted. `cuda-launch replay` reads the file.
 

@@ -27,9 +27,9 @@ not possible, the pointers among the arguments are adjusted, and the output says
 so; --relocate adjusts those in memory, too. An access past the end of an
 allocation is found unless another one begins there, as is common on a GPU:
 --apart separates them.
-Variables of the module have the values of the image; textures and surfaces
+Variables of the module have their values from the image; textures and surfaces
 are not recorded. Exit code 1: the kernel faulted, a check found something, or
-the outputs differ from those recorded.";
+memory differs from the recording.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

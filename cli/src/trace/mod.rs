@@ -29,10 +29,10 @@ use summary::{Summary, Track};
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-The end of the file's name says what it is: .html is a page with the timeline
+The extension of the file chooses the format: .html is a page with the timeline
 and sums, .svg the same as a picture, and .json is for https://ui.perfetto.dev
-and chrome://tracing. ^C and other signals end the program, and the timeline has
-what it did until then. The exit code is that of the program, 128 plus the
+and chrome://tracing. If a signal ends the program, as ^C does, the timeline
+shows everything up to then. The exit code is that of the program, 128 plus the
 number of the signal that ended it, or 2 to 4 if it did not start. Programs find
 the recorder as libcuda.so.1 (Linux), and those that use the crate cuda-launch
 through the variable CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";

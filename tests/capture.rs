@@ -12,8 +12,8 @@ use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{
-    Attribute, CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error,
-    ErrorKind, LaunchConfig, cuda_launch,
+    Attribute, CaptureMode, CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream,
+    DeviceBuffer, DevicePtrMut, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -311,6 +311,39 @@ fn buffers_and_modules_live_as_long_as_the_graph_can_run() {
     drop(graph);
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(sum.to_host_vec(&gpu.stream).unwrap(), [3.0; N]);
+}
+
+/// Without memory among its arguments, such a launch is warm on other streams.
+#[test]
+fn a_graph_keeps_the_module_of_a_kernel_that_was_launched_before() {
+    type Way = fn(&CudaFunction, &CudaStream, DevicePtrMut<u32>) -> Result<(), Error>;
+    const CONFIG: LaunchConfig = LaunchConfig::new((4, 1, 1), (256, 1, 1));
+    let ways: [Way; 3] = [
+        |f, stream, x| unsafe {
+            cuda_launch! { function: f, stream: stream, config: CONFIG, args: [x, N as u32, 7u32] }
+        },
+        |f, stream, x| {
+            unsafe { stream.launch_builder(f).arg(&x).arg(&(N as u32)).arg(&7u32).launch(CONFIG) }.map(drop)
+        },
+        |f, stream, x| {
+            let mut launch = stream.launch_builder(f).arg(&x).arg(&(N as u32)).arg(&7u32).prepare(CONFIG)?;
+            unsafe { launch.launch_on(stream) }.map(drop)
+        },
+    ];
+    let gpu = Gpu::new();
+    for way in ways {
+        let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+        let address = x.as_mut_device_ptr();
+        let graph = {
+            let ptx = include_str!("../examples/kernels/fill.ptx");
+            let fill = gpu.ctx.load_module(ptx).unwrap().load_function("fill").unwrap();
+            (0..2).for_each(|_| way(&fill, &gpu.stream, address).unwrap());
+            x.view_mut().set_zero(&gpu.stream).unwrap();
+            CudaGraph::capture(&gpu.ctx, LOCAL, |stream| way(&fill, stream, address)).unwrap()
+        };
+        gpu.run(&graph);
+        assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [7; N]);
+    }
 }
 
 #[test]

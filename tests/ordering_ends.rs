@@ -108,6 +108,38 @@ fn readers_on_the_streams_of_many_threads_wait_for_nothing() {
     }
 }
 
+/// It is waited for by a wait for the whole context, as no other thread has a name for it.
+#[test]
+fn what_was_written_on_the_stream_of_another_thread_is_waited_for_once() {
+    let ctx = context();
+    let mine = ctx.per_thread_stream();
+    let mut weights = buffer(&mine);
+    weights.view_mut().set_zero(&mine).unwrap();
+    let (weights, ctx) = (&weights, &ctx);
+    let read = |stream: &CudaStream| {
+        let mut target = buffer(stream);
+        reset();
+        target.view_mut().copy_from_device(stream, weights).unwrap();
+        marks()
+    };
+    let (ask, asked) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let stream = ctx.per_thread_stream();
+            asked.into_iter().for_each(|()| tell.send(read(&stream)).unwrap());
+        });
+        for first in [true, false, false] {
+            ask.send(()).unwrap();
+            let waits: &[_] = if first { &[("idle", 0)] } else { &[] };
+            assert_eq!(told.recv().unwrap(), waits);
+            // The thread that wrote reads as well.
+            assert_eq!(read(&mine), []);
+        }
+        drop(ask);
+    });
+}
+
 /// On a thread of its own, which ends.
 fn elsewhere<R: Send>(run: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(run).join().unwrap())

@@ -266,6 +266,7 @@ fn objects_of_another_context_are_refused() {
 #[cfg(feature = "async")]
 mod later {
     use super::*;
+    use cuda_harness::Spy;
     use cuda_launch::DeviceOperation;
     use std::sync::Arc;
 
@@ -296,6 +297,30 @@ mod later {
         let same = SurfaceObject::new(&arrays[0]).unwrap();
         let error = module.add_one_async_owned(line(4), source, same).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Object(ObjectError::Aliased { .. })), "{error}");
+    }
+
+    /// All of them but the kernel are of one context, and nobody has to wait for them. No driver is asked whether that goes together.
+    #[test]
+    fn a_kernel_of_another_context_is_refused_also_with_objects() {
+        let spy = Spy::over(&cuda_launch::default_driver().unwrap()).unwrap();
+        let ctx = CudaContext::with_driver(&spy.driver(), 0).unwrap();
+        let other = ctx.device().create_context(&cuda_launch::context::ContextOptions::default()).unwrap();
+        let [own, strange] = [&ctx, &other].map(|ctx| kernels::load(ctx).unwrap());
+        let stream = ctx.new_stream().unwrap();
+        let (picture, mut out) =
+            (texture(&row::<f32>(&ctx, 4)), DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap());
+        let mut launch = |module: &kernels::Module| {
+            spy.clear();
+            let launched = module.sample_async(line(4), &picture, &mut out).unwrap().sync_on(&stream);
+            (launched, spy.calls().names().contains(&"cuLaunchKernelEx"))
+        };
+        for _ in 0..3 {
+            let (launched, is_asked) = launch(&own);
+            launched.unwrap();
+            assert!(is_asked);
+            let (refused, is_asked) = launch(&strange);
+            assert!(refused.unwrap_err().is_context_mismatch() && !is_asked);
+        }
     }
 
     /// Of an operation on one stream and a launch on another; the object is dropped right after the operation.

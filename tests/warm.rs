@@ -14,13 +14,16 @@ mod rig;
 mod support;
 
 use cuda_launch::operation::DeviceOperation;
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{CUdevice, CUdevice_attribute, CUresult, CUstream, CUstreamCaptureMode, Driver, pfn};
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaModule, CudaStream,
     DeviceBuffer, Error, LaunchConfig, cuda_launch,
 };
 use form::FORMS;
 use rig::{ONE, PTX, Rig};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::Arc;
 use support::{answer, counted, expect_parameters, reset, set_max_threads};
 
 /// How often the driver is called for the third of three launches, which it refuses for what is current.
@@ -169,6 +172,95 @@ fn a_kernel_that_allows_fewer_threads_is_warm_up_to_its_own_limit() {
     assert_eq!(counted().1, 0, "the driver was asked");
 }
 
+/// One limit of a device, as it says.
+type Limit = (CUdevice_attribute, i32);
+
+thread_local! {
+    /// What a device says of a limit besides what the support's driver says.
+    static LIMIT: Cell<Option<Limit>> = const { Cell::new(None) };
+}
+
+/// The support's driver, of a device with that limit, and such that a capture begins.
+fn limited(limit: Option<Limit>) -> Arc<Driver> {
+    unsafe extern "C" fn begin_capture(_: CUstream, _: CUstreamCaptureMode) -> CUresult {
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn attribute(out: *mut i32, which: CUdevice_attribute, device: CUdevice) -> CUresult {
+        match LIMIT.get() {
+            Some((limited, value)) if which == limited => {
+                unsafe { out.write(value) };
+                CUresult::SUCCESS
+            }
+            _ => {
+                let support = support::lookup(c"cuDeviceGetAttribute");
+                unsafe {
+                    std::mem::transmute::<*const c_void, pfn::cuDeviceGetAttribute>(support)(
+                        out, which, device,
+                    )
+                }
+            }
+        }
+    }
+    LIMIT.set(limit);
+    Arc::new(unsafe {
+        Driver::from_lookup(|name| match name.to_str() {
+            Ok("cuDeviceGetAttribute") => attribute as pfn::cuDeviceGetAttribute as *const c_void,
+            Ok("cuStreamBeginCapture_v2") => begin_capture as pfn::cuStreamBeginCapture_v2 as *const c_void,
+            _ => support::lookup(name),
+        })
+    })
+}
+
+/// The limits of devices so far are compared without being read; those of another device are its own.
+#[test]
+fn a_warm_launch_is_within_each_limit_of_its_device() {
+    use CUdevice_attribute as A;
+    let limits = [
+        (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, i32::MAX as u32),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65_535),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65_535),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64),
+    ];
+    for (at, (attribute, usual)) in limits.into_iter().enumerate() {
+        for most in [usual / 2, usual - 1, usual] {
+            let ctx = CudaContext::with_driver(&limited(Some((attribute, most as i32))), 0).unwrap();
+            ctx.bind().unwrap();
+            expect_parameters(&[4]);
+            let (stream, module) = (ctx.new_stream().unwrap(), ctx.load_module(PTX).unwrap());
+            let f = module.load_function("k").unwrap();
+            let config = |size: u32| {
+                let [a, b, c, d, e, f] = std::array::from_fn(|other| if other == at { size } else { 1 });
+                LaunchConfig::new((a, b, c), (d, e, f))
+            };
+            let listed = |size| unsafe {
+                cuda_launch! { function: f, stream: stream, config: config(size), args: [1u32] }
+            };
+            let built = |size| unsafe { stream.launch_builder(&f).arg(&1u32).launch(config(size)) }.map(drop);
+            assert_warm("the largest", || listed(most));
+            assert_warm("the largest of a builder", || built(most));
+            for too_large in [most + 1, 0] {
+                reset();
+                assert!(listed(too_large).unwrap_err().is_launch_refused(), "{attribute:?}, {too_large}");
+                assert!(built(too_large).unwrap_err().is_launch_refused(), "{attribute:?}, {too_large}");
+                assert_eq!(counted().1, 0, "the driver was asked");
+            }
+        }
+    }
+    // Each dimension is within its limit, and the product is not.
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    let launch = |block| unsafe {
+        let config = LaunchConfig::new((1, 1, 1), block);
+        cuda_launch! { function: f, stream: rig.stream, config: config, args: [1u32] }
+    };
+    assert_warm("1024 threads", || launch((32, 8, 4)));
+    reset();
+    assert!(launch((41, 25, 1)).unwrap_err().is_launch_refused());
+    assert_eq!(counted().1, 0, "the driver was asked");
+}
+
 /// The word that tells that a launch is warm is of signature and context.
 #[test]
 fn what_was_warm_in_one_context_is_not_so_on_a_stream_of_another() {
@@ -269,7 +361,8 @@ fn memory_on_a_stream_of_the_thread_is_looked_at_each_time() {
 /// What is launched for the first time, or into a graph, or while somebody listens, takes the long way.
 #[test]
 fn what_has_to_be_looked_at_is_not_warm() {
-    let mut rig = Rig::new();
+    let ctx = CudaContext::with_driver(&limited(None), 0).unwrap();
+    let mut rig = Rig { stream: ctx.new_stream().unwrap(), module: ctx.load_module(PTX).unwrap(), names: 0 };
     let f = rig.kernel(&[4]);
     rig.stream.context().bind().unwrap();
     let launch = |f: &CudaFunction, stream: &CudaStream| unsafe {
@@ -279,8 +372,11 @@ fn what_has_to_be_looked_at_is_not_warm() {
     let stream = rig.stream.clone();
     assert_cold("another kernel each time", || launch(&kernels.pop().unwrap(), &stream));
     assert_warm("the same kernel", || launch(&f, &stream));
+    let mut is_recorded = false;
     let _ = CudaGraph::capture(stream.context(), CaptureMode::ThreadLocal, |stream| {
         assert_cold("in a capture", || launch(&f, stream));
+        is_recorded = true;
         Ok(())
     });
+    assert!(is_recorded);
 }

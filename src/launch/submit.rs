@@ -218,6 +218,7 @@ unsafe fn once_more(
     // than a list of suspects is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
     let launch = Submission::announced(request.stream, number);
+    launch.refused();
     // No context is current, or one of another driver or device, or one that is gone. The memory is ready, so it is not needed again.
     if matches!(
         code,
@@ -225,13 +226,11 @@ unsafe fn once_more(
             | CUresult::CUDA_ERROR_INVALID_HANDLE
             | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
     ) {
-        launch.refused();
         host_call::refuse("cuLaunchKernelEx")?;
         request.kernel.context.bind()?;
         // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types, passed on.
         return unsafe { examined(request, types, launch, &Nil, params) };
     }
-    launch.refused();
     Err(check::refused(code, request))
 }
 

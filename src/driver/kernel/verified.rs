@@ -92,3 +92,52 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(unsafe_code)] // A kernel of a module that is loaded.
+mod tests {
+    use super::*;
+    use crate::driver::context::CudaContext;
+    use crate::error::Error;
+
+    const PTX: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k() { ret; }\n";
+
+    /// The word is that of one signature and one context: with any other bit it is another one.
+    #[test]
+    fn what_was_verified_is_one_signature_in_one_context() -> Result<(), Error> {
+        let context = CudaContext::new(0)?;
+        let (module, stream) = (context.load_module(PTX)?, context.new_stream()?);
+        let queue = stream.queue();
+        // SAFETY: 1: the module was loaded in the context, and outlives the kernel.
+        let mut kernel = unsafe { Kernel::look_up(&context, module.raw(), "k", None) }?;
+        let signature = 0x5555_5555_5555;
+        let is_verified = |kernel: &Kernel, signature| {
+            let warm = kernel.verified(signature, queue).is_some();
+            assert_eq!(kernel.has_verified(signature), warm);
+            warm
+        };
+        let (number, max_dims) = (kernel.context_number, kernel.max_dims);
+        for max_threads in [USUAL_THREADS, USUAL_THREADS / 2] {
+            kernel.verified = Verified::of(max_dims, max_threads);
+            assert!(!is_verified(&kernel, signature));
+            kernel.verify(signature);
+            assert!(is_verified(&kernel, signature));
+            for bit in 0..ADDRESS_BITS {
+                assert!(!is_verified(&kernel, signature ^ 1 << bit), "bit {bit}");
+            }
+            // What has bits where the number is, is remembered by nobody.
+            kernel.verify(signature | 1 << ADDRESS_BITS);
+            assert!(is_verified(&kernel, signature) && !is_verified(&kernel, signature | 1 << ADDRESS_BITS));
+            for bit in ADDRESS_BITS..u64::BITS {
+                kernel.context_number = number ^ 1 << bit;
+                kernel.verify(signature);
+                assert!(kernel.verified(signature, queue).is_none(), "bit {bit}");
+            }
+            kernel.context_number = NO_NUMBER;
+            kernel.verify(signature);
+            assert!(!kernel.has_verified(signature) && kernel.verified(signature, queue).is_none());
+            kernel.context_number = number;
+        }
+        Ok(())
+    }
+}

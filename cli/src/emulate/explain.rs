@@ -22,7 +22,7 @@ const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink
 /// Of the newest architecture whose PTX the emulator runs.
 const NEWEST: u32 = 90;
 
-/// What is in the way, in what, and what to do.
+/// An obstacle: what it is, where, and what to do.
 pub(super) struct Reason {
     pub(super) subject: String,
     kind: &'static str,

@@ -42,7 +42,7 @@ struct Section {
     bytes: u64,
 }
 
-/// What its loader is told.
+/// What it tells its loader.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dynamic {
     pub(crate) needed: Vec<String>,

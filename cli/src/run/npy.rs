@@ -169,7 +169,7 @@ impl<'h> Header<'h> {
     }
 }
 
-/// What stands between quotes, and what follows.
+/// The text between quotes, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     text[1..].split_once(quote)

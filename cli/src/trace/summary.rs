@@ -102,7 +102,7 @@ impl Summary {
         self.begun.insert(moment(&call["ts"], track), event);
     }
 
-    /// Events for work that a program which was killed left behind: whether it ended, nobody saw.
+    /// Events for work that a program which was killed left behind: whether it ended is not known.
     pub(super) fn left_behind(&mut self) -> Vec<(Track, Value)> {
         let events = std::mem::take(&mut self.begun).into_values();
         events.map(|mut event| (self.add(&mut event), event)).collect()

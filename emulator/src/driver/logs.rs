@@ -45,7 +45,7 @@ struct Listener {
     data: *mut c_void,
 }
 
-// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; nobody here follows the pointer to its data.
+// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; nothing here dereferences the pointer to its data.
 unsafe impl Send for Listener {}
 
 static LOG: PerSlot<Mutex<Log>> = per_slot!(Mutex::new(Log::new()));

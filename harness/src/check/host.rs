@@ -21,7 +21,7 @@ mod asked {
         u64::try_from(sysconf(SC_PAGESIZE)).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096)
     }
 
-    /// Whether something is mapped there; true where nobody can say.
+    /// Whether something is mapped there; true if unknown.
     pub(crate) fn is_mapped(address: u64) -> bool {
         let start = without_provenance_mut((address & !(page() - 1)) as usize);
         let mut pages = 0;

@@ -50,7 +50,7 @@ fn all<T>(of: impl Fn(&Effect) -> Option<T>) -> Vec<(&'static str, T)> {
     FUNCTIONS.iter().flat_map(of_one).collect()
 }
 
-/// What makes an object that has to be given back, with the kind and the argument.
+/// What creates an object that has to be released, with the kind and the argument.
 fn makers() -> Vec<(&'static str, (Kind, usize))> {
     all(|effect| match *effect {
         Effect::Makes(kind, at, _) | Effect::Finds(kind, at) | Effect::Shares(kind, at, _) => {

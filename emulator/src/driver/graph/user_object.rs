@@ -96,7 +96,7 @@ impl UserObject {
     }
 }
 
-/// References of a graph; given back when dropped.
+/// References of a graph; released when dropped.
 pub(super) struct Hold {
     object: Arc<UserObject>,
     count: u64,

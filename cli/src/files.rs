@@ -1,4 +1,4 @@
-//! Files that are read up to a limit, and files that are tried before the work whose result they take.
+//! Input files, read up to a limit; output files, tried before the work whose results they get.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

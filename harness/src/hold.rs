@@ -1,4 +1,4 @@
-//! [`Hold`]: a stream that does not go on until a test lets it.
+//! [`Hold`]: keeps a stream waiting until a test releases it.
 //!
 //! Relies on: a driver calls a host function once at most, with the pointer that it was given.
 #![allow(unsafe_code)] // Gives a driver a function of C.

@@ -1,4 +1,4 @@
-//! Why a program cannot run on the emulator, and the nearest way round: by what it looked for, what it loaded, and what is in these
+//! Why a program cannot run on the emulator, and a workaround: by what it searched for, what it loaded, and the contents of these
 //! files.
 
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};

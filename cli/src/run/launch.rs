@@ -1,4 +1,4 @@
-//! Memory on the device, the launch, and what it leaves.
+//! Memory on the device, the launch, and its outputs.
 
 #![allow(unsafe_code)] // Launching a kernel with the arguments that the command line gives.
 

@@ -1,4 +1,4 @@
-//! Files of numpy (NEP 1): a header in words, then the elements.
+//! Files of numpy (NEP 1): a header as text, then the elements.
 //!
 //! What is not one array of plain little-endian elements, row by row, is refused: to read it otherwise would be to read other numbers.
 

@@ -1,4 +1,4 @@
-//! The bars of a picture: each event's, or one for several that are narrower than can be told apart.
+//! The bars of a picture: one for each event, or for several that are too narrow to be drawn apart.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};

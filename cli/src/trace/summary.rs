@@ -1,4 +1,4 @@
-//! What a timeline holds, in a few lines.
+//! The summary of a timeline.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the environment chooses.
+//! Settings from the environment.
 
 use std::ffi::c_int;
 use std::num::NonZero;

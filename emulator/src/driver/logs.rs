@@ -1,4 +1,4 @@
-//! `cuLogs*`: a line for every call that answered an error and for every kernel that faulted, the last hundred of them.
+//! `cuLogs*`: a line for every call that returned an error and for every kernel that faulted, the last hundred of them.
 //!
 //! Relies on the program's callbacks (C7 in `entry`): they may be called with their data from any thread until they are taken off, and by a
 //! thread that was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.

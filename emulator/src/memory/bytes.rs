@@ -1,4 +1,4 @@
-//! Bytes of the host's heap that stand for memory of the device.
+//! Bytes of the host's heap that back device memory.
 #![allow(unsafe_code)]
 // Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator uses
 // them as the head of `access` says.

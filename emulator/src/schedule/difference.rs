@@ -1,4 +1,4 @@
-//! What another order of warps and blocks brought out.
+//! What differs under another order of warps and blocks.
 
 use std::fmt;
 

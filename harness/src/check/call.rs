@@ -1,4 +1,4 @@
-//! What happens in a call.
+//! The layer that checks: what it does in each call.
 //!
 //! No lock is held while the driver behind or the listener runs. What others may learn from a call's work before the call returns (a
 //! host function, a value in memory) is noted before it.

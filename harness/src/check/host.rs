@@ -1,4 +1,4 @@
-//! What this process has at an address of the host.
+//! What is mapped at a host address of this process.
 #![allow(unsafe_code)] // Asks the system, by functions of POSIX.
 
 #[cfg(all(target_os = "linux", not(miri)))]

@@ -1,4 +1,4 @@
-//! Every rule with its planted fault and the twin that is right, also where no emulator has the function.
+//! Every rule with a mistake and its correction, including functions that the emulator does not have.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;

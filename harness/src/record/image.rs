@@ -1,4 +1,4 @@
-//! The bytes of what a program loads.
+//! The bytes of the images that a program loads.
 //!
 //! Relies on: the program gives the driver an image, which has the length that it says.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What happens in a call.
+//! The layer that records a launch: what it does in each call.
 //!
 //! No lock is held while the driver behind or the listener runs, but for the launch that is recorded: what is made or freed meanwhile
 //! would not be what it finds.

@@ -1,4 +1,4 @@
-//! `cuDevice*`: devices of an H200's shape, under a name of their own.
+//! `cuDevice*`: devices modelled on an H200, under their own name.
 
 pub(super) mod attributes;
 pub(super) mod nvml;

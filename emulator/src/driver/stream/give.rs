@@ -1,4 +1,4 @@
-//! The door for work: a stream does it, or the capture that it is in makes a node of it.
+//! Submitting work: a stream runs it, or its capture makes a node of it.
 
 use cuda_driver_sys::CUresult;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Memory that graphs allocate, at addresses that are known when the node is made, and what gives memory back.
+//! Memory that graphs allocate, at addresses that are known when the node is made, and frees of memory.
 //!
 //! A launch allocates what its nodes say, in its order; a free node of this graph or another one, or the program, gives
 //! it back. Here the bytes are there from the making of the node until nobody has it any more: what is counted, refused

@@ -1,4 +1,4 @@
-//! What the compiler makes no vector code of by itself: eight lanes at once, on an x86 with AVX2. Elsewhere plain loops.
+//! Loops that the compiler does not vectorise by itself: eight lanes at once on an x86 with AVX2, elsewhere plain loops.
 #![allow(unsafe_code)]
 // Relies on: the callers' word that the CPU has AVX2, which `vectors_available` asked.
 

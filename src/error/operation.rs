@@ -20,7 +20,7 @@ pub enum OperationError {
     },
     /// A device that operations were not initialised with.
     #[error(
-        "operations have no device {device}, only 0 to {}\n  help: pass the number of devices to `init_device_contexts`",
+        "there is no device {device}: operations have devices 0 to {}\n  help: pass the number of devices to `init_device_contexts`",
         count.saturating_sub(1)
     )]
     NoSuchDevice {
@@ -30,7 +30,7 @@ pub enum OperationError {
         count: u32,
     },
     /// A policy without a stream.
-    #[error("a scheduling policy without streams\n  help: give it at least one")]
+    #[error("a scheduling policy has no streams\n  help: give it at least one stream")]
     NoStreams,
     /// More new streams for a policy than can be of use.
     #[error(

@@ -18,7 +18,7 @@ mod kernels {
     }
 }
 
-/// A kernel of one's own as an operation: typed fields outside, `unsafe` only in `execute`.
+/// Your own kernel as an operation: typed fields outside, `unsafe` only in `execute`.
 struct Scale {
     f: CudaFunction,
     n: u32,
@@ -35,21 +35,17 @@ impl DeviceOperation for Scale {
         let mut launch = AsyncKernelLaunch::new(&self.f);
         launch.value(&self.n).value(&self.factor).ptr(&self.input).ptr_mut(&mut self.output);
         launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
-        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats: `run`, which alone makes a
+        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats: `main`, which alone makes a
         // `Scale`, gives it two buffers of `n`; 3, 4: buffers are ordered; 5, 6: it writes floats, and ends.
         unsafe { launch.execute(cx)? };
         Ok((self.input, self.output))
     }
 }
 
-#[allow(clippy::expect_used)]
-fn main() -> Result<(), Error> {
-    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(run())
-}
-
+#[tokio::main(flavor = "current_thread")]
 #[allow(clippy::expect_used)] // A task that nobody cancels.
 #[allow(unsafe_code)]
-async fn run() -> Result<(), Error> {
+async fn main() -> Result<(), Error> {
     operation::init_device_contexts(0, 1)?; // default device, number of devices; a pool of streams for each
     let ctx = CudaContext::new(0)?;
     let stream = ctx.default_stream();
@@ -85,10 +81,9 @@ async fn run() -> Result<(), Error> {
 
     // The unsafe macro, lazily: no stream is named; the schedule chooses one.
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: 1 to 6: as in `Scale`: `a` and `out` have `n` floats, are borrowed until the operation was awaited, and are ordered.
+    // SAFETY: 1 to 6: as in `Scale`: `a` and `out` have `n` floats, are borrowed until the operation is awaited, and are ordered.
     unsafe {
-        cuda_launch_async! { function: scale, config: config,
-        args: [n as u32, 0.5f32, ptr(a), ptr_mut(out)] }
+        cuda_launch_async! { function: scale, config: config, args: [n as u32, 0.5f32, ptr(a), ptr_mut(out)] }
     }
     .await?;
     assert_eq!(out.to_host_vec(&stream)?, vec![0.5; n]);

@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
 
     let a = stream.clone_htod(&[1.0f32, 2.0, 3.0])?;
     let mut b = stream.alloc_zeros::<f32>(3)?;
-    let other = stream.fork()?; // waits for what `stream` has been given so far
+    let other = stream.fork()?; // waits for the earlier work of `stream`
 
     // SAFETY: 1, 2: sin_kernel takes two pointers and the number of floats behind each, of which both buffers have 3;
     // 3, 4: the builder borrows and orders them; 5: it writes floats; 6: it ends.
@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
             .record_kernel_launch(EventFlags::empty()) // events before and after
             .launch(LaunchConfig::for_num_elems(3))? // or .launch_cooperative(..), .attribute(..)
     };
-    // `b` was last written on `other`: copying it on `stream` waits for that, with no call from us.
+    // `b` was last written on `other`: copying it on `stream` waits for that automatically.
     let host: Vec<f32> = stream.clone_dtoh(&b)?;
     for (got, x) in host.iter().zip([1.0f32, 2.0, 3.0]) {
         assert!((got - x.sin()).abs() < 1e-6);

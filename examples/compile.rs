@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
         .option(NvrtcOption::Define("A".into(), Some("2".into())))
         .option(NvrtcOption::Define("B".into(), Some("1".into())));
 
-    // Ask for a cache to compile once, not once a run.
+    // With a cache it is compiled once, not in each run.
     let cache = CompileCache::at(std::env::temp_dir().join("cuda-launch-example-cache"));
     let code = nvrtc.with_cache(cache).compile(&source, &options)?;
     println!("{} bytes of {}; cache: {:?}", code.bytes().len(), code.kind(), code.cache());
@@ -49,7 +49,7 @@ fn main() -> Result<(), Error> {
     let n = 1000;
     let x = DeviceBuffer::from_host(&stream, &(0..n).map(|i| i as f32).collect::<Vec<_>>())?;
     let mut y = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: 1, 2: the kernel takes two slices and stays below the first one's length, which is the other's, too; 3,
+    // SAFETY: 1, 2: the kernel takes two slices of the same length and stays inside it; 3,
     // 4: the buffers live, and nobody else uses them, until to_host_vec below has waited for the stream; 5: it writes
     // floats; 6: it ends.
     #[allow(unsafe_code)]
@@ -65,7 +65,7 @@ fn main() -> Result<(), Error> {
     assert!(y.iter().enumerate().all(|(i, y)| *y == (i * i * 2 + 1) as f32));
     println!("polynomial(0..4) = {:?} on {}", &y[..4], ctx.device_name()?);
 
-    // What is wrong with a source is said with the line that it stands on.
+    // An error in the source is reported with its line.
     let broken =
         CudaSource::new("extern \"C\" __global__ void k(int* x) {\n    *x = nothing;\n}\n").name("broken.cu");
     let Err(error) = Nvrtc::load()?.compile(&broken, &options) else { unreachable!("it has no `nothing`") };

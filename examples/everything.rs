@@ -42,8 +42,8 @@ fn main() -> Result<(), Error> {
 
     // Every launch attribute the driver has; cluster_dim and cooperative have fields of their own.
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
-    // SAFETY: 1, 2: ranks takes one slice and writes one element a block, of eight; 3 to 6: as above, but of integers.
-    // It may start before the kernel before it is done, which is `mix`, and was waited for.
+    // SAFETY: 1, 2: ranks takes one slice and writes one element per block, of eight; 3 to 6: as above, but of integers.
+    // It may start before the previous kernel has ended: that is `mix`, which was waited for.
     unsafe {
         cuda_launch! {
             kernel: ranks, module: module, stream: stream,
@@ -62,7 +62,7 @@ fn main() -> Result<(), Error> {
     let xs = DeviceBuffer::from_host(&stream, &vec![1u32; 4096])?;
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream, blocks as usize)?;
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
-    // SAFETY: 1, 2: grid_sum reads 4096 elements, writes one partial sum a block and one sum; 3 to 5: as above; 6: all
+    // SAFETY: 1, 2: grid_sum reads 4096 elements, writes one partial sum per block and one sum; 3 to 5: as above; 6: all
     // blocks are resident: it is cooperative.
     unsafe {
         cuda_launch! {
@@ -84,7 +84,7 @@ fn main() -> Result<(), Error> {
         args: [byval(add), slice_mut(o)] }
     }?;
     assert!(o.to_host_vec(&stream)?.into_iter().eq((0..16).map(add)));
-    println!("apply: the device ran what the closure does");
+    println!("apply: the closure's value was added on the device");
 
     // What everyone else calls undefined behaviour is an error here, before the driver is called.
     // SAFETY: 1 to 6: nothing is launched: an f64 is refused where the kernel takes an f32, which `mix.ptx` declares.

@@ -4,8 +4,7 @@
 
 #![allow(unsafe_code)] // Launches of saxpy: `n` is the length of both buffers, which the graphs keep and order.
 
-use cuda_launch::graph::KernelNode;
-use cuda_launch::graph::{CopyNode, DotFlags, HostMemory, InstantiateFlags};
+use cuda_launch::graph::{CopyNode, DotFlags, HostMemory, InstantiateFlags, KernelNode};
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, LaunchConfig, LaunchPlan, cuda_launch,
     kernel_args,
@@ -20,7 +19,7 @@ fn main() -> Result<(), Error> {
     let x = DeviceBuffer::from_host(&stream, &vec![1.0f32; n as usize])?;
     let mut y = DeviceBuffer::<f32>::zeroed(&stream, n as usize)?;
 
-    // Recorded: whatever the closure gives to its stream. A wait inside would be refused; an error or a panic ends it.
+    // Recorded: everything that the closure submits to its stream. A wait inside would be refused; an error or a panic ends the capture.
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
         y.view_mut().set_zero(stream)?;
         for _ in 0..3 {

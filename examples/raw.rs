@@ -4,10 +4,10 @@
 
 #![allow(unsafe_code)] // Raw driver calls: the handles come from the calls before, outputs are locals.
 
-use cuda_driver_sys::{self as sys, CUresult, Driver};
+use cuda_driver_sys::{CUresult, Driver};
 use std::ptr::{from_mut, null_mut};
 
-/// The system's driver; the emulator where there is none, or where the usual variable asks for it.
+/// The system's driver; the emulator if there is none, or if `CUDA_LAUNCH_DRIVER` says so.
 fn driver() -> Driver {
     // Or Driver::open(path), Driver::from_lookup(|name| ...).
     let system = match std::env::var("CUDA_LAUNCH_DRIVER").as_deref() {
@@ -35,20 +35,7 @@ fn main() -> Result<(), String> {
         ok(cuda.cuMemAlloc(&mut mem, 4 * 256))?; // the header's own name for cuMemAlloc_v2
         let (mut n, mut x) = (256u32, 7u32);
         let mut params = [from_mut(&mut mem).cast(), from_mut(&mut n).cast(), from_mut(&mut x).cast()];
-        let config = sys::CUlaunchConfig {
-            gridDimX: 1,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: 256,
-            blockDimY: 1,
-            blockDimZ: 1,
-            ..Default::default()
-        };
-        if cuda.has("cuLaunchKernelEx") {
-            ok(cuda.cuLaunchKernelEx(&config, f, params.as_mut_ptr(), null_mut()))?;
-        } else {
-            ok(cuda.cuLaunchKernel(f, 1, 1, 1, 256, 1, 1, 0, null_mut(), params.as_mut_ptr(), null_mut()))?;
-        }
+        ok(cuda.cuLaunchKernel(f, 1, 1, 1, 256, 1, 1, 0, null_mut(), params.as_mut_ptr(), null_mut()))?;
         let mut host = [0u32; 256];
         ok(cuda.cuMemcpyDtoH(host.as_mut_ptr().cast(), mem, 4 * 256))?;
         assert_eq!(host, [7; 256]);

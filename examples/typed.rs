@@ -1,6 +1,8 @@
-//! A typed module: the sidecar is read at compile time, and a declaration that does not match its kernels is a compile
-//! error. Kernels whose author promises that they stay inside their arguments are launched without `unsafe`: one receives lengths, and
-//! one receives bare addresses, and its contract says how long the memory has to be.
+//! A typed module: the kernel file is read at compile time, and a declaration that does not match it is a compile
+//! error. A kernel declared as `safe fn` is launched without `unsafe`: `vecadd` receives the lengths of its slices; the contract of
+//! `saxpy`, which receives bare addresses, says how long the memory has to be.
+//!
+//! `cargo run --example typed`
 
 use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_module};
 
@@ -12,8 +14,8 @@ mod kernels {
         /// y = alpha * x + y for the first n elements.
         #[launch_contract(requires = (x.len() >= n as usize, y.len() >= n as usize))]
         pub safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
-        /// out = the sum of the first n of x; partial has one element for each of 4 blocks, which have 256 threads. Their counters
-        /// must not wrap.
+        /// out = the sum of the first n elements of x, by 4 blocks of 256 threads, with one element of partial for each. `n` is limited so
+        /// that the 32-bit index of its loop does not wrap.
         #[cooperative_launch]
         #[launch_contract(
             block = (256, 1, 1),
@@ -30,7 +32,7 @@ mod kernels {
 fn main() -> Result<(), Error> {
     let ctx = CudaContext::new(0)?;
     let stream = ctx.default_stream();
-    let module = kernels::load(&ctx)?; // one look-up for each kernel, here and never again
+    let module = kernels::load(&ctx)?; // looks each kernel up, here and never again
     let a = DeviceBuffer::from_host(&stream, &[1.0f32; 1024])?;
     let b = DeviceBuffer::from_host(&stream, &[2.0f32; 1024])?;
     let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;

@@ -1,4 +1,4 @@
-//! Files that are read up to a limit, and files that are tried before the work whose result they take.
+//! Input files, read up to a limit; output files, tried before the work whose results they get.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -49,7 +49,7 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
     match File::create_new(path) {
         // Nobody shall take an empty file for a result.
         Ok(_) => fs::remove_file(path).map_err(failed),
-        // Made by somebody else meanwhile, or a link that leads nowhere yet.
+        // Made by another process meanwhile, or a link that leads nowhere yet.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error)),
     }
@@ -97,7 +97,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in a folder for temporary files harms nobody.
+        // A file left in a folder for temporary files does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

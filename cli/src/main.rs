@@ -1,4 +1,4 @@
-//! `cuda-launch`: what is in a kernel file, the typed module for it, and a run of it, with or without a GPU.
+//! The tool `cuda-launch`, for kernel files and for programs that use the driver, with or without a GPU.
 //!
 //! | file | part |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! One answer: text for people, JSON for programs, an exit code.
+//! The output of a command: text or JSON, and an exit code.
 
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The program that a command starts, and signals: whoever ends it still gets what the command makes of it.
+//! The program that a command starts, and signals: a signal that ends it still leaves the command's output.
 //!
 //! A signal of the terminal (^C) goes to the program too, as both are in the foreground; one that was sent to this process alone is
 //! handed on. Either way the program decides what it does, and this process waits for its end.

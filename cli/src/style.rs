@@ -1,4 +1,4 @@
-//! Colours, each with a meaning. What is no terminal does not get them.
+//! Colours, each with a meaning; only on terminals.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,6 +1,6 @@
-//! How far a kernel is that runs for long: one line on the terminal, for who asked for it.
+//! The progress of a kernel that runs for long: one line on the terminal, on request.
 //!
-//! A launch costs nothing where nobody asked, and nothing is written where standard error is no terminal. A thread of its own looks
+//! A launch costs nothing if it was not requested, and nothing is written if standard error is not a terminal. A separate thread looks
 //! at the launches, so that a block that never ends has its line too. The line is gone before anything else of the emulator's is written.
 
 use std::fs::File;

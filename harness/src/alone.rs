@@ -1,4 +1,4 @@
-//! [`alone`]: one test at a time, and none for ever.
+//! [`alone`]: one test at a time, with a time limit.
 
 use std::fmt;
 use std::io::Write;

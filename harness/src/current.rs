@@ -1,4 +1,4 @@
-//! What is the calling thread's own: the context that is current, and a number.
+//! State of the calling thread: its current context, and a number.
 #![allow(unsafe_code)] // Asks a driver.
 
 use cuda_driver_sys::{CUresult, Driver};

@@ -21,7 +21,7 @@ pub(crate) unsafe fn arguments(function: &Function, words: &[u64], objects: &mut
         .map(|(parameter, word)| {
             let value = match parameter.ty {
                 Type::Plain(ty) => plain(ty, *word, objects),
-                // SAFETY: 1: a `const char *` of the function: null, or a C string that nobody writes during the call,
+                // SAFETY: 1: a `const char *` of the function: null, or a C string that nothing writes during the call,
                 // by duty 1.
                 Type::Text => unsafe { read::text(*word) }.map_or(Value::Null, Value::Text),
                 Type::Out(_) | Type::OutText | Type::Pointer => pointer(*word, objects),
@@ -42,10 +42,10 @@ pub(crate) unsafe fn results(function: &Function, words: &[u64]) -> Vec<(usize, 
     let results = parameters.filter(|(_, (_, word))| **word != 0);
     results
         .filter_map(|(number, (parameter, word))| match parameter.ty {
-            // SAFETY: 1: the driver wrote a value of that type, as the call succeeded, and nobody else uses its place
+            // SAFETY: 1: the driver wrote a value of that type, as the call succeeded, and nothing else uses its place
             // before the call returns, by duty 1; functions that do not always write have no such type.
             Type::Out(ty) => Some((number, unsafe { read::value(*word, ty) })),
-            // SAFETY: 1: the driver wrote the address of a text, or null, of 8 bytes, and nobody else uses the place
+            // SAFETY: 1: the driver wrote the address of a text, or null, of 8 bytes, and nothing else uses the place
             // before the call returns, by duty 1.
             Type::OutText => Some((number, unsafe { read::value(*word, Plain::Host) })),
             _ => None,
@@ -66,7 +66,7 @@ pub(crate) unsafe fn received(
     let value = |(number, word): &(usize, u64)| {
         let value = match function.parameters.get(*number)?.ty {
             Type::Out(ty) => plain(ty, *word, objects),
-            // SAFETY: 1: null, or a C string of the driver's, which stays with the object or for ever, as the call has just answered with it: duty 1.
+            // SAFETY: 1: null, or a C string of the driver's, which stays with the object or forever, as the call has just answered with it: duty 1.
             Type::OutText => unsafe { read::text(*word) }.map_or(Value::Null, Value::Text),
             _ => return None,
         };

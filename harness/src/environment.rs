@@ -146,7 +146,7 @@ impl Log {
         }
     }
 
-    /// An error here has nobody to go to; the program goes on.
+    /// An error here has nobody to go to; the program continues.
     fn write(&self, call: &Call) {
         let line = format!("{call}\n");
         let _ = match self {

@@ -291,7 +291,7 @@ where
         Ok(report)
     }
 
-    /// One run with a failure; whether the search goes on.
+    /// One run with a failure; whether the search continues.
     fn site(
         &self,
         number: usize,

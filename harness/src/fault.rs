@@ -1,4 +1,4 @@
-//! Faults: calls that return something else than the driver would.
+//! Faults: calls that return something other than the driver would.
 
 use crate::call::Call;
 use crate::error::Error;

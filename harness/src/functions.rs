@@ -156,7 +156,7 @@ fn ends(effects: &[Effect], at: usize) -> bool {
 
 /// Such calls do their work even where they answer an error, as a real driver's do when earlier work failed.
 fn gives_back(name: &str) -> bool {
-    // Nodes that are made, not memory that is given back.
+    // Nodes that are created, not memory that is freed.
     let is_node = name.contains("Node");
     let words =
         ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "EndCapture", "Close", "Detach"];

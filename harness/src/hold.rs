@@ -1,4 +1,4 @@
-//! [`Hold`]: a stream that does not go on until a test lets it.
+//! [`Hold`]: keeps a stream waiting until a test releases it.
 //!
 //! Relies on: a driver calls a host function once at most, with the pointer that it was given.
 #![allow(unsafe_code)] // Gives a driver a function of C.
@@ -27,7 +27,7 @@ const LATE: u8 = 2;
 ///
 /// A GPU's driver waits for all work of a context in calls such as `cuModuleLoadData` and `cuMemFree`, and calls all host functions
 /// on one thread. A test that makes such a call while it holds a stream would wait forever. So a hold has a limit, 15 seconds by
-/// default. Then the stream goes on, and the hold reports that when it ends. Two tests that hold streams can wait for each other:
+/// default. Then the stream continues, and the hold reports that when it ends. Two tests that hold streams can wait for each other:
 /// run them [`alone`](crate::alone). A first launch of a kernel may load code, and wait for all streams, too.
 ///
 /// With a wrapper that takes closures, such as `cuda-launch`:

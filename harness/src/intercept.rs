@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-/// What stands between a program and its driver: a spy, or the checks.
+/// What is put between a program and its driver: a spy, or the checks.
 pub(crate) trait Layer: Send + Sync {
     /// Does a call of the function, in which `base` is the one of the driver behind.
     ///
@@ -57,7 +57,7 @@ pub(crate) struct Inner {
     pub(crate) state: Mutex<State>,
 }
 
-/// What is told of each call when it ends.
+/// What is reported of each call when it ends.
 #[derive(Clone)]
 pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Call) + Send + Sync>);
 
@@ -107,7 +107,7 @@ pub(crate) unsafe fn spied(
     words: &[u64],
     base: &mut dyn FnMut(&Driver) -> CUresult,
 ) -> CUresult {
-    // The table is gone, and somebody kept one of its pointers.
+    // The table is gone, but one of its pointers was kept.
     let Some(layer) = slots::layer(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
     let Some(function) = functions::at(place) else { return CUresult::CUDA_ERROR_UNKNOWN };
     // SAFETY: 1: duty 1.

@@ -37,7 +37,7 @@ impl Raw {
                 if *config == 0 {
                     return None;
                 }
-                // SAFETY: 1: not null, as was compared, so an aligned configuration with all members set, which nobody writes: duty 1.
+                // SAFETY: 1: not null, as was compared, so an aligned configuration with all members set, which nothing writes: duty 1.
                 let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
                 Some(Raw {
                     function: *kernel,
@@ -86,11 +86,11 @@ impl Raw {
         let bytes = |number: usize, offset: usize, size: usize| match &packed {
             Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
             None if self.arguments == 0 => None,
-            // What is at null nobody can say: the driver will answer.
+            // A null address is left to the driver.
             None => match argument(number) {
                 0 => None,
                 // SAFETY: 1: not null, so to as many bytes as the parameter has, of its value or between its members
-                // (padding, as in a C structure), which nobody writes during the launch: duty 1.
+                // (padding, as in a C structure), which nothing writes during the launch: duty 1.
                 at => Some(unsafe { read::block(at, size) }),
             },
         };
@@ -118,7 +118,7 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
             return None;
         }
         // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has aligned pairs of
-        // pointers, which are set and which nobody writes during the launch, by duty 1.
+        // pointers, which are set and which nothing writes during the launch, by duty 1.
         let (key, value) = unsafe {
             let key = read::pointer(extra, pair);
             (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
@@ -133,7 +133,7 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
             _ => break,
         }
     }
-    // SAFETY: 1: the list says how long the buffer is: so many bytes are there, of arguments or between them (padding,
+    // SAFETY: 1: the list says how long the buffer is: that many bytes are there, of arguments or between them (padding,
     // as in a C structure), and the program leaves them as they are during the launch: duty 1.
     (buffer != 0).then(|| unsafe { read::block(buffer, size) })
 }
@@ -151,7 +151,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
         let id =
             Id(unsafe { read::value(at + offset_of!(CUlaunchAttribute, id) as u64, Plain::Unsigned(4)) }
                 as u32);
-        // SAFETY: 1: the value of the same one, aligned as C has it, which nobody writes until the call returns, by
+        // SAFETY: 1: the value of the same one, aligned as C has it, which nothing writes until the call returns, by
         // duty 1; of a union any bytes are one.
         let value = unsafe {
             read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)

@@ -58,7 +58,7 @@ pub(crate) unsafe fn listed(
         _ => return None,
     };
     let count = if list == 0 { 0 } else { usize::try_from(count).ok()? };
-    // SAFETY: 1: `count` is 0 where the list is null; else it is the program's, aligned, and nobody else writes it
+    // SAFETY: 1: `count` is 0 where the list is null; else it is the program's, aligned, and nothing else writes it
     // before the call returns. The driver has written as many handles into it: it told their number (graphs), or that
     // is the lesser of what there is and what was asked for (`at_most`): duty 1.
     let handles = (0..count).map(|number| unsafe { read::pointer(list, number) }).collect();
@@ -78,7 +78,7 @@ fn at_most(code: CUresult, there: u32, asked: u64) -> u64 {
 unsafe fn bodies(parameters: u64) -> Option<(u64, u64)> {
     let own = |offset: usize| parameters + (offset_of!(CUgraphNodeParams, __bindgen_anon_1) + offset) as u64;
     // SAFETY: 1: parameters of every kind begin with their type, which is set, as a driver made a node of them, and
-    // nobody writes it before the call returns: duty 1.
+    // nothing writes it before the call returns: duty 1.
     let kind = unsafe { read::value(parameters, Plain::Unsigned(4)) } as u32;
     (CUgraphNodeType(kind) == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL).then(|| {
         // SAFETY: 1, 1: the type, compared above, says which member of the union is set: the driver has read its size and written the list,

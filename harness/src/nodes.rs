@@ -1,4 +1,4 @@
-//! Events in graphs: the nodes that record or await them, made or changed by whichever function.
+//! Events in graphs: the nodes that record or await them, made or changed by any function.
 //!
 //! Relies on: the words are the arguments of a call that succeeded, and whose contract holds.
 #![allow(unsafe_code)]

@@ -26,16 +26,16 @@ pub(crate) unsafe fn adjust(
         ("cuDriverGetVersion", [version]) => {
             let Some(most) = most.and_then(|version| c_int::try_from(version).ok()) else { return };
             let place = with_exposed_provenance_mut::<c_int>(*version as usize);
-            // SAFETY: the program's aligned place for a number, which nobody else uses before the call returns; the
+            // SAFETY: the program's aligned place for a number, which nothing else uses before the call returns; the
             // driver has just written one there: duty 1.
             unsafe { place.write((*place).min(most)) };
         }
         // The first has no status.
         ("cuGetProcAddress_v1" | "cuGetProcAddress_v2", [name, found, version, flags, rest @ ..]) => {
-            // SAFETY: 1: a C string that nobody writes during the call, by duty 1.
+            // SAFETY: 1: a C string that nothing writes during the call, by duty 1.
             let name = unsafe { read::text(*name) }.unwrap_or_default();
             let place = with_exposed_provenance_mut::<*mut c_void>(*found as usize);
-            // SAFETY: the program's aligned place for a pointer, which nobody else uses before the call returns; the
+            // SAFETY: the program's aligned place for a pointer, which nothing else uses before the call returns; the
             // driver has just written one there, or null: duty 1.
             let address = unsafe { *place };
             // Functions whose default stream is the thread's own have no shims.
@@ -45,14 +45,14 @@ pub(crate) unsafe fn adjust(
             let Some(index) = which(&name, *version as c_int) else { return };
             if has.get(index) == Some(&true) {
                 // SAFETY: the place that was just read, by duty 1 good for a write too. The shim is the function of that name,
-                // of the type that `shims` compares, and callable for ever.
+                // of the type that `shims` compares, and callable forever.
                 unsafe { place.write(shims::address(slot, index).cast_mut()) };
                 return;
             }
             let status = rest.first().copied().unwrap_or_default();
             let status = with_exposed_provenance_mut::<Found>(status as usize);
             // SAFETY: the first is the place of above; the second is null, as is compared, or the program's aligned
-            // place for the status, which nobody else uses before the call returns, by duty 1.
+            // place for the status, which nothing else uses before the call returns, by duty 1.
             unsafe {
                 place.write(null_mut());
                 if !status.is_null() {

@@ -17,10 +17,10 @@ const LONGEST: usize = 4096;
 ///
 /// # Safety
 ///
-/// 1. The address is null or that of a C string, which nobody writes during the call.
+/// 1. The address is null or that of a C string, which nothing writes during the call.
 pub(crate) unsafe fn text(address: u64) -> Option<String> {
     let start = with_exposed_provenance(address as usize);
-    // SAFETY: not null, as is compared before this runs, so it is a C string, which ends and which nobody writes, by duty 1; the copy is made
+    // SAFETY: not null, as is compared before this runs, so it is a C string, which ends and which nothing writes, by duty 1; the copy is made
     // two lines below.
     let text = (address != 0).then(|| unsafe { CStr::from_ptr(start) })?;
     let text = text.to_string_lossy();
@@ -31,9 +31,9 @@ pub(crate) unsafe fn text(address: u64) -> Option<String> {
 ///
 /// # Safety
 ///
-/// 1. The address is that of an initialised value of the type, aligned or not, which nobody writes during the call.
+/// 1. The address is that of an initialised value of the type, aligned or not, which nothing writes during the call.
 pub(crate) unsafe fn value(address: u64, ty: Plain) -> u64 {
-    // SAFETY: 1: there is an initialised value of the type, which nobody writes, by duty 1, and each arm reads as many
+    // SAFETY: 1: there is an initialised value of the type, which nothing writes, by duty 1, and each arm reads as many
     // bytes as its type has.
     unsafe {
         match ty {
@@ -49,10 +49,10 @@ pub(crate) unsafe fn value(address: u64, ty: Plain) -> u64 {
 
 /// # Safety
 ///
-/// 1. At the address there are that many initialised bytes, which nobody writes during the call.
+/// 1. At the address there are that many initialised bytes, which nothing writes during the call.
 unsafe fn bytes<const N: usize>(address: u64) -> u64 {
     let mut word = [0; 8];
-    // SAFETY: there are so many initialised bytes, which nobody writes, by duty 1; any are a `[u8; N]`, which needs no alignment.
+    // SAFETY: there are so many initialised bytes, which nothing writes, by duty 1; any are a `[u8; N]`, which needs no alignment.
     let value: [u8; N] = unsafe { with_exposed_provenance::<[u8; N]>(address as usize).read_unaligned() };
     word.iter_mut().zip(value).for_each(|(word, byte)| *word = byte);
     u64::from_le_bytes(word)
@@ -62,13 +62,13 @@ unsafe fn bytes<const N: usize>(address: u64) -> u64 {
 ///
 /// # Safety
 ///
-/// 1. At the address there are that many bytes, initialised or padding of a C structure, and nobody writes them during the call.
+/// 1. At the address there are that many bytes, initialised or padding of a C structure, and nothing writes them during the call.
 pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
     if count == 0 {
         return Vec::new();
     }
     let mut bytes = vec![0; count];
-    // SAFETY: 1: so many bytes are there, initialised or padding, and nobody writes them, by duty 1; none of them is in
+    // SAFETY: 1: that many bytes are there, initialised or padding, and nothing writes them, by duty 1; none of them is in
     // the vector, which was just allocated.
     unsafe { into(address, &mut bytes) };
     bytes
@@ -78,7 +78,7 @@ pub(crate) unsafe fn block(address: u64, count: usize) -> Vec<u8> {
 ///
 /// # Safety
 ///
-/// 1. At the address there are that many bytes, initialised or padding of a C structure, which are not the place's, and nobody writes them
+/// 1. At the address there are that many bytes, initialised or padding of a C structure, which are not the place's, and nothing writes them
 ///    during the call.
 pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
     // SAFETY: 1: the caller's duty 1.
@@ -89,10 +89,10 @@ pub(crate) unsafe fn into(address: u64, place: &mut [u8]) {
 ///
 /// # Safety
 ///
-/// 1. It is that of so many bytes, initialised or padding of a C structure, which are not the place's, and nobody writes them during the call.
+/// 1. It is the address of that many bytes, initialised or padding of a C structure, which are not the place's, and nothing writes them during the call.
 pub(crate) unsafe fn copy(from: *const MaybeUninit<u8>, place: &mut [u8]) {
     let to = place.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: so many bytes are there, which nobody writes, by duty 1, and `place` has as many, apart from them; a
+    // SAFETY: that many bytes are there, which nothing writes, by duty 1, and `place` has as many, apart from them; a
     // `MaybeUninit<u8>` may be any byte, at any address. What `place` then has are numbers: see below.
     unsafe { from.copy_to_nonoverlapping(to, place.len()) };
     // SAFETY: no instruction is made of it. It is given the place, to which it may write, for all that the compiler knows: from here on every
@@ -107,7 +107,7 @@ pub(crate) unsafe fn copy(from: *const MaybeUninit<u8>, place: &mut [u8]) {
 ///
 /// # Safety
 ///
-/// 1. At the address there is a list, aligned for pointers, that has an initialised one of that number, which nobody writes during the call.
+/// 1. At the address there is a list, aligned for pointers, that has an initialised one of that number, which nothing writes during the call.
 pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
     let list = with_exposed_provenance::<*const c_void>(list as usize);
     // SAFETY: the list has that pointer, aligned and initialised, by duty 1, so that the offset stays inside it; nobody
@@ -119,9 +119,9 @@ pub(crate) unsafe fn pointer(list: u64, number: usize) -> u64 {
 ///
 /// # Safety
 ///
-/// 1. The address is that of such a structure, aligned, with all members set, which nobody writes during the call. Of a union, any bytes.
+/// 1. The address is that of such a structure, aligned, with all members set, which nothing writes during the call. Of a union, any bytes.
 pub(crate) unsafe fn structure<T: Copy>(address: u64) -> T {
-    // SAFETY: such a structure is there, aligned and set, and nobody writes it, by duty 1; it is `Copy`, so that the
+    // SAFETY: such a structure is there, aligned and set, and nothing writes it, by duty 1; it is `Copy`, so that the
     // original stays good.
     unsafe { with_exposed_provenance::<T>(address as usize).read() }
 }
@@ -145,7 +145,7 @@ mod tests {
         let from: Vec<u8> = (1..=64).collect();
         for (start, count) in (0..8).flat_map(|start| (0..=40).map(move |count| (start, count))) {
             let address = from[start..].as_ptr().expose_provenance() as u64;
-            // SAFETY: 1: `start + count` is at most 47, and the vector has 64 bytes, which nobody writes.
+            // SAFETY: 1: `start + count` is at most 47, and the vector has 64 bytes, which nothing writes.
             assert_eq!(unsafe { super::block(address, count) }, from[start..start + count]);
         }
     }
@@ -163,7 +163,7 @@ mod tests {
             (&raw mut (*start).0).write(7);
             (&raw mut (*start).1).write(9);
         }
-        // SAFETY: 1: the structure has 8 bytes, initialised or padding, and nobody writes them.
+        // SAFETY: 1: the structure has 8 bytes, initialised or padding, and nothing writes them.
         let bytes = unsafe { super::block(start.expose_provenance() as u64, size_of::<Padded>()) };
         assert_eq!((bytes[0], &bytes[4..]), (7, &9_u32.to_ne_bytes()[..]));
     }

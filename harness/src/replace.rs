@@ -1,4 +1,4 @@
-//! Functions in a driver's place.
+//! A driver in which other functions replace some.
 #![allow(unsafe_code)] // Makes a driver of functions.
 
 use cuda_driver_sys::Driver;

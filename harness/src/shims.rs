@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The addresses of one slot's shims, in the order of [`FUNCTIONS`].
 struct Shims([*const c_void; FUNCTIONS.len()]);
 
-// SAFETY: the addresses are those of functions, for ever; they are set when this is compiled, and only read.
+// SAFETY: the addresses are those of functions, forever; they are set when this is compiled, and only read.
 unsafe impl Sync for Shims {}
 
 macro_rules! shims {
@@ -102,7 +102,7 @@ pub(crate) fn driver(lease: Lease, has: &[bool]) -> Arc<Driver> {
     };
     // SAFETY: 1: each name is given the shim of its type, which does what the base does or returns an error: `Spy::inject` takes no
     // `CUDA_SUCCESS` for a call that is not made, and only `Fault::malformed` gives results that no document promises, to code that
-    // checks them by duty 1 of that function. 2: they are functions of this program, callable for ever; the slot is this layer's as
+    // checks them by duty 1 of that function. 2: they are functions of this program, callable forever; the slot is this layer's as
     // long as the driver owns the lease, which `with_owner` takes from no clone.
     Arc::new(unsafe { Driver::from_lookup(lookup) }.with_owner(Arc::new(lease)))
 }

@@ -32,7 +32,7 @@ fn place<T>(word: u64) -> *mut T {
 /// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
 pub(crate) unsafe fn replace(function: &str, words: &[u64]) {
     // SAFETY: 1, in each arm: the word is an argument that the function declares as a pointer to a result of the type
-    // that is written, so that it is null or the program's aligned place for one, which nobody else uses before the
+    // that is written, so that it is null or the program's aligned place for one, which nothing else uses before the
     // call returns, by duty 1. The buffer of a name has as many bytes as the call says, by the same.
     unsafe {
         match (function, words) {
@@ -72,11 +72,11 @@ pub(crate) unsafe fn replace(function: &str, words: &[u64]) {
 ///
 /// # Safety
 ///
-/// 1. The word is null, or the address of an aligned place for a value of that type, which nobody else uses during the call.
+/// 1. The word is null, or the address of an aligned place for a value of that type, which nothing else uses during the call.
 unsafe fn put<T>(word: u64, value: T) {
     let place = place::<T>(word);
     if !place.is_null() {
-        // SAFETY: not null, so an aligned place for the type, which nobody else uses, by duty 1.
+        // SAFETY: not null, so an aligned place for the type, which nothing else uses, by duty 1.
         unsafe { place.write(value) };
     }
 }

@@ -1,4 +1,4 @@
-//! Tests that can show nothing on a machine, and say so.
+//! Tests that show nothing on this machine, and say so.
 
 #![allow(clippy::panic, reason = "they are part of a test, as assertions are")]
 // Tests of the emulator, and of programs of other crates, have this file as a module.

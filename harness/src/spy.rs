@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 /// cuMemsetD8_v2(dstDevice: memory#1+16, uc: 7, N: 1)
 /// "
 /// );
-/// // The memory and the context were not given back.
+/// // The memory and the context were not released.
 /// assert_eq!(spy.ledger().live().len(), 2);
 /// # unsafe { cuda.cuMemFree(memory); cuda.cuDevicePrimaryCtxRelease(0); }
 /// # Ok::<(), cuda_harness::Error>(())

@@ -1,4 +1,4 @@
-//! [`wait_until`]: for what must happen, at some time.
+//! [`wait_until`]: waits for something that must happen.
 
 use crate::error::Error;
 use std::thread;

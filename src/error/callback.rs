@@ -35,7 +35,7 @@ impl fmt::Display for HostPanic {
                 write!(f, "{count} host functions of the stream panicked, the first one: {first}")?;
             }
         }
-        f.write_str("\n  help: the stream continued, and its other work was done")
+        f.write_str("\n  help: the stream continued, and its other work was done; fix the panic")
     }
 }
 

@@ -9,19 +9,24 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum GraphError {
     /// A node of one graph was given to another.
-    #[error("node {index} does not belong to the graph it was passed to")]
+    #[error(
+        "node {index} does not belong to the graph that it was passed to\n  help: pass a node that an `add_` method of this graph returned; \
+         `CudaGraph::nodes` lists all of them"
+    )]
     ForeignNode {
         /// The node's number in its own graph.
         index: usize,
     },
     /// The node was removed from its graph.
-    #[error("{node} was removed from its graph")]
+    #[error("{node} was removed from its graph\n  help: `CudaGraph::nodes` lists the nodes that are left")]
     RemovedNode {
         /// The node.
         node: String,
     },
     /// The node is of a different kind than the change requires.
-    #[error("{node}: expected a node of kind {wanted}; a node cannot change its kind")]
+    #[error(
+        "{node}: expected a node of kind {wanted}; a node cannot change its kind\n  help: remove it, and add a node of the other kind"
+    )]
     WrongKind {
         /// The node.
         node: String,
@@ -114,12 +119,12 @@ impl UpdateRefusal {
 impl fmt::Display for UpdateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
-            Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or added in another order",
+            Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or reordered",
             Self::NODE_TYPE_CHANGED => "a node has a different kind",
             Self::FUNCTION_CHANGED => "a kernel node has a different function",
             Self::PARAMETERS_CHANGED => "a parameter that cannot be changed was changed",
-            Self::NOT_SUPPORTED => "a node does not support it",
-            Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
+            Self::NOT_SUPPORTED => "a node does not support the change",
+            Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot replace the old one",
             Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot be changed was changed",
             Self(number) => return write!(f, "rejected for reason {number}"),
         })

@@ -73,7 +73,10 @@ impl fmt::Display for KernelNotFound {
             write!(f, "\n  help: did you mean {}?", self.nearest.join(" or "))?;
         }
         if self.nearest.iter().any(|n| n.starts_with("_Z") || n.starts_with("_R")) {
-            write!(f, " (names like _Z.. are mangled: declare the kernel `extern \"C\"` or `#[no_mangle]`)")?;
+            write!(
+                f,
+                " (names that begin with _Z or _R are mangled: declare the kernel `extern \"C\"` or `#[no_mangle]`)"
+            )?;
         }
         Ok(())
     }

@@ -14,7 +14,18 @@ use super::memory::{AliasedMemory, AlignmentError, HostAccess};
 use super::region::LengthMismatch;
 use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
 
-/// The contents of an [`Error`](crate::Error).
+/// The contents of an [`Error`](crate::Error), for programs that need the values; the `is_*` methods of `Error` are enough for most.
+///
+/// ```
+/// use cuda_launch::{CudaContext, ErrorKind, load_kernel_module};
+/// let ctx = CudaContext::new(0)?;
+/// let error = load_kernel_module(&ctx, "fill")?.load_function("fil").unwrap_err();
+/// match error.kind() {
+///     ErrorKind::Kernel(missing) => assert_eq!(missing.nearest, ["fill"]),
+///     other => panic!("{other}"),
+/// }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -27,7 +27,10 @@ impl fmt::Display for Axis {
 #[non_exhaustive]
 pub enum LaunchError {
     /// A grid dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}", zero_help(*value))]
+    #[error(
+        "{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}",
+        size_help(*value, "put more blocks on x, or let each thread handle several elements")
+    )]
     Grid {
         /// The kernel.
         kernel: String,
@@ -39,7 +42,10 @@ pub enum LaunchError {
         limit: u32,
     },
     /// A block dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}", zero_help(*value))]
+    #[error(
+        "{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}",
+        size_help(*value, "use smaller blocks, and more of them")
+    )]
     Block {
         /// The kernel.
         kernel: String,
@@ -68,7 +74,9 @@ pub enum LaunchError {
         why: String,
     },
     /// The kernel was compiled for one block size (`.reqntid`) and got another.
-    #[error("{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)")]
+    #[error(
+        "{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)\n  help: launch it with that block"
+    )]
     RequiredBlock {
         /// The kernel.
         kernel: String,
@@ -107,8 +115,9 @@ pub enum LaunchError {
     },
 }
 
-fn zero_help(value: u32) -> &'static str {
-    if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
+fn size_help(value: u32, too_large: &str) -> String {
+    let help = if value == 0 { "skip the launch when there is nothing to do" } else { too_large };
+    format!("\n  help: {help}")
 }
 
 /// A launch attribute that this driver or this launch does not support.
@@ -131,7 +140,9 @@ pub enum AttributeError {
         driver: u32,
     },
     /// The attribute belongs to streams, not to launches.
-    #[error("{kernel}: {attribute} is a stream attribute; a launch cannot have it")]
+    #[error(
+        "{kernel}: {attribute} is a stream attribute; a launch cannot have it\n  help: set it with `CudaStream::set_attribute`"
+    )]
     StreamOnly {
         /// The kernel.
         kernel: String,
@@ -147,7 +158,7 @@ pub enum AttributeError {
         attribute: &'static str,
     },
     /// More attributes than exist.
-    #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
+    #[error("{kernel}: {count} launch attributes; the limit is {limit}\n  help: give each attribute once")]
     TooMany {
         /// The kernel.
         kernel: String,

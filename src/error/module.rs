@@ -28,7 +28,8 @@ pub enum GlobalError {
     },
     /// The size of the variable is not a multiple of the element size.
     #[error(
-        "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)"
+        "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)\n  help: \
+         use the type that the variable has in the kernel's source, or read it as `u8`"
     )]
     Size {
         /// The variable.
@@ -93,7 +94,7 @@ pub enum GlobalError {
 /// Something that requires a newer driver than this one.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{what} requires CUDA {}; this driver supports CUDA {}: update it, or do without",
+    "{what} requires CUDA {}; this driver supports CUDA {}\n  help: update the driver, or do without",
     version(*since), version(*driver)
 )]
 #[non_exhaustive]

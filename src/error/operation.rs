@@ -19,7 +19,10 @@ pub enum OperationError {
         count: u32,
     },
     /// A device that operations were not initialised with.
-    #[error("there is no device {device}: operations have devices 0 to {}", count.saturating_sub(1))]
+    #[error(
+        "there is no device {device}: operations have devices 0 to {}\n  help: pass the number of devices to `init_device_contexts`",
+        count.saturating_sub(1)
+    )]
     NoSuchDevice {
         /// The requested device.
         device: u32,
@@ -27,7 +30,7 @@ pub enum OperationError {
         count: u32,
     },
     /// A policy without a stream.
-    #[error("a scheduling policy needs at least one stream")]
+    #[error("a scheduling policy has no streams\n  help: give it at least one stream")]
     NoStreams,
     /// More new streams for a policy than can be of use.
     #[error(
@@ -73,6 +76,8 @@ pub enum OperationError {
         kernel: String,
     },
     /// A future was polled again after it had completed.
-    #[error("the future was polled after it had completed")]
+    #[error(
+        "the future was polled after it had completed\n  help: run the operation again for another result"
+    )]
     Finished,
 }

@@ -15,7 +15,10 @@ pub enum PlanError {
         names: Vec<String>,
     },
     /// The argument was given as a value of another type.
-    #[error("argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")]
+    #[error(
+        "argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}\n  help: set it with the word and the type with which it was \
+         recorded"
+    )]
     ArgumentType {
         /// The argument's name.
         name: String,

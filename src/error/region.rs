@@ -10,7 +10,8 @@ use super::launch::Axis;
 pub enum RegionError {
     /// The region reaches past the end of a row, plane or volume.
     #[error(
-        "copy_region: the {side} has {limit} elements along {axis}; {count} starting at {start} end at {}",
+        "copy_region: the {side} has {limit} elements along {axis}; {count} elements from {start} on end at {}\n  help: copy a smaller extent, \
+         or start earlier",
         start.saturating_add(*count)
     )]
     OutOfBounds {
@@ -26,7 +27,10 @@ pub enum RegionError {
         limit: usize,
     },
     /// A pitch that the driver counts in elements is not a multiple of the element size.
-    #[error("the {side}'s pitch of {pitch} bytes is not a multiple of the element size, {size} bytes")]
+    #[error(
+        "the {side}'s pitch of {pitch} bytes is not a multiple of the element size, {size} bytes\n  help: pad the rows to a \
+         multiple of {size} bytes"
+    )]
     Pitch {
         /// "source" or "target".
         side: &'static str,
@@ -37,7 +41,8 @@ pub enum RegionError {
     },
     /// The memory behind a row layout is too short for the region.
     #[error(
-        "copy_region: the {side} has {len} bytes; with rows of {pitch} bytes the region ends at byte {end}"
+        "copy_region: the {side} has {len} bytes; with rows of {pitch} bytes the region ends at byte {end}\n  help: the pitch is in bytes, and \
+         the extent in elements"
     )]
     TooShort {
         /// "source" or "target".
@@ -82,7 +87,8 @@ pub enum CastError {
     },
     /// The address is misaligned for the element.
     #[error(
-        "cannot cast {from} to {to}: the view starts at {address:#x}, which is not aligned to {align} bytes"
+        "cannot cast {from} to {to}: the view starts at {address:#x}, which is not aligned to {align} bytes\n  help: slice it from an element \
+         that is"
     )]
     Alignment {
         /// The current element type.

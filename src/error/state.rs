@@ -38,7 +38,7 @@ impl fmt::Display for UnfinishedLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kernel(name) => f.write_str(name),
-            Self::Unloaded => f.write_str("a kernel that is unloaded"),
+            Self::Unloaded => f.write_str("a kernel whose module was unloaded"),
             Self::Earlier => f.write_str("earlier ones"),
             Self::Later => f.write_str("later ones"),
         }

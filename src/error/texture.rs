@@ -17,7 +17,9 @@ pub enum TextureError {
         element: &'static str,
     },
     /// The array was not created for surfaces.
-    #[error("the array was made without ArrayFlags::SURFACE, so kernels cannot write to it")]
+    #[error(
+        "the array was made without ArrayFlags::SURFACE, so kernels cannot write to it\n  help: pass that flag to `CudaArray::new`"
+    )]
     NoSurface,
 }
 

@@ -13,9 +13,18 @@ use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLau
 use crate::error::Error;
 use crate::ordering::Refused;
 
-/// Which calls a capture forbids while it lasts (`CUstreamCaptureMode`): calls by other code, which would break it.
-/// Calls of this crate never do: anything that would break a capture is rejected, and everything else uses the relaxed
-/// mode.
+/// Which driver calls by other code break a capture while it lasts (`CUstreamCaptureMode`). Calls of this crate never break one: they
+/// are refused, or made in the relaxed mode.
+///
+/// ```
+/// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let mut x = DeviceBuffer::<u32>::zeroed(&ctx.default_stream(), 100)?;
+/// // Other threads may go on using CUDA.
+/// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| x.view_mut().fill(stream, 7))?;
+/// assert_eq!(graph.nodes().len(), 1);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureMode {

@@ -1,5 +1,11 @@
 //! Graphs: work that is described once and launched many times.
 //!
+//! | to get one from | use |
+//! |---|---|
+//! | launches, with arguments that change between replays | [`LaunchPlan`] |
+//! | any work submitted to a stream | [`CudaGraph::capture`] |
+//! | nodes and edges | [`CudaGraph::new`], `add_kernel`, `add_copy` and so on |
+//!
 //! What a graph uses is kept alive as long as it can run: modules, buffers passed as `slice` or `ptr`, events, host
 //! functions. Each launch is ordered against other accesses to those buffers, like a kernel launch.
 

@@ -17,9 +17,21 @@ use crate::driver::{CudaEvent, Keep};
 /// launch returns an error that names both versions.
 ///
 /// ```
-/// use cuda_launch::Attribute;
-/// let attribute = Attribute::priority(-1);
-/// assert_eq!(attribute.name(), "PRIORITY");
+/// use cuda_launch::{Attribute, CudaContext, DeviceBuffer, LaunchConfig, cuda_launch, load_kernel_module};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let fill = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+/// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// // SAFETY: 1 to 6: fill takes an address, a count and a value, writes that many numbers, and ends.
+/// unsafe {
+///     cuda_launch! {
+///         function: fill, stream: stream, config: LaunchConfig::for_num_elems(100),
+///         attributes: [Attribute::priority(-1), Attribute::preferred_shared_memory_carveout(50)],
+///         args: [ptr_mut(x), 100u32, 7u32]
+///     }
+/// }?;
+/// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Attribute<'event> {

@@ -75,7 +75,7 @@
 /// # Safety
 /// Checked for you: number and sizes of the arguments, the dimensions, contexts, lifetimes during the call. Yours:
 /// 1. Types: each argument is what the kernel expects of that parameter. Two of the same size that are swapped, or a struct with
-///    other fields of the same size, are not noticed; an integer for a float, or the reverse, only if the image says so
+///    other fields of the same size, are not detected; an integer for a float, or the reverse, only if the image says so
 ///    (PTX with `.f32`, `.u64`).
 /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
 ///    owns, and only inside it.

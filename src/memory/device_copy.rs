@@ -22,13 +22,15 @@ use crate::driver::Kind;
 /// For types from other crates that are `bytemuck::Pod`, use `Plain<T>` (feature `bytemuck`).
 ///
 /// ```
-/// use cuda_launch::DeviceCopy;
+/// use cuda_launch::{CudaContext, DeviceBuffer, DeviceCopy};
 /// #[derive(Clone, Copy, DeviceCopy)]
 /// #[repr(C)]
 /// struct Body { position: [f32; 3], mass: f32 }
-/// fn on_the_device<T: DeviceCopy>() {}
-/// on_the_device::<Body>();
-/// on_the_device::<[std::num::Wrapping<u32>; 4]>();
+///
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let bodies = DeviceBuffer::from_host(&stream, &[Body { position: [0.0; 3], mass: 1.0 }; 10])?;
+/// assert_eq!(bodies.to_host_vec(&stream)?[9].mass, 1.0);
+/// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
 /// # Safety

@@ -1,6 +1,27 @@
 //! Device memory: buffers, views into them, and copies.
 //!
+//! | for | use |
+//! |---|---|
+//! | device memory | [`DeviceBuffer`], and [`DeviceView`], [`DeviceViewMut`] of a part of it |
+//! | copies that do not wait | [`PinnedBuffer`] on the host; [`CudaContext::with_registered`](crate::CudaContext::with_registered) for memory that you have |
+//! | one address for host and devices | [`ManagedBuffer`] |
+//! | rows with a pitch, copies of rectangles and boxes | [`PitchedBuffer`], [`CudaStream::copy_region`](crate::CudaStream::copy_region) |
+//! | many copies in one call | [`CopyBatch`], [`RegionBatch`] |
+//! | where memory comes from | [`MemoryPool`] |
+//! | buffers that grow in place | `GrowableBuffer` (feature `virtual-memory`) |
+//! | your own types as arguments and elements | [`DeviceSlice`], [`DeviceCopy`] |
+//!
 //! Lengths and ranges count elements; only items with `byte` in their names count bytes.
+//!
+//! ```
+//! use cuda_launch::{CudaContext, DeviceBuffer};
+//! let stream = CudaContext::new(0)?.new_stream()?;
+//! let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+//! x.slice_mut(2..).set_zero(&stream)?;
+//! let y = x.try_clone(&stream)?;
+//! assert_eq!(y.to_host_vec(&stream)?, [1.0, 2.0, 0.0, 0.0]);
+//! # Ok::<(), cuda_launch::Error>(())
+//! ```
 
 mod advice;
 mod aligned;

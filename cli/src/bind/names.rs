@@ -1,4 +1,4 @@
-//! Names of Rust for the names of an image.
+//! Rust names for the names in an image.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What was found, in a few lines.
+//! The summary of the findings.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

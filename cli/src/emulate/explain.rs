@@ -1,4 +1,4 @@
-//! Why a program cannot run on the emulator, and the nearest way round: by what it looked for, what it loaded, and what is in these
+//! Why a program cannot run on the emulator, and a workaround: by what it searched for, what it loaded, and the contents of these
 //! files.
 
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
@@ -22,7 +22,7 @@ const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink
 /// Of the newest architecture whose PTX the emulator runs.
 const NEWEST: u32 = 90;
 
-/// What is in the way, in what, and what to do.
+/// An obstacle: what it is, where, and what to do.
 pub(super) struct Reason {
     pub(super) subject: String,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! This program, started as `ptxas` by a program under `cuda-launch emulate`: the PTX that was to be assembled is what it writes.
+//! This program, started as `ptxas` by a program under `cuda-launch emulate`: it writes the PTX that it was given, unassembled.
 
 use cuda_emulator_stand_ins::version::lower;
 use std::ffi::{OsStr, OsString};

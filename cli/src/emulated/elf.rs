@@ -1,4 +1,4 @@
-//! What a program or a library for this machine says of itself: its loader, the libraries that it needs, its sections.
+//! The headers of a program or library for this machine: its loader, the libraries that it needs, its sections.
 //!
 //! Parts are read where they lie, as a library may have a gigabyte. Anything may be in the file: offsets and counts are checked by
 //! reading, up to limits.
@@ -42,7 +42,7 @@ struct Section {
     bytes: u64,
 }
 
-/// What its loader is told.
+/// What it tells its loader.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dynamic {
     pub(crate) needed: Vec<String>,

@@ -1,4 +1,4 @@
-//! Whether a program takes the `libcuda.so.1` of a folder that `LD_LIBRARY_PATH` names.
+//! Whether a program loads `libcuda.so.1` from a folder that `LD_LIBRARY_PATH` names.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! `cuda-launch harness -- PROGRAM`: a program of any language on the emulator, which fails, counts and writes down as it is told.
+//! `cuda-launch harness -- PROGRAM`: a program of any language on the emulator, with failing calls, leak reports and logs.
 
 use cuda_harness::{Environment, Error};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a cubin says.
+//! The contents of a cubin.
 
 use cuda_ptx::image::{Cubin, DebugInfo, ImageError};
 

@@ -1,4 +1,4 @@
-//! What the entries of a fatbin say.
+//! The entries of a fatbin.
 
 use cuda_ptx::image::{Compression, Cubin, Entry, EntryKind, Fatbin, ImageError};
 

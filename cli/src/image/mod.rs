@@ -1,4 +1,4 @@
-//! Kernel images, with everything that can be known of them without a driver.
+//! Kernel images, with everything that can be read from them without a driver.
 //!
 //! Nothing here, and nothing that this uses, knows `cuda_launch`: the build script of `tests/bound` includes these files.
 

@@ -1,4 +1,4 @@
-//! What PTX text says.
+//! The contents of PTX text.
 
 use cuda_ptx::image::ImageError;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, SharedVariables, Space};

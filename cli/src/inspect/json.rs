@@ -1,4 +1,4 @@
-//! What a file holds, for programs. The schema is in docs/tool.md.
+//! The contents of a file as JSON. The schema is in docs/tool.md.
 
 use cuda_ptx::image::ImageKind;
 use serde::ser::{Serialize, SerializeMap, Serializer};

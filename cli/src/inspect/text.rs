@@ -1,4 +1,4 @@
-//! What a file holds, for people.
+//! The contents of a file as text.
 
 use cuda_ptx::image::ImageKind;
 

@@ -1,4 +1,4 @@
-//! Files that a compiler makes PTX of: it tells their kernels and parameters.
+//! Sources, which are compiled to PTX to read their kernels and parameters.
 
 use cuda_launch::compile::{
     CodeKind, CompileCache, CompiledCode, CudaSource, LinkInputs, NvJitLink, NvJitLinkOptions, Nvrtc,

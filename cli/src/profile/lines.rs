@@ -22,7 +22,7 @@ pub(super) struct Line {
     pub(super) counts: Option<Counts>,
 }
 
-/// All lines that are told.
+/// All lines that are reported.
 pub(super) struct Listing {
     pub(super) lines: Vec<Line>,
 }

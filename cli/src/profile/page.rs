@@ -1,4 +1,4 @@
-//! A profile as a page of its own for a browser.
+//! A profile as a self-contained HTML page.
 
 use super::text::{active, cells, summary};
 use super::{Answer, ratio};

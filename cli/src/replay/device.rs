@@ -322,7 +322,7 @@ impl Device {
         for start in (0..region.bytes).step_by(CHUNK) {
             let length = (region.bytes - start).min(CHUNK as u64) as usize;
             let (now, recorded) = (&mut now[..length], &mut recorded[..length]);
-            // SAFETY: `now` was cut to `length` bytes, which nobody else uses; the memory has `region.bytes`, as
+            // SAFETY: `now` was cut to `length` bytes, which nothing else uses; the memory has `region.bytes`, as
             // `place` made it, and `start + length` is not more. The launch is over, and the call waits for the copy.
             unsafe {
                 let code = self.driver.cuMemcpyDtoH(now.as_mut_ptr().cast(), at + start, length);

@@ -15,7 +15,7 @@ use device::Device;
 /// Bytes of a recording that are read.
 const LARGEST: u64 = 16 << 30;
 
-/// A GPU's driver gives memory in units of so many bytes.
+/// A GPU's driver gives memory in units of this many bytes.
 const UNIT: u64 = 512;
 
 /// What `--help` ends with.

@@ -1,4 +1,4 @@
-//! The answer.
+//! The report of a replay.
 
 use cuda_emulator::Findings;
 use cuda_harness::record::Recording;

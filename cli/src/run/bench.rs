@@ -18,7 +18,7 @@ pub(crate) struct Timed {
     pub(crate) spread: (f64, f64),
     /// Bytes of the arguments' memory, read and written once each.
     pub(crate) bytes: u64,
-    /// What the device can do at most; `None` where nobody knows.
+    /// The device's peak; `None` if unknown.
     pub(crate) roof: Option<Roof>,
 }
 

@@ -1,10 +1,10 @@
-//! `--check`: what a GPU hides. The kernel runs on the emulator, which looks at each access, and twice, so that its outputs tell too.
+//! `--check`: mistakes that a GPU does not show. The kernel runs twice on the emulator, which checks each access; then the outputs are compared.
 //!
 //! The emulator stops a kernel at an access outside its memory, at a barrier that never ends, at a trap. What is left are kernels
-//! that end, with the wrong result. The emulator names the threads and lines that read what nobody wrote, that race, or that are at
+//! that end, with the wrong result. The emulator names the threads and lines that read uninitialised memory, that race, or that are at
 //! different barriers although they are of one warp.
 //! Outputs are filled with one byte, then with another: an element that keeps both was never written; one that differs otherwise
-//! was made of memory that nobody wrote.
+//! was made of uninitialised memory.
 
 use super::data::Input;
 use super::launch::{Fill, Finished, Launcher};

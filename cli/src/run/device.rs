@@ -1,4 +1,4 @@
-//! Which driver and device serve.
+//! Chooses the driver and the device.
 
 #![allow(unsafe_code)] // A library that the command line names is loaded as a driver: whoever wrote that line vouches for it.
 

@@ -1,4 +1,4 @@
-//! How findings of `--check` are said.
+//! Findings of `--check` as text.
 
 use cuda_emulator::{Actor, Bytes, Finding as Access, FindingKind};
 use serde_json::{Value, json};

@@ -21,7 +21,7 @@ pub(crate) struct Global {
     contents: Contents,
 }
 
-/// What stands behind the `=`.
+/// What follows the `=`.
 #[derive(Clone, Debug)]
 enum Contents {
     /// Data of the variable's own type.

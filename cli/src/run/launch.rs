@@ -1,4 +1,4 @@
-//! Memory on the device, the launch, and what it leaves.
+//! Memory on the device, the launch, and its outputs.
 
 #![allow(unsafe_code)] // Launching a kernel with the arguments that the command line gives.
 
@@ -185,7 +185,7 @@ impl Launcher {
     fn launch(&self, held: &mut [DeviceArgument<'_>]) -> Result<(), Error> {
         let mut builder = self.builder(held);
         // SAFETY: 1, 2, 6: who gives the command line answers for the kernel and what it does with these arguments,
-        // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which nobody else uses
+        // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which nothing else uses
         // before the wait below; 5: they are of bytes, of which any are valid.
         unsafe { builder.launch(self.config) }?;
         self.stream.synchronize()

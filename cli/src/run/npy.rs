@@ -1,4 +1,4 @@
-//! Files of numpy (NEP 1): a header in words, then the elements.
+//! Files of numpy (NEP 1): a header as text, then the elements.
 //!
 //! What is not one array of plain little-endian elements, row by row, is refused: to read it otherwise would be to read other numbers.
 
@@ -169,7 +169,7 @@ impl<'h> Header<'h> {
     }
 }
 
-/// What stands between quotes, and what follows.
+/// The text between quotes, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     text[1..].split_once(quote)

@@ -1,4 +1,4 @@
-//! A bar on the terminal for what takes a while; nothing where standard error is no terminal.
+//! A progress bar for work that takes a while, if standard error is a terminal.
 
 use std::io::{IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! What a run says.
+//! The output of a run.
 
 use serde_json::{Value, json};
 

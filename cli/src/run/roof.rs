@@ -1,4 +1,4 @@
-//! What a GPU can do at most, as its attributes have it: the roof over what `--bench` measures.
+//! The peak bandwidth and arithmetic of a GPU, computed from its attributes, for comparison with what `--bench` measures.
 
 use cuda_launch::device::DeviceAttribute;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use super::Arguments;
 use crate::style;
 use crate::table::{count, wrap};
 
-/// The orders that were asked for. A seed alone stands for its one order.
+/// The requested orders. A seed alone stands for its one order.
 pub(super) fn asked(arguments: &Arguments) -> Option<Schedules> {
     let orders = arguments.schedules.or(arguments.seed.map(|_| 1))?;
     let schedules = Schedules::new(orders);

@@ -1,4 +1,4 @@
-//! What a body tells about its parameters: which are addresses, and of what.
+//! What the code of a kernel shows about its parameters: which are addresses, and of what.
 //!
 //! Compilers pass an address as `.u64` and say nothing else. But the body adds to it and loads or stores through it, with a
 //! type; and what is loaded as bits (`.b32`) is a float where a float instruction takes it. This follows registers from the

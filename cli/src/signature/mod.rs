@@ -132,7 +132,7 @@ impl Meaning {
         }
     }
 
-    /// As it stands in a typed module.
+    /// As a typed module declares it.
     pub(crate) fn rust(&self, size: usize, align: usize) -> String {
         match self {
             Self::Value(scalar) => scalar.rust().to_owned(),

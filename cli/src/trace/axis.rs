@@ -1,4 +1,4 @@
-//! Times in words, and where a time axis has its marks.
+//! Times as text, and the ticks of a time axis.
 
 /// A unit and the microseconds of one.
 const UNITS: [(&str, f64); 4] = [("s", 1e6), ("ms", 1e3), ("µs", 1.0), ("ns", 1e-3)];

@@ -120,7 +120,7 @@ fn draw(
     Ok(summary)
 }
 
-/// Hands on each event, those of work whose end nobody saw last.
+/// Passes on each event; those of work whose end was not observed come last.
 fn read(
     lines: &Path,
     mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,

@@ -1,4 +1,4 @@
-//! The timeline as a page of its own for a browser, which is whole without its script.
+//! The timeline as a self-contained HTML page, which is complete without its script.
 
 use super::picture::Timeline;
 use super::summary::HEADING;

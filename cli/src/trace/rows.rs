@@ -1,4 +1,4 @@
-//! The bars of a picture: each event's, or one for several that are narrower than can be told apart.
+//! The bars of a picture: one for each event, or for several that are too narrow to be drawn apart.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ const MOST_LINES: usize = 4;
 /// Characters of a name, and of what is said besides it.
 const NAME: usize = 300;
 const DETAIL: usize = 240;
-/// Names that are told of a bar for several events.
+/// How many names are shown for a bar of several events.
 const NAMES: usize = 3;
 
 /// What a bar shows, by which it has its colour.

@@ -1,4 +1,4 @@
-//! What a timeline holds, in a few lines.
+//! The summary of a timeline.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Summary {
         self.begun.insert(moment(&call["ts"], track), event);
     }
 
-    /// Events for work that a program which was killed left behind: whether it ended, nobody saw.
+    /// Events for work that a program which was killed left behind: whether it ended is not known.
     pub(super) fn left_behind(&mut self) -> Vec<(Track, Value)> {
         let events = std::mem::take(&mut self.begun).into_values();
         events.map(|mut event| (self.add(&mut event), event)).collect()

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Checks, Finding};
 
-/// Places that are told; what is found at others is counted.
+/// How many places are reported; findings at others are counted.
 const MOST: usize = 100;
 
 type Sink = Box<dyn Fn(&Finding) + Send + Sync>;

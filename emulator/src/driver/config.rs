@@ -1,4 +1,4 @@
-//! What the environment chooses.
+//! Settings from the environment.
 
 use std::ffi::c_int;
 use std::num::NonZero;
@@ -49,7 +49,7 @@ impl Config {
         Config { time_limit: ASKED.get().copied().or(config.time_limit), ..config }
     }
 
-    /// With that many devices of so many bytes; the rest, and what is `None`, is what the environment asks for.
+    /// With that many devices of that many bytes; the rest, and what is `None`, is what the environment asks for.
     pub(super) fn of_devices(devices: Option<u32>, memory: Option<u64>) -> Config {
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
         let devices = devices

@@ -18,7 +18,7 @@
 //!   program has set them, and what a C program left unset is some number to a library that it loads.
 //! - **C3, untyped places.** A `void *` for the value of an attribute or option goes to the type that the documentation gives that
 //!   attribute or option, aligned; with a size beside it, to that many bytes.
-//! - **C4, alone.** Until the memory is given back (C5) nobody else writes what the function reads, nor touches what it writes. Results
+//! - **C4, alone.** Until the memory is given back (C5) nothing else writes what the function reads, nor touches what it writes. Results
 //!   overlap neither each other nor inputs (but two host ranges of one copy may), nor memory of this driver's own.
 //! - **C5, how long.** All this holds until the call returns. It holds longer for registered memory (until it is unregistered or its
 //!   context destroyed, and work given before is done), for pinned, managed and registered host memory that an asynchronous copy names
@@ -265,7 +265,7 @@ impl<T> Place<'_, T> {
 
 /// A structure or value passed by pointer; may be null.
 ///
-/// Not null, it is aligned, valid for reads of a `T`, or of the array that the function documents, set, and written by nobody for `'call`:
+/// Not null, it is aligned, valid for reads of a `T`, or of the array that the function documents, set, and written by nothing else for `'call`:
 /// made of a C argument by C1, C2 and C4, or of a reference.
 pub(super) struct In<'call, T>(*const T, PhantomData<&'call T>);
 
@@ -316,7 +316,7 @@ impl<'call, T: Copy> In<'call, T> {
 
     /// The value; `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
     pub(super) fn read(&self) -> Outcome<T> {
-        // SAFETY: not null, so aligned, valid for a read, set and written by nobody, as the type says.
+        // SAFETY: not null, so aligned, valid for a read, set and written by nothing else, as the type says.
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(unsafe { self.0.read() }) }
     }
 
@@ -336,13 +336,13 @@ impl<'call, T: Copy> In<'call, T> {
     }
 }
 
-/// A C string; may be null. The bytes up to its NUL are there, and written by nobody, for `'call`: it is made of a C argument by C4 and C6.
+/// A C string; may be null. The bytes up to its NUL are there, and written by nothing else, for `'call`: it is made of a C argument by C4 and C6.
 pub(super) struct Text<'call>(Option<&'call CStr>);
 
 impl FromC<*const c_char> for Text<'_> {
     unsafe fn from_c(argument: *const c_char) -> Self {
         // SAFETY: not null, so by C6, which duty 1 extends over `'call`, all bytes up to a NUL are valid for reads, of one allocation; by C4
-        // nobody writes them meanwhile.
+        // nothing writes them meanwhile.
         Text((!argument.is_null()).then(|| unsafe { CStr::from_ptr(argument) }))
     }
 }
@@ -435,7 +435,7 @@ impl Untyped<'_> {
     ///
     /// 1. It is not null, and a set `T` stands there.
     pub(super) unsafe fn read<T: Copy>(&self) -> T {
-        // SAFETY: not null, and as the type says aligned and valid for a read of a `T` that is set, duty 1, and that nobody else writes.
+        // SAFETY: not null, and as the type says aligned and valid for a read of a `T` that is set, duty 1, and that nothing else writes.
         unsafe { self.0.cast::<T>().read() }
     }
 }

@@ -94,7 +94,7 @@ macro_rules! form {
         }
     };
     ($default:ident refused $target:ident $symbol:ident()) => {
-        // It has no parameters: in the calling conventions of C the caller removes its own arguments, which nobody reads.
+        // It has no parameters: in the calling conventions of C the caller removes its own arguments, which nothing reads.
         #[allow(non_snake_case, reason = "a C function")]
         extern "C" fn $symbol() -> CUresult {
             unimplemented::refuse_export(stringify!($symbol), stringify!($target))

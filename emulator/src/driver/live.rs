@@ -1,4 +1,4 @@
-//! How many objects a program has and has not given back: the ledger of live handles.
+//! How many objects a program has created and not released: the ledger of live handles.
 
 use super::{array, context, function, graph, memory, module, state, stream, texture, work};
 

@@ -1,4 +1,4 @@
-//! `cuLogs*`: a line for every call that answered an error and for every kernel that faulted, the last hundred of them.
+//! `cuLogs*`: a line for every call that returned an error and for every kernel that faulted, the last hundred of them.
 //!
 //! Relies on the program's callbacks (C7 in `entry`): they may be called with their data from any thread until they are taken off, and by a
 //! thread that was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.
@@ -45,7 +45,7 @@ struct Listener {
     data: *mut c_void,
 }
 
-// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; nobody here follows the pointer to its data.
+// SAFETY: a callback may be called from any thread with the data passed beside it, by C7; nothing here dereferences the pointer to its data.
 unsafe impl Send for Listener {}
 
 static LOG: PerSlot<Mutex<Log>> = per_slot!(Mutex::new(Log::new()));

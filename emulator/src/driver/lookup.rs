@@ -89,7 +89,7 @@ pub(super) fn table_of(slot: usize, version: c_int) -> Driver {
     };
     // SAFETY: 1: `here` gives null, or the shim of that name, which `shims!` assigns to `pfn::NAME`, so that another
     // type does not compile; it calls the process's function of that name, and does what that does. 2: shims are
-    // functions of this program, callable for ever, from any thread, as that function is.
+    // functions of this program, callable forever, from any thread, as that function is.
     unsafe { Driver::from_lookup(find) }
 }
 
@@ -107,7 +107,7 @@ fn table() -> Driver {
     let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), table_address);
     // SAFETY: 1: `table_address` finds a function by its name in the families' tables, which `entries!` and `stubs!`
     // make: both assign it to `pfn::NAME`, the table's type for that name, so that another does not compile; where
-    // there is none it is null. 2: they are functions of this program, callable for ever, from any thread: what they
+    // there is none it is null. 2: they are functions of this program, callable forever, from any thread: what they
     // share is behind locks and atomics.
     unsafe { Driver::from_lookup(find) }
 }

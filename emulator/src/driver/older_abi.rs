@@ -2,7 +2,7 @@
 //!
 //! Relies on the callers: each of these functions has as its safety contract what NVIDIA's header and documentation say of the function of
 //! its name, and `driver`'s functions theirs. That is for all: pointers are null or aligned and valid for what the function reads and
-//! writes there (a log for as many bytes as its size says), nobody else uses that meanwhile, and handles are of `driver` and alive.
+//! writes there (a log for as many bytes as its size says), nothing else uses that meanwhile, and handles are of `driver` and alive.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 #![allow(missing_docs, reason = "for the shared library alone, which has each under its name")]

@@ -88,7 +88,7 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Writes the report of this process: `PROGRAM-PID.info`. Modules without `.loc` are told by the lines of their PTX, which is written
+/// Writes the report of this process: `PROGRAM-PID.info`. Modules without `.loc` are reported by the lines of their PTX, which is written
 /// beside it.
 fn write(folder: &Path, kernels: &[KernelProfile]) -> io::Result<()> {
     if kernels.is_empty() {

@@ -1,4 +1,4 @@
-//! Messages to people, on standard error.
+//! Messages on standard error.
 
 use std::fmt::Arguments;
 use std::io::Write;

@@ -22,7 +22,7 @@ const OTHERS: [&str; 2] = ["cuProfilerStart", "cuProfilerStop"];
 /// The addresses of one slot's shims: in the order of [`FUNCTIONS`], then the [`OTHERS`].
 struct Shims([*const c_void; FUNCTIONS.len()], [*const c_void; OTHERS.len()]);
 
-// SAFETY: what makes them not `Sync` are pointers: addresses of functions, which are the same on every thread, and which nobody changes or
+// SAFETY: what makes them not `Sync` are pointers: addresses of functions, which are the same on every thread, and which nothing changes or
 // reads through; who calls them does so as functions that any thread may call.
 unsafe impl Sync for Shims {}
 

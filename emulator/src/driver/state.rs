@@ -1,4 +1,4 @@
-//! The state of a driver. That of the process is made by the first `cuInit` and never taken down, as in a real driver; that of an
+//! The state of a driver. That of the process is created by the first `cuInit` and never destroyed, as in a real driver; that of an
 //! instance goes with it.
 
 use super::check;

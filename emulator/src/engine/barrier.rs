@@ -86,7 +86,7 @@ impl Barriers {
         Ok(())
     }
 
-    /// Threads exit: nobody waits for them any more.
+    /// Threads exit: no barrier waits for them any more.
     pub(super) fn exit(&mut self, warp: u32, mask: u32) {
         self.live[warp as usize] &= !mask;
         (0..self.phases.len() as u32).for_each(|id| self.check(id));

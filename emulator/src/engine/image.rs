@@ -26,7 +26,7 @@ pub(super) struct Image {
     pub(super) globals: HashMap<String, Global>,
     /// `.global` and `.const` variables of functions, by line and name.
     pub(super) nested: HashMap<(u32, String), Global>,
-    /// Variables declared `.extern` that nobody defines: this image does.
+    /// Variables declared `.extern` that no image defines: this image does.
     pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.
     pub(super) shared: HashMap<String, SharedVariable>,

@@ -65,7 +65,7 @@ impl Program {
         Some(kernel)
     }
 
-    /// Variables that were declared `.extern` and that nobody defines: they were made here, of zeros.
+    /// Variables that were declared `.extern` and that no image defines: they were made here, of zeros.
     pub fn unresolved(&self) -> impl Iterator<Item = &str> {
         self.image.unresolved.iter().map(String::as_str)
     }

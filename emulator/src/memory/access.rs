@@ -110,7 +110,7 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     while done < source.len() {
         let step = step(target.addr().wrapping_add(done), source.len() - done);
         // SAFETY: `step` bytes are left on both sides (duty 1 and the loop's condition), and the address in shared
-        // memory is a multiple of `step`; nobody writes `source`, which is lent. Others access that memory by plain
+        // memory is a multiple of `step`; nothing writes `source`, which is lent. Others access that memory by plain
         // moves as these are, or by exchanges (duty 2; the head of this file says what that rests on).
         unsafe {
             let (from, to) = (source.as_ptr().add(done), target.add(done));

@@ -144,7 +144,7 @@ impl Allocation {
         Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
     }
 
-    /// Which of its bytes were written; `None` where nobody keeps account: reads are not checked, or the host may
+    /// Which of its bytes were written; `None` where nothing is tracked: reads are not checked, or the host may
     /// write them on its own.
     pub fn written(&self) -> Option<&Written> {
         match &self.backing {

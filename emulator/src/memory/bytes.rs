@@ -1,4 +1,4 @@
-//! Bytes of the host's heap that stand for memory of the device.
+//! Bytes of the host's heap that back device memory.
 #![allow(unsafe_code)]
 // Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator uses
 // them as the head of `access` says.
@@ -41,7 +41,7 @@ impl Block {
         // SAFETY: the layout's size is at least `len`, which is at least one: not zero.
         let given = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let behind = given.addr().get().wrapping_neg() & (alignment - 1);
-        // SAFETY: masked, `behind` is at most `alignment - 1`, and the block that was just given has so many bytes more than `len`.
+        // SAFETY: masked, `behind` is at most `alignment - 1`, and the block that was just given has that many bytes more than `len`.
         let start = unsafe { given.add(behind) };
         Some(Block { given, layout, start })
     }
@@ -55,14 +55,14 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// 1. This is called once for all copies of a block, and nobody uses the bytes any more.
+    /// 1. This is called once for all copies of a block, and nothing uses the bytes any more.
     pub unsafe fn give_back(self) {
         // SAFETY: `given` is what the allocator gave for `layout` (only `new` makes blocks), and goes back for the first time, unused: duty 1.
         unsafe { dealloc(self.given.as_ptr(), self.layout) }
     }
 }
 
-/// A block, given back when dropped. The block never leaves this, and whoever has the address of a byte keeps this meanwhile: an
+/// A block, released when dropped. The block never leaves this, and whoever has the address of a byte keeps this meanwhile: an
 /// [`Allocation`](super::Allocation) in its backing, [`Physical`] and [`Written`] in a field.
 #[derive(Debug)]
 pub(super) struct HostBytes(Block);

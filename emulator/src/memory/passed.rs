@@ -8,10 +8,10 @@ use std::mem::MaybeUninit;
 /// Fills `target` with the bytes at `source`, of which some may be padding that was never written: those are any numbers.
 ///
 /// # Safety
-/// 1. `source` is valid for reads of `target.len()` bytes, none of which is in `target`, and nobody writes them meanwhile.
+/// 1. `source` is valid for reads of `target.len()` bytes, none of which is in `target`, and nothing writes them meanwhile.
 pub unsafe fn copy(source: *const u8, target: &mut [u8]) {
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: by duty 1 so many bytes can be read, which nobody writes meanwhile, and `target` has as many, apart from
+    // SAFETY: by duty 1 that many bytes can be read, which nothing writes meanwhile, and `target` has as many, apart from
     // them; a `MaybeUninit<u8>` may be any byte, at any address.
     unsafe { source.cast::<MaybeUninit<u8>>().copy_to_nonoverlapping(to, target.len()) };
     // SAFETY: no instruction is made of it. It is given the address of `target`, whose bytes it may write for all that the compiler knows:
@@ -30,7 +30,7 @@ mod tests {
         for start in 0..8 {
             for len in 0..=40 {
                 let mut to = [0; 41];
-                // SAFETY: 1: `start + len` is at most 47, and the vector has 64 bytes, which nobody writes; `to` is
+                // SAFETY: 1: `start + len` is at most 47, and the vector has 64 bytes, which nothing writes; `to` is
                 // another place.
                 unsafe { super::copy(from.as_ptr().add(start), &mut to[..len]) };
                 assert_eq!((&to[..len], to[len]), (&from[start..start + len], 0));

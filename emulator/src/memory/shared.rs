@@ -1,4 +1,4 @@
-//! Bytes that several processes have: a file that has no name, mapped into each.
+//! Bytes shared by several processes: a file without a name, mapped into each.
 #![allow(unsafe_code)]
 // Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
 // of the mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared as the C

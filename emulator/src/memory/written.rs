@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::bytes::HostBytes;
 
-/// One bit for each byte of a piece of memory: whether somebody wrote it.
+/// One bit for each byte of a piece of memory: whether it was written.
 #[derive(Debug)]
 pub struct Written {
     /// `len.div_ceil(64)` words, aligned to 8.
@@ -29,7 +29,7 @@ impl Written {
         }
     }
 
-    /// From now on nobody wrote these bytes.
+    /// These bytes are uninitialised from now on.
     pub fn forget(&self, offset: u64, bytes: u64) {
         for (word, mask) in self.words(offset, bytes) {
             word.fetch_and(!mask, Relaxed);

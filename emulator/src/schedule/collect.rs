@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{ScheduleDifference, Schedules};
 
-/// Differences that are told.
+/// How many differences are reported.
 const MOST: usize = 100;
 
 type Sink = Box<dyn Fn(&ScheduleDifference) + Send + Sync>;

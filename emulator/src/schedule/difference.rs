@@ -1,4 +1,4 @@
-//! What another order of warps and blocks brought out.
+//! What differs under another order of warps and blocks.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ pub struct ScheduleDifference {
 }
 
 impl ScheduleDifference {
-    /// What is the same for all that is told as one.
+    /// What is the same for all differences that are reported as one.
     pub(super) fn key(&self) -> (&'static str, u32, u32) {
         match &self.kind {
             DifferenceKind::Memory(bytes) => (self.kind.name(), bytes.ptx_lines[0], bytes.ptx_lines[1]),

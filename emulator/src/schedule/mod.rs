@@ -1,6 +1,6 @@
-//! Launches run under several orders of their warps and blocks: what is asked for, and what differed.
+//! Launches run under several orders of their warps and blocks: the options, and what differed.
 //!
-//! The runs themselves are in `engine/schedule`. Without schedules kernels are decoded and run as ever.
+//! The runs themselves are in `engine/schedule`. Without schedules kernels are decoded and run as usual.
 
 mod collect;
 mod difference;

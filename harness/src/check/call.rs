@@ -1,4 +1,4 @@
-//! What happens in a call.
+//! The layer that checks: what it does in each call.
 //!
 //! No lock is held while the driver behind or the listener runs. What others may learn from a call's work before the call returns (a
 //! host function, a value in memory) is noted before it.
@@ -204,7 +204,7 @@ impl Inner {
         }
         let is_capturing = state.is_capturing();
         drop(state);
-        // Of a stream that the call has ended nobody can be asked.
+        // A stream that the call has destroyed cannot be queried.
         let is_gone = call.function.name.starts_with("cuStreamDestroy");
         // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1, and which has not ended it, unless `is_gone`.
         let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 impl Inner {
     pub(super) fn end(&self) {
         let state = self.lock();
-        // After a fault nothing can be given back, and everything fails.
+        // After a fault nothing can be released, and every call fails.
         if state.fault.is_some() {
             return;
         }

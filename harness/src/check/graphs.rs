@@ -334,7 +334,7 @@ unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
         (true, _) => call.word(4),
         (false, is_exec) => call.word(1 + usize::from(is_exec)),
     };
-    // SAFETY: 1, in all of them: the argument is null or the address of such a structure, of which nobody writes anything during the call:
+    // SAFETY: 1, in all of them: the argument is null or the address of such a structure, of which nothing writes anything during the call:
     // duty 1.
     unsafe {
         match kind {
@@ -356,7 +356,7 @@ unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
 
 /// # Safety
 ///
-/// 1. The address is null, or that of a node's parameters, which nobody writes during the call.
+/// 1. The address is null, or that of a node's parameters, which nothing writes during the call.
 unsafe fn generic(parameters: u64) -> Option<Passed> {
     let union = offset_of!(CUgraphNodeParams, __bindgen_anon_1);
     let at = |offset: usize| parameters + union as u64 + offset as u64;

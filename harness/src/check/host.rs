@@ -1,4 +1,4 @@
-//! What this process has at an address of the host.
+//! What is mapped at a host address of this process.
 #![allow(unsafe_code)] // Asks the system, by functions of POSIX.
 
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -21,7 +21,7 @@ mod asked {
         u64::try_from(sysconf(SC_PAGESIZE)).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096)
     }
 
-    /// Whether something is mapped there; true where nobody can say.
+    /// Whether something is mapped there; true if unknown.
     pub(crate) fn is_mapped(address: u64) -> bool {
         let start = without_provenance_mut((address & !(page() - 1)) as usize);
         let mut pages = 0;

@@ -38,7 +38,7 @@ impl Image {
                 unsafe { at(with_exposed_provenance(call.word(1) as usize), newest) }
             }
             "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-                // SAFETY: 1: the path, a C string that nobody writes during the call, by the call's contract: duty 1.
+                // SAFETY: 1: the path, a C string that nothing writes during the call, by the call's contract: duty 1.
                 let path = unsafe { read::text(call.word(1)) }?;
                 let is_small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MOST as u64);
                 let bytes = std::fs::read(path).ok().filter(|_| is_small)?;
@@ -60,7 +60,7 @@ impl Image {
 ///    in it.
 /// 2. Nobody writes it during the call.
 unsafe fn at(start: *const u8, newest: Option<u32>) -> Option<Image> {
-    // SAFETY: by duty 1 an image is there, which nobody writes, by duty 2: it has its magic number whole, or is text
+    // SAFETY: by duty 1 an image is there, which nothing writes, by duty 2: it has its magic number whole, or is text
     // with its NUL, and no magic number has a zero byte, so that the first difference comes at the latest there, and
     // `all` reads no further.
     let begins =
@@ -69,23 +69,23 @@ unsafe fn at(start: *const u8, newest: Option<u32>) -> Option<Image> {
         return None;
     }
     if begins(WRAPPER) {
-        // SAFETY: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1, and nobody writes them
+        // SAFETY: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1, and nothing writes them
         // now, by duty 2; an unaligned read asks for no more.
         let inner = unsafe { start.add(IN_WRAPPER).cast::<*const u8>().read_unaligned() };
         // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
         return if inner.is_null() { None } else { unsafe { at(inner, newest) } };
     }
     if !begins(FATBIN) {
-        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nobody writes, by duty 2.
+        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nothing writes, by duty 2.
         return of_bytes(unsafe { CStr::from_ptr(start.cast()) }.to_bytes(), newest);
     }
-    // SAFETY: it begins as a fatbin does, whose header has 16 bytes, by duty 1, which nobody writes, by duty 2; the
+    // SAFETY: it begins as a fatbin does, whose header has 16 bytes, by duty 1, which nothing writes, by duty 2; the
     // last 8 are the number of those that follow it. Unaligned reads ask for no more.
     let (header, body) =
         unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok()?.checked_add(header.into()).filter(|bytes| *bytes <= MOST)?;
     // SAFETY: the header says that the image has that many bytes, at most `MOST`, so that they are there, by duty 1,
-    // and nobody writes them during the call, by duty 2: the slice is not used after it. Bytes need no alignment.
+    // and nothing writes them during the call, by duty 2: the slice is not used after it. Bytes need no alignment.
     of_bytes(unsafe { std::slice::from_raw_parts(start, bytes) }, newest)
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: Arc<str>,
-    /// Offset and size of each parameter, where somebody can say.
+    /// Offset and size of each parameter, if known.
     pub(super) parameters: Option<Vec<(usize, usize)>>,
     pub(super) limits: Option<Limits>,
     /// What its threads do, where the image has PTX.

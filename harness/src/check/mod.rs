@@ -57,16 +57,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Findings of one rule in one function and kernel that are told of.
+/// How many findings of one rule in one function and kernel are reported.
 const MOST_OF_A_PLACE: usize = 3;
 
 /// A rule, and where it was broken: the function and kernel.
 type Broken = (Rule, &'static str, Option<String>);
 
-/// What is told of each finding.
+/// What is reported of each finding.
 type Listener = dyn Fn(&Finding) + Send + Sync;
 
-/// What is told of each call.
+/// What is reported of each call.
 type Log = dyn Fn(&str) + Send + Sync;
 
 /// How programs are checked.
@@ -185,7 +185,7 @@ impl Check {
 
     /// Whether the program is one of the CUDA runtime; false where the check was [switched off](Self::switch_off).
     pub fn is_runtime(&self) -> bool {
-        // In a forked process another thread of the parent may have the lock for ever.
+        // In a forked process another thread of the parent may have the lock forever.
         !self.inner.is_off.load(Ordering::Acquire) && self.inner.lock().is_runtime
     }
 
@@ -235,7 +235,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody wants to hear of it.
+    /// Whether it is to be reported.
     fn is_wanted(&self, finding: &Finding) -> bool {
         self.options.level.is_none_or(|level| finding.rule.level() >= level)
             && !self.options.allowed.iter().any(|allowed| allowed.covers(finding))

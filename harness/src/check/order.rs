@@ -114,7 +114,7 @@ impl Order {
         self.threads.retain(|_, life| life.strong_count() > 0);
     }
 
-    /// A lane that nobody has: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
+    /// A free lane: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
     fn spare_lane(&mut self) -> Option<usize> {
         let is_done =
             |lane: &usize| self.lanes.get(*lane).is_none_or(|own| at(&self.host, *lane) >= own.count);
@@ -219,7 +219,7 @@ impl Order {
         self.events.remove(&event);
     }
 
-    /// What an event stands for: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
+    /// What an event orders: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
     fn behind(&self, event: Place) -> Clock {
         if self.fresh.contains(&event) {
             return Clock::new();

@@ -15,9 +15,9 @@ const LOWEST: u64 = 4096;
 /// # Safety
 ///
 /// 1. `arguments` is null, or has a pointer for each parameter, aligned and set; those that are addresses have as many
-///    bytes as the parameter, initialised or padding of a C structure, which nobody writes during the call.
+///    bytes as the parameter, initialised or padding of a C structure, which nothing writes during the call.
 /// 2. `extra` is null, or a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as
-///    it says, initialised or padding of a C structure; nobody writes list or buffer during the call.
+///    it says, initialised or padding of a C structure; nothing writes list or buffer during the call.
 pub(super) unsafe fn arguments(
     parameters: &[(usize, usize)],
     bytes: usize,
@@ -39,7 +39,7 @@ pub(super) unsafe fn arguments(
     }
     for (number, (offset, size)) in parameters.iter().enumerate() {
         // SAFETY: 1: the list is not null where there are parameters, as was compared, and has a pointer for each,
-        // aligned and set, which nobody writes: duty 1.
+        // aligned and set, which nothing writes: duty 1.
         let argument = unsafe { read::pointer(arguments, number) };
         if argument < LOWEST {
             let message = format!(
@@ -60,7 +60,7 @@ pub(super) unsafe fn arguments(
 /// # Safety
 ///
 /// 1. `extra` is a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as it says,
-///    initialised or padding of a C structure; nobody writes list or buffer during the call.
+///    initialised or padding of a C structure; nothing writes list or buffer during the call.
 unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
     let wrong = |message: String| Err((Rule::ArgumentPacket, message));
     let (mut buffer, mut size) = (0, None);
@@ -93,7 +93,7 @@ unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
             wrong("extra has no CU_LAUNCH_PARAM_BUFFER_POINTER, or a null one".to_owned())
         }
         // SAFETY: 1: it has at least that many bytes, as its size, compared above, says; they are initialised or
-        // padding of a C structure, and nobody writes them: duty 1.
+        // padding of a C structure, and nothing writes them: duty 1.
         Some(_) => Ok(unsafe { read::block(buffer, bytes) }),
     }
 }

@@ -70,7 +70,7 @@ impl Inner {
         answer == CUresult::SUCCESS
     }
 
-    /// Whether the driver says that the memory at an address has fewer than so many bytes from there on.
+    /// Whether the driver says that the memory at an address has fewer than that many bytes from there on.
     pub(super) fn ends_before(&self, address: u64, bytes: u64) -> bool {
         let number = |which| {
             let mut number = 0_u64;

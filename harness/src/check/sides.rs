@@ -93,9 +93,9 @@ pub(super) struct Structure(Vec<u8>);
 impl Structure {
     /// # Safety
     ///
-    /// 1. The address is null, or at it there are so many bytes, initialised or not, which nobody writes during the call.
+    /// 1. The address is null, or at it there are that many bytes, initialised or not, which nothing writes during the call.
     pub(super) unsafe fn at(address: u64, bytes: usize) -> Option<Structure> {
-        // SAFETY: 1: not null, as is compared before this runs: so many bytes are there, and nobody writes them, by duty 1.
+        // SAFETY: 1: not null, as is compared before this runs: that many bytes are there, and nothing writes them, by duty 1.
         (address != 0).then(|| Structure(unsafe { read::block(address, bytes) }))
     }
 
@@ -342,7 +342,7 @@ fn ranges(target: u64, source: u64, bytes: u64, element: Option<usize>) -> [Side
 unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
     let count = usize::try_from(call.word(3)).ok().filter(|count| *count <= MOST_COPIES)?;
     let bytes = count * 8;
-    // SAFETY: 1, 1, 1: each is null or a list of so many numbers of 8 bytes, set, which nobody writes during the call: duty 1.
+    // SAFETY: 1, 1, 1: each is null or a list of so many numbers of 8 bytes, set, which nothing writes during the call: duty 1.
     let [targets, sources, sizes] = unsafe {
         [
             Structure::at(call.word(0), bytes)?,
@@ -368,7 +368,7 @@ unsafe fn batch_of_planes(call: &Call<'_>, inner: &Inner) -> Option<Vec<Side>> {
     for number in 0..count {
         let at = size_of::<CUDA_MEMCPY3D_BATCH_OP>().checked_mul(number)?;
         let address = call.word(1).checked_add(at as u64).filter(|_| call.word(1) != 0)?;
-        // SAFETY: 1: the list, which is not null, has that many structures, of which this is one, and nobody writes them during
+        // SAFETY: 1: the list, which is not null, has that many structures, of which this is one, and nothing writes them during
         // the call: duty 1.
         let structure = unsafe { Structure::at(address, size_of::<CUDA_MEMCPY3D_BATCH_OP>()) }?;
         sides.extend(operation(&structure, Some(number), &inner.lock()).into_iter().flatten());
@@ -395,7 +395,7 @@ impl Inner {
         }
         let first = call.word(0);
         // SAFETY: 1, in all of them: the first argument of these functions is null or the address of such a structure, or the words are
-        // those of the lists that the function takes; nobody writes what they point to during the call: duty 1.
+        // those of the lists that the function takes; nothing writes what they point to during the call: duty 1.
         unsafe {
             match call.function.name {
                 "cuMemcpy2D_v2" | "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DAsync_v2" => {

@@ -1,4 +1,4 @@
-//! Every rule with its planted fault and the twin that is right, also where no emulator has the function.
+//! Every rule with a mistake and its correction, including functions that the emulator does not have.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -50,7 +50,7 @@ fn all<T>(of: impl Fn(&Effect) -> Option<T>) -> Vec<(&'static str, T)> {
     FUNCTIONS.iter().flat_map(of_one).collect()
 }
 
-/// What makes an object that has to be given back, with the kind and the argument.
+/// What creates an object that has to be released, with the kind and the argument.
 fn makers() -> Vec<(&'static str, (Kind, usize))> {
     all(|effect| match *effect {
         Effect::Makes(kind, at, _) | Effect::Finds(kind, at) | Effect::Shares(kind, at, _) => {

@@ -317,7 +317,7 @@ unsafe extern "C" fn module_unload(_: CUmodule) -> CUresult {
 
 /// Each name but `missing` has one.
 unsafe extern "C" fn get_function(out: *mut CUfunction, _: CUmodule, name: *const c_char) -> CUresult {
-    // SAFETY: by the function's contract a C string, which nobody writes during the call.
+    // SAFETY: by the function's contract a C string, which nothing writes during the call.
     if unsafe { CStr::from_ptr(name) } == c"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
@@ -391,7 +391,7 @@ unsafe extern "C" fn dtoh(out: *mut c_void, _: CUdeviceptr, bytes: usize, _: CUs
 /// # Safety
 ///
 /// 1. `arguments` is null, or a list with an aligned pointer for each parameter that was [set](super::set_parameters), each to as many bytes, set or
-///    padding, which nobody writes during the call.
+///    padding, which nothing writes during the call.
 unsafe fn launched(launch: LastLaunch, arguments: *mut *mut c_void) -> CUresult {
     let _ = count();
     let answer = LOG.with(|log| {
@@ -400,7 +400,7 @@ unsafe fn launched(launch: LastLaunch, arguments: *mut *mut c_void) -> CUresult 
         let sizes = sizes.iter().enumerate().filter(|_| !arguments.is_null());
         let copies = sizes.map(|(number, &size)| {
             let mut bytes = vec![0; size];
-            // SAFETY: not null, as was compared, so the list has that pointer, by duty 1; 1 of `copy`: it goes to so many bytes, by the same;
+            // SAFETY: not null, as was compared, so the list has that pointer, by duty 1; 1 of `copy`: it goes to that many bytes, by the same;
             // `bytes` is new.
             unsafe { read::copy((*arguments.add(number)).cast(), &mut bytes) };
             bytes
@@ -417,7 +417,7 @@ unsafe extern "C" fn launch_ex(
     arguments: *mut *mut c_void,
     _: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract an aligned configuration, set, which nobody writes during the call, with as many attributes
+    // SAFETY: by the function's contract an aligned configuration, set, which nothing writes during the call, with as many attributes
     // as it says, whose ids are set; the list is as its contract has it, which is duty 1 of `launched`.
     unsafe {
         let config = &*config;

@@ -1,4 +1,4 @@
-//! The bytes of what a program loads.
+//! The bytes of the images that a program loads.
 //!
 //! Relies on: the program gives the driver an image, which has the length that it says.
 #![allow(unsafe_code)]
@@ -36,7 +36,7 @@ pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Optio
         // SAFETY: 1, 2: as above.
         "cuLibraryLoadData" => unsafe { at(image, most) },
         "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-            // SAFETY: 1: the path, a C string that nobody writes during the call, by the call's contract: duty 1.
+            // SAFETY: 1: the path, a C string that nothing writes during the call, by the call's contract: duty 1.
             let path = unsafe { read::text(image) }?;
             std::fs::metadata(&path).ok().filter(|file| file.len() <= most as u64)?;
             std::fs::read(path).ok()
@@ -52,13 +52,13 @@ pub(super) unsafe fn loaded(function: &str, words: &[u64], most: usize) -> Optio
 /// 2. Nobody writes it during the call.
 unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
     let first = with_exposed_provenance::<u8>(start as usize);
-    // SAFETY: by duty 1 an image is there, which nobody writes, by duty 2: it has its magic number whole, or is text
+    // SAFETY: by duty 1 an image is there, which nothing writes, by duty 2: it has its magic number whole, or is text
     // with its NUL, and no magic number has a zero byte, so that the first difference comes at the latest there, and
     // `all` reads no further.
     let begins =
         |magic: [u8; 4]| magic.iter().enumerate().all(|(at, byte)| unsafe { first.add(at).read() } == *byte);
     if begins(WRAPPER) {
-        // SAFETY: 1: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1; nobody writes them
+        // SAFETY: 1: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1; nothing writes them
         // now, by duty 2.
         let inner = unsafe { read::value(start + IN_WRAPPER, Plain::Host) };
         // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
@@ -68,15 +68,15 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
         // SAFETY: 1, 2: it begins as an ELF file does, and so is one, by duties 1 and 2.
         unsafe { elf_length(start) }?
     } else if begins(FATBIN) {
-        // SAFETY: 1: it begins as a fatbin does, whose header has 16 bytes, by duty 1; nobody writes them, by duty 2.
+        // SAFETY: 1: it begins as a fatbin does, whose header has 16 bytes, by duty 1; nothing writes them, by duty 2.
         let header = unsafe { read::block(start, 16) };
         number(&header, 8, 8)?.checked_add(number(&header, 6, 2)?)?
     } else {
-        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nobody writes, by duty 2.
+        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nothing writes, by duty 2.
         unsafe { CStr::from_ptr(first.cast()) }.count_bytes() as u64
     };
     let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
-    // SAFETY: 1: that is the length of the text, or what the headers say is there: duty 1; nobody writes it, by duty 2.
+    // SAFETY: 1: that is the length of the text, or what the headers say is there: duty 1; nothing writes it, by duty 2.
     Some(unsafe { read::block(start, length) })
 }
 
@@ -92,7 +92,7 @@ unsafe fn elf_length(start: u64) -> Option<u64> {
     if unsafe { read::value(start + CLASS, Plain::Unsigned(1)) } != OF_64_BITS {
         return None;
     }
-    // SAFETY: 1: one of 64 bits, as was just compared, has a header of that length, by duty 1; nobody writes it, by duty 2.
+    // SAFETY: 1: one of 64 bits, as was just compared, has a header of that length, by duty 1; nothing writes it, by duty 2.
     let header = unsafe { read::block(start, ELF_HEADER) };
     let list = |at: usize, size: usize, count: usize| {
         Some((number(&header, at, 8)?, number(&header, size, 2)?.checked_mul(number(&header, count, 2)?)?))
@@ -100,7 +100,7 @@ unsafe fn elf_length(start: u64) -> Option<u64> {
     let (segments, sections) = (list(32, 54, 56)?, list(40, 58, 60)?);
     let ends = [segments, sections].map(|(at, bytes)| at.checked_add(bytes));
     let mut end = ends.into_iter().try_fold(ELF_HEADER as u64, |end, other| Some(end.max(other?)))?;
-    // SAFETY: 1: the list of sections is where the header says, with as many bytes, by duty 1; nobody writes it, by duty 2.
+    // SAFETY: 1: the list of sections is where the header says, with as many bytes, by duty 1; nothing writes it, by duty 2.
     let sections = unsafe { read::block(start.checked_add(sections.0)?, usize::try_from(sections.1).ok()?) };
     for section in sections.chunks_exact(SECTION) {
         if number(section, 4, 4)? != u64::from(NO_BITS) {

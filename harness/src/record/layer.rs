@@ -1,4 +1,4 @@
-//! What happens in a call.
+//! The layer that records a launch: what it does in each call.
 //!
 //! No lock is held while the driver behind or the listener runs, but for the launch that is recorded: what is made or freed meanwhile
 //! would not be what it finds.
@@ -364,19 +364,19 @@ unsafe fn attributes(function: &Function, raw: &Raw, words: &[u64]) -> Vec<(u32,
         return Vec::new();
     }
     let Some(config) = words.first() else { return Vec::new() };
-    // SAFETY: 1: a launch with attributes has a configuration, aligned and with all members set, which nobody writes
+    // SAFETY: 1: a launch with attributes has a configuration, aligned and with all members set, which nothing writes
     // before the call returns, by duty 1.
     let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
     let start = config.attrs.expose_provenance() as u64;
     let one = |number: u64| {
         let at = start + number * size_of::<CUlaunchAttribute>() as u64;
         // SAFETY: 1: an attribute of the list, which has `numAttrs` of them, begins with its id, which is set and which
-        // nobody writes before the call returns, by duty 1.
+        // nothing writes before the call returns, by duty 1.
         let id = unsafe { read::value(at, Plain::Unsigned(4)) } as u32;
         let mut value = [0; ATTRIBUTE];
         let used = width(CUlaunchAttributeID(id));
         let from = at + std::mem::offset_of!(CUlaunchAttribute, value) as u64;
-        // SAFETY: 1: the member of the union that the id asks for has so many bytes (`width`), which the program has
+        // SAFETY: 1: the member of the union that the id asks for has that many bytes (`width`), which the program has
         // written and leaves as they are until the call returns, by duty 1.
         let bytes = unsafe { read::block(from, used) };
         value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);

@@ -113,7 +113,7 @@ unsafe impl Sync for AnyEvent {}
 /// let (first, second) = (ctx.new_stream()?, ctx.new_stream()?);
 /// let event = ctx.new_event()?;
 /// event.record(&first)?;
-/// second.wait(&event)?; // what `second` is given from now on comes after what `first` was given so far
+/// second.wait(&event)?; // later work on `second` runs after earlier work on `first`
 /// event.synchronize()?;
 /// assert!(event.query()?);
 /// # Ok::<(), cuda_launch::Error>(())

@@ -39,12 +39,16 @@ flags! {
 /// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already
 /// submitted to it still runs.
 ///
+/// Streams run concurrently. Work that uses a buffer waits for earlier work on it, on whichever stream that was:
+///
 /// ```
-/// use cuda_launch::CudaContext;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
-/// let stream = ctx.new_stream()?;
-/// stream.synchronize()?;
-/// assert!(stream.query()?);
+/// let (first, second) = (ctx.new_stream()?, ctx.new_stream()?);
+/// let mut x = DeviceBuffer::<u32>::zeroed(&first, 1000)?;
+/// x.view_mut().fill(&first, 7)?; // does not wait
+/// assert_eq!(x.to_host_vec(&second)?, [7; 1000]); // runs after the fill
+/// first.synchronize()?;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone)]

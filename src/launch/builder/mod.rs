@@ -209,8 +209,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
     /// call, that no argument is written that another one reads or writes. Yours:
-    /// 1. Types: each argument is what the kernel expects of that parameter. Two of the same size that are swapped, or a struct with
-    ///    other fields of the same size, are not noticed; an integer for a float, or the reverse, only if the image says so
+    /// 1. Types: each argument is what the kernel expects of that parameter. Two arguments of the same size that are swapped, or a struct
+    ///    with other fields of the same size, are not detected; an integer for a float, or the reverse, only if the image says so
     ///    (PTX with `.f32`, `.u64`).
     /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
     ///    owns, and only inside it; it writes only what it was given as `&mut`, by [`slice_mut`](Self::slice_mut), [`pitched_mut`](Self::pitched_mut) or
@@ -251,6 +251,24 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///
     /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The stream of the builder
     /// does not matter. No driver call, except to compose an error message.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, load_kernel_module};
+    /// let ctx = CudaContext::new(0)?;
+    /// let stream = ctx.new_stream()?;
+    /// let fill = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+    /// let mut builder = stream.launch_builder(&fill);
+    /// builder.arg(&mut x).arg(&100u32).named("value", &7u32);
+    /// let mut launch = builder.prepare(LaunchConfig::for_num_elems(100))?;
+    /// for value in 0..10u32 {
+    ///     launch.set("value", value)?;
+    ///     // SAFETY: 1: fill takes an address, a count and a value, writes that many numbers, and ends; 2: on one thread.
+    ///     unsafe { launch.launch_on(&stream) }?;
+    /// }
+    /// assert_eq!(x.to_host_vec(&stream)?, [9; 100]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`launch`](Self::launch) that come from a check.

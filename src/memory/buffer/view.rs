@@ -11,7 +11,16 @@ use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::{DeviceSlice, DeviceSliceMut, SliceParts};
 use crate::memory::pointer::{DevicePtr, DevicePtrMut};
 
-/// Elements of device memory, for reading.
+/// Elements of device memory, for reading. It is used like a `&[T]`: it can be sliced, copied from, and passed to a kernel.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let (left, right) = x.split_at(1);
+/// assert_eq!((left.len(), right.to_host_vec(&stream)?), (1, vec![2.0, 3.0, 4.0]));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct DeviceView<'a, T: DeviceCopy> {
     address: u64,
@@ -20,7 +29,18 @@ pub struct DeviceView<'a, T: DeviceCopy> {
     of: PhantomData<&'a [T]>,
 }
 
-/// Elements of device memory, for writing: an exclusive borrow.
+/// Elements of device memory, for writing: an exclusive borrow, like `&mut [T]`.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+/// let (mut left, mut right) = x.split_at_mut(1);
+/// left.copy_from_host(&stream, &[5])?;
+/// right.fill(&stream, 7)?;
+/// assert_eq!(x.to_host_vec(&stream)?, [5, 7, 7, 7]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,

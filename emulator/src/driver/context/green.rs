@@ -178,7 +178,7 @@ fn split(
     Ok(())
 }
 
-/// Descriptions are never given back: there is no function for that.
+/// Descriptions are never freed: there is no function for that.
 fn describe(
     _: &Call,
     description: Out<CUdevResourceDesc>,

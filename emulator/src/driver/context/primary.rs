@@ -49,7 +49,7 @@ impl Primary {
 static PRIMARIES: PerSlot<[Mutex<Primary>; MOST_DEVICES as usize]> =
     per_slot!([const { Mutex::new(Primary::new()) }; MOST_DEVICES as usize]);
 
-/// Ends all of them: nobody holds one any more.
+/// Ends all of them: none is in use any more.
 pub(super) fn end_all(state: &State) {
     for primary in PRIMARIES.iter() {
         let mut primary = lock(primary);

@@ -1,4 +1,4 @@
-//! `cuDevice*`: devices of an H200's shape, under a name of their own.
+//! `cuDevice*`: devices modelled on an H200, under their own name.
 
 pub(super) mod attributes;
 pub(super) mod nvml;
@@ -11,7 +11,7 @@ use super::entry::{Buffer, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, ent
 use super::state::{self, Call};
 use attributes::{attribute, attribute_of};
 
-/// Its name: nobody shall take it for a GPU.
+/// Its name, which cannot be mistaken for that of a GPU.
 const NAME: &str = "cuda-launch emulator (CPU)";
 /// Its UUID without the last byte, which is its ordinal's digit: the ASCII codes of `cuda-launch emu0`.
 const UUID: [u8; 15] = *b"cuda-launch emu";

@@ -1,4 +1,4 @@
-//! The devices for who does not start the driver: `cuda-emulator-nvml`.
+//! The devices, for callers that do not initialise the driver: `cuda-emulator-nvml`.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Changing the nodes of an executable graph: the next launch does it so, launches that are under way do not.
+//! Changing the nodes of an executable graph: this affects the next launch, not launches in progress.
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;

@@ -15,7 +15,7 @@ entries! {
     cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = print;
 }
 
-/// What is told about a node beside its kind.
+/// What is printed about a node besides its kind.
 #[derive(Clone, Copy)]
 struct Flags(c_uint);
 

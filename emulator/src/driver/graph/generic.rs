@@ -1,4 +1,4 @@
-//! Nodes of any kind by one structure: which member of its union counts is told by its type.
+//! Nodes of any kind by one structure: which member of its union counts depends on its type.
 //!
 //! Relies on the caller to set that member (C2 in `entry`), and for the lengths of arrays (C1).
 #![allow(unsafe_code)]

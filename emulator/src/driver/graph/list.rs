@@ -1,4 +1,4 @@
-//! How functions answer with lists of handles.
+//! Lists of handles as results.
 
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, believable};
 

@@ -1,4 +1,4 @@
-//! What all kinds of nodes have in common: adding, asking, taking out.
+//! What all kinds of nodes have in common: adding, querying, removing.
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays: C1 in `entry`.
 
 use cuda_driver_sys::*;

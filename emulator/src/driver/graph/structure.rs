@@ -1,4 +1,4 @@
-//! Making and taking down graphs, and what is in them.
+//! Creating and destroying graphs, and their contents.
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;

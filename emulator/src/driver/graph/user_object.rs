@@ -1,4 +1,4 @@
-//! User objects: something of the program that graphs keep alive, with a function that takes it down when the last
+//! User objects: objects of the program that graphs keep alive, with a function that destroys them when the last
 //! reference is gone.
 //!
 //! Relies on the program for its functions: they can be called once from any thread, with the data given, as C7 in `entry` says.
@@ -96,7 +96,7 @@ impl UserObject {
     }
 }
 
-/// References of a graph; given back when dropped.
+/// References of a graph; released when dropped.
 pub(super) struct Hold {
     object: Arc<UserObject>,
     count: u64,

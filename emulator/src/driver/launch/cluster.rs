@@ -1,4 +1,4 @@
-//! Launch attributes, of which the cluster is the one that needs thought.
+//! Launch attributes, above all the cluster shape.
 //!
 //! Relies on the caller for the array of attributes, and for the member of each union that the attribute's id names: C1 and C2 in `entry`.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! `cuLaunch*`: checks a launch and gives it to its stream.
+//! `cuLaunch*`: checks a launch and submits it to its stream.
 
 pub(super) mod cluster;
 pub(super) mod parameters;

@@ -44,7 +44,7 @@ impl Packet<'_> {
             }
             if let Some(target) = block.get_mut(parameter.offset..parameter.offset + parameter.size) {
                 // SAFETY: 1: the pointer, which is not null, goes by C8 to as many bytes as the parameter has, and `target`, which
-                // is the driver's own, is as long; by C4 nobody writes them during the call.
+                // is the driver's own, is as long; by C4 nothing writes them during the call.
                 unsafe { passed::copy(pointer.cast(), target) };
             }
         }
@@ -67,7 +67,7 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     let mut bytes = vec![0; size];
-    // SAFETY: 1: the buffer, which is not null, has by C8 the size that the list says, as the new vector `bytes` has; by C4 nobody writes it
+    // SAFETY: 1: the buffer, which is not null, has by C8 the size that the list says, as the new vector `bytes` has; by C4 nothing writes it
     // during the call.
     unsafe { passed::copy(buffer.cast(), &mut bytes) };
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {

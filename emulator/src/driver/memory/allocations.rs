@@ -1,4 +1,4 @@
-//! Whose device memory is.
+//! Who owns device memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

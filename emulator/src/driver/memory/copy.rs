@@ -31,7 +31,7 @@ pub(in crate::driver) enum Mode {
     Asynchronous,
 }
 
-/// How the call goes on with a copy.
+/// How the call proceeds with a copy.
 fn pace(target: End, source: End, bytes: usize, mode: Mode) -> Pace {
     match (target, source) {
         (End::Device(_), End::Device(_)) if bytes <= CHUNK => Pace::Small,

@@ -22,7 +22,7 @@ entries! {
     cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, stream: CUstream) = peer_async;
 }
 
-/// How the call goes on with a copy: at once if memory takes part that is the caller's only while the call lasts.
+/// How the call proceeds with a copy: at once if memory takes part that is the caller's only while the call lasts.
 fn pace(copy: &Copy3d, size: Size, mode: Mode) -> Pace {
     let (target, source) = copy.regions();
     let on_device = target.is_device() && source.is_device();

@@ -1,4 +1,4 @@
-//! Memory of one process that another one has, too, by a descriptor of its own. On Linux; elsewhere there is none.
+//! Memory shared between processes by file descriptors. Linux only.
 //!
 //! Relies on the caller for its descriptors, and for the place of the one that it is given: C1 and C3 in `entry`.
 #![allow(unsafe_code)]

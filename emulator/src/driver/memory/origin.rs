@@ -1,4 +1,4 @@
-//! What memory is of which an executable graph's copy or fill has an address: it can be given another address only of memory like it.
+//! The kind of memory that a copy or fill of an executable graph uses: its address can be changed only to memory of the same kind.
 
 use cuda_driver_sys::CUdevice;
 

@@ -37,23 +37,23 @@ pub(super) fn text<'call>(image: &In<'call, c_void>) -> Result<Cow<'call, str>, 
 ///
 /// # Safety
 ///
-/// 1. It is null or an image, whole, which is there for `'call` and nobody writes meanwhile.
+/// 1. It is null or an image, whole, which is there for `'call` and nothing writes meanwhile.
 unsafe fn text_at<'call>(image: *const c_void) -> Result<Cow<'call, str>, Refusal> {
     if image.is_null() {
         return Err(INVALID_VALUE.into());
     }
     let start: *const u8 = image.cast();
-    // SAFETY: 1: not null, so an image, whole, that nobody writes meanwhile: the caller's duty 1.
+    // SAFETY: 1: not null, so an image, whole, that nothing writes meanwhile: the caller's duty 1.
     if unsafe { begins(start, WRAPPER) } {
         // SAFETY: a wrapper has 24 bytes: behind magic number and version, 4 bytes each, stands the address of another image, at any alignment.
         let inner = unsafe { start.add(8).cast::<*const c_void>().read_unaligned() };
         // SAFETY: 1: what a wrapper goes around is as whole as the wrapper, and there as long: the caller's duty 1.
         return unsafe { text_at(inner) };
     }
-    // SAFETY: 1: an image, whole, that nobody writes: the caller's duty 1; no wrapper, as `begins` has just said.
+    // SAFETY: 1: an image, whole, that nothing writes: the caller's duty 1; no wrapper, as `begins` has just said.
     let length = unsafe { length(start)? };
     // SAFETY: not null, and an image has that many bytes, as `length` says, set and in one allocation, at most `isize::MAX`; for `'call` they are
-    // there and nobody writes them: duty 1.
+    // there and nothing writes them: duty 1.
     text_of(unsafe { std::slice::from_raw_parts(start, length) })
 }
 
@@ -76,10 +76,10 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, Refusal> {
 ///
 /// # Safety
 ///
-/// 1. An image is there, whole, and nobody writes it meanwhile.
+/// 1. An image is there, whole, and nothing writes it meanwhile.
 unsafe fn begins(start: *const u8, magic: [u8; 4]) -> bool {
     // SAFETY: an image has its magic number whole, or is text with its NUL, which is different from `magic`: `all` reads no further than to the
-    // first difference. So each byte that is read is one of the image, set, and nobody writes it: duty 1.
+    // first difference. So each byte that is read is one of the image, set, and nothing writes it: duty 1.
     magic.iter().enumerate().all(|(index, byte)| unsafe { start.add(index).read() } == *byte)
 }
 
@@ -87,20 +87,20 @@ unsafe fn begins(start: *const u8, magic: [u8; 4]) -> bool {
 ///
 /// # Safety
 ///
-/// 1. An image other than a wrapper is there, whole, and nobody writes it meanwhile.
+/// 1. An image other than a wrapper is there, whole, and nothing writes it meanwhile.
 unsafe fn length(start: *const u8) -> Result<usize, Refusal> {
-    // SAFETY: 1: an image, whole, that nobody writes meanwhile: the caller's duty 1.
+    // SAFETY: 1: an image, whole, that nothing writes meanwhile: the caller's duty 1.
     let (elf, fatbin) = unsafe { (begins(start, ELF), begins(start, FATBIN)) };
     if elf {
         // Up to the machine: the header of either class is longer.
         return Ok(20);
     }
     if !fatbin {
-        // SAFETY: it is none of the binary forms, so text up to a NUL, in one allocation, which nobody writes: duty 1.
+        // SAFETY: it is none of the binary forms, so text up to a NUL, in one allocation, which nothing writes: duty 1.
         return Ok(unsafe { CStr::from_ptr(start.cast()) }.count_bytes());
     }
     // SAFETY: a fatbin's header has 16 bytes: from 6 on its own length, two bytes, from 8 on the number of those that follow it. They are numbers,
-    // read at any alignment, set and written by nobody: duty 1.
+    // read at any alignment, set and written by nothing else: duty 1.
     let (header, body) =
         unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok().and_then(|body| body.checked_add(usize::from(header)));

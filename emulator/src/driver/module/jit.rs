@@ -219,7 +219,7 @@ impl Registers {
 pub(super) struct KeptOptions(Mutex<Options<'static>>);
 
 // SAFETY: what makes options not `Send` are pointers to memory of the program, which is there on every thread alike. By C5 it is there, and
-// nobody else uses it, until the link is destroyed, on whatever thread; the link has these options, and nothing else has.
+// nothing else uses it, until the link is destroyed, on whatever thread; the link has these options, and nothing else has.
 unsafe impl Send for KeptOptions {}
 // SAFETY: the field is private, and every method takes the lock: it gives the options to one thread at a time, which may be any, as for `Send`.
 unsafe impl Sync for KeptOptions {}

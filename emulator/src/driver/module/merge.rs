@@ -1,4 +1,4 @@
-//! Several PTX modules made one, as a linker does it: on their text, whose lines stay where they are.
+//! Several PTX modules combined into one, as a linker does: on their text, whose line numbers stay the same.
 //!
 //! Names that a module keeps to itself are renamed where another module has them too; of weak definitions one stays.
 

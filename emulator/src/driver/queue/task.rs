@@ -1,4 +1,4 @@
-//! Giving work to a queue, and the thread that does it.
+//! Adding work to a queue, and the thread that runs it.
 
 use cuda_driver_sys::CUresult;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! The door for work: a stream does it, or the capture that it is in makes a node of it.
+//! Submitting work: a stream runs it, or its capture makes a node of it.
 
 use cuda_driver_sys::CUresult;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::driver::work::recorder::{Captured, Point};
 use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
 
-/// How a call goes on with the work that it gives.
+/// How a call proceeds with the work that it submits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) enum Pace {
     /// Returns at once.

@@ -1,4 +1,4 @@
-//! Streams: what programs give work to, or capture. [`give`] is the door for work; behind it is a queue of the context's order.
+//! Streams, to which programs submit work, or which they capture. [`give`] is the only way to submit it; behind it is a queue in the context's order.
 
 mod attributes;
 mod callback;

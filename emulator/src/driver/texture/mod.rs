@@ -34,7 +34,7 @@ pub(super) struct Object {
     descriptor: CUDA_TEXTURE_DESC,
 }
 
-// SAFETY: what makes it not `Send` are handles in the description, pointers that nobody follows: they are looked up in tables, and told to the
+// SAFETY: what makes it not `Send` are handles in the description, pointers that nothing dereferences: they are looked up in tables, and told to the
 // program again. The rest are numbers, and the context, which is `Send`.
 unsafe impl Send for Object {}
 // SAFETY: nothing in it changes behind a shared reference, which only gives copies of the descriptions: these may go to other threads, as for

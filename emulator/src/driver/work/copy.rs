@@ -1,6 +1,6 @@
 //! Copies: boxes of bytes between host, device and arrays.
 //!
-//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else writes a source or
+//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nothing else writes a source or
 //! touches a target, during the call, for pinned ones until their copy is done, and those of a node whenever the graph is launched, until that is done.
 #![allow(unsafe_code)]
 
@@ -104,7 +104,7 @@ impl Copy3d {
         let Kept { target, source, size, .. } = &*self.0;
         if target.region.is_device() && (size.height, size.depth) == (1, 1) {
             // SAFETY: 1: `Work::detached` is called in the call that named the source, which by C1, C4 and C5 is valid for reads of its one row of
-            // `width` bytes, and written by nobody, as long as that lasts.
+            // `width` bytes, and written by nothing else, as long as that lasts.
             let bytes = unsafe { source.region.first.read(size.width) };
             Arc::make_mut(&mut self.0).bytes = bytes;
         }
@@ -200,7 +200,7 @@ pub(in crate::driver) struct Region {
     plane: usize,
 }
 
-// SAFETY: nobody follows its pointers: they are compared and turned into an `End` by `region`, and told to the program again. The rest are
+// SAFETY: nothing dereferences its pointers: they are compared and turned into an `End` by `region`, and told to the program again. The rest are
 // numbers.
 unsafe impl Send for Named {}
 // SAFETY: nothing in it changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
@@ -284,7 +284,7 @@ impl Region {
 /// # Safety
 ///
 /// 1. Every row of a host region is valid for `size.width` bytes, in one allocation: of the target for writes, of the source for reads.
-/// 2. Meanwhile nobody else writes the rows of a source in host memory or touches those of a target, as duty 2 of [`transfer`] says.
+/// 2. Meanwhile nothing else writes the rows of a source in host memory or touches those of a target, as duty 2 of [`transfer`] says.
 unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
         // SAFETY: 1, 2: `y` and `z` are below height and depth, so both are rows of their regions: the caller's duties 1 and 2.

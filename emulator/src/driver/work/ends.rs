@@ -1,6 +1,6 @@
 //! The ends of copies: device memory, and host memory of two kinds.
 //!
-//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nobody else writes a source or
+//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nothing else writes a source or
 //! touches a target, during the call, and for pinned ones until their copy is done.
 #![allow(unsafe_code)]
 
@@ -107,7 +107,7 @@ impl End {
     ///
     /// # Safety
     ///
-    /// 1. A host end is valid for reads of `bytes` bytes, in one allocation, and nobody writes them meanwhile.
+    /// 1. A host end is valid for reads of `bytes` bytes, in one allocation, and nothing writes them meanwhile.
     pub(super) unsafe fn read(self, bytes: usize) -> Option<Arc<[MaybeUninit<u8>]>> {
         match self {
             // SAFETY: not null, as `Host` says, valid for reads of that many bytes of one allocation, so at most `isize::MAX`, and not written
@@ -129,7 +129,7 @@ impl End {
 /// # Safety
 ///
 /// 1. A host end is valid for `bytes` bytes in one allocation: the target for writes, the source for reads.
-/// 2. Meanwhile nobody else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, as the
+/// 2. Meanwhile nothing else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, as the
 ///    head of [`access`] says. A pageable end is no part of a device end.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,

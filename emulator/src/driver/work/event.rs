@@ -97,7 +97,7 @@ impl Signal {
 }
 
 /// The points in the order of one launch that its event nodes make and wait for, by node. What was not reached when
-/// the launch is over is passed all the same, so that nobody waits for ever.
+/// the launch is over is passed all the same, so that nobody waits forever.
 #[derive(Default)]
 pub(in crate::driver) struct Points(BTreeMap<usize, Awaited>);
 

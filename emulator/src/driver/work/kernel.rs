@@ -36,7 +36,7 @@ pub(in crate::driver) struct Attributes {
 
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
 // SAFETY: what makes them not `Send` are pointers (of windows in memory, of events), which this driver only compares, looks up in tables and
-// passes on; nobody here follows them. The rest are numbers.
+// passes on; nothing here dereferences them. The rest are numbers.
 unsafe impl Send for Attributes {}
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
 // SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.

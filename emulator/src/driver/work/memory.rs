@@ -1,4 +1,4 @@
-//! Memory that graphs allocate, at addresses that are known when the node is made, and what gives memory back.
+//! Memory that graphs allocate, at addresses that are known when the node is made, and frees of memory.
 //!
 //! A launch allocates what its nodes say, in its order; a free node of this graph or another one, or the program, gives
 //! it back. Here the bytes are there from the making of the node until nobody has it any more: what is counted, refused
@@ -41,7 +41,7 @@ struct Entry {
     live: Option<Arc<Block>>,
 }
 
-/// Bytes at an address; given back when dropped.
+/// Bytes at an address; freed when dropped.
 pub(in crate::driver) struct Block {
     address: u64,
     bytes: u64,
@@ -69,7 +69,7 @@ pub(in crate::driver) struct Alloc {
 #[derive(Clone, Copy)]
 struct Properties(CUmemPoolProps);
 
-// SAFETY: the one pointer in them (of security attributes, on another system) is only told to the program again; nobody follows it. The rest
+// SAFETY: the one pointer in them (of security attributes, on another system) is only told to the program again; nothing dereferences it. The rest
 // are numbers.
 unsafe impl Send for Properties {}
 // SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.

@@ -65,7 +65,7 @@ pub(crate) struct Draft {
     pub(crate) site: bool,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
-    /// Which work it has to do with that goes on after it, for kernels that are watched.
+    /// Which work it has to do with that continues after it, for kernels that are watched.
     pub(crate) event: Option<Event>,
     /// Whether it only moves a value from one register to another.
     pub(crate) moves: bool,

@@ -24,7 +24,7 @@ pub(crate) struct Address {
 }
 
 impl<'a> Builder<'_, 'a> {
-    /// An operand that is written. `_` is a register that nobody reads.
+    /// An operand that is written. `_` is a register that nothing reads.
     pub(crate) fn dest(&mut self, text: &Text<'a>, class: Class) -> Result<Operand, Refusal> {
         match text {
             Text::Name("_") => self.temporary(class),

@@ -53,7 +53,7 @@ impl Sites {
         let site = *count;
         *count += 1;
         let Some(watched) = noted else { return (site, draft.exec) };
-        // Sites of instructions that nobody watches stay empty in between.
+        // Sites of instructions that no check watches stay empty in between.
         watched.resize_with(site as usize, Watched::nothing);
         let (exec, origin, function) = (draft.exec, draft.origin, *function);
         watched.push(Watched { exec, note, event, registers, origin, function });

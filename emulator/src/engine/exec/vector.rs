@@ -1,4 +1,4 @@
-//! What the compiler makes no vector code of by itself: eight lanes at once, on an x86 with AVX2. Elsewhere plain loops.
+//! Loops that the compiler does not vectorise by itself: eight lanes at once on an x86 with AVX2, elsewhere plain loops.
 #![allow(unsafe_code)]
 // Relies on: the callers' word that the CPU has AVX2, which `vectors_available` asked.
 
@@ -44,7 +44,7 @@ impl Steps {
     /// No distance at all: one address.
     pub(crate) const NONE: &'static Steps = &Steps::of(0);
 
-    /// Numbers that follow each other, each of so many bytes: 1, 2, 4, 8 or 16.
+    /// Numbers that follow each other, each of that many bytes: 1, 2, 4, 8 or 16.
     #[inline(always)]
     pub(crate) fn each(bytes: u64) -> &'static Steps {
         const STEPS: &[Steps; 8] = &[
@@ -182,7 +182,7 @@ impl Eight for u64 {
     }
 }
 
-/// The same address, as one that the compiler knows nothing of: of a load, a choice and a store at one address it makes a masked store,
+/// The same address, as one that the compiler cannot see through: of a load, a choice and a store at one address it makes a masked store,
 /// for which some processors take ten times as long.
 #[inline(always)]
 #[allow(clippy::pointers_in_nomem_asm_block)] // The block does nothing with the pointer but hand it back.

@@ -121,7 +121,7 @@ warp_op! {
 unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
     // SAFETY: the operand is the member mask, a word, as `op` says, and `& 31` makes it a lane. No constant, it is a
-    // row of 32 words of the frame, which nobody writes while `agree` looks: this thread alone runs the warp, and
+    // row of 32 words of the frame, which nothing writes while `agree` looks: this thread alone runs the warp, and
     // `agree` only reads. What is called asks for duty 1 and, `perform`, for duty 2: the caller's.
     unsafe {
         let place = <u32 as Source>::place(lanes, slot);
@@ -169,7 +169,7 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 /// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn perform<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    // SAFETY: a shuffle's operands 2 to 4 are words, rows of 32 lanes, to which nobody writes before `scatter`, when
+    // SAFETY: a shuffle's operands 2 to 4 are words, rows of 32 lanes, to which nothing writes before `scatter`, when
     // the references are not used any more. What is called asks for duty 1 and, `shuffle`, for duty 2: the caller's.
     unsafe {
         if let WarpOp::Shuffle(mode) = op {

@@ -1,4 +1,4 @@
-//! Which registers hold a value that is still wanted.
+//! Which registers hold a value that is still needed.
 
 use super::super::decode::draft::{Draft, Register};
 use super::blocks::Block;

@@ -1,5 +1,5 @@
 //! What is wrong with a function and shows without decoding it: mnemonics that PTX does not have, calls of functions
-//! that nobody defines.
+//! that no image defines.
 
 use cuda_ptx::{Instruction, Module, Operand, Space, Statement, Variable};
 

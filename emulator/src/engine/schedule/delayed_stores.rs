@@ -75,7 +75,7 @@ struct Store {
     bytes: [u8; LONGEST],
 }
 
-/// The stores of all warps that nobody sees yet.
+/// The stores of all warps that are not visible yet.
 #[derive(Default)]
 pub(super) struct DelayedStores {
     /// In the order of their execution.

@@ -1,4 +1,4 @@
-//! The runs of one launch: that in the ordinary order is over, and each seed gives another one.
+//! The runs of one launch: after the one in the ordinary order, one for each seed.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;

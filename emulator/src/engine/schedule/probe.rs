@@ -1,4 +1,4 @@
-//! Whether a warp can get any further while nobody changes memory.
+//! Whether a warp can get any further while nothing changes memory.
 
 use std::collections::BTreeMap;
 

@@ -177,7 +177,7 @@ impl Undo {
     }
 }
 
-/// Whether a byte counts as written; true where nobody keeps account.
+/// Whether a byte counts as written; true where nothing is tracked.
 fn is_written(snapshot: &Snapshot, address: u64) -> bool {
     let allocation = snapshot.find(address).and_then(|index| snapshot.get(index));
     let Some(allocation) = allocation else { return true };

@@ -90,7 +90,7 @@ pub(super) fn nothing(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(),
     Ok(())
 }
 
-/// An instruction that only has to do with work that goes on after others, which has been done.
+/// An instruction that only has to do with work that continues after others, which has been done.
 pub(super) fn event(builder: &mut Builder<'_, '_>, event: Event) -> Result<(), Refusal> {
     let mut draft = Draft::new(NOTHING, &[], &[]);
     draft.event = Some(event);

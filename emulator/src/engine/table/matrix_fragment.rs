@@ -194,7 +194,7 @@ impl Memory {
         Ok((base, near))
     }
 
-    /// Fills in what a plain load or store of so many bytes says of its address.
+    /// Fills in what a plain load or store of that many bytes says of its address.
     pub(super) fn access(&self, draft: &mut Draft, offset: u64, bytes: u64, what: What) {
         let narrow = if self.class == Class::Word { Access::NARROW } else { 0 };
         let write = if matches!(what, What::Load) { 0 } else { Access::WRITE };

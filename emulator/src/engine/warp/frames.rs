@@ -18,7 +18,7 @@ const MOST_LOCAL: u32 = 512 << 10;
 pub(super) struct Caller {
     /// The frame.
     pub(super) frame: usize,
-    /// Where it goes on.
+    /// Where it continues.
     pub(super) pc: u32,
     /// The instruction that called.
     pub(super) at: u32,

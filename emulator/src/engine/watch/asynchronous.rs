@@ -1,4 +1,4 @@
-//! Work that goes on after its instruction: what starts it, what waits for it, and what it accesses.
+//! Work that continues after its instruction: what starts it, what waits for it, and what it accesses.
 //!
 //! The bytes are there at once, and so that a wait for the wrong phase is seen, a barrier learns of them late: after the next
 //! instruction that asks it in vain. What counts as knowing that work is over is in [`flight`](super::flight).

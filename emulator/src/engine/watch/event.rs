@@ -1,4 +1,4 @@
-//! What an instruction has to do with work that goes on after it: noted while it is decoded.
+//! What an instruction has to do with work that continues after it: noted while it is decoded.
 
 /// Work that an instruction starts, finishes, or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Work that goes on after its instruction: what finishes it, and who knows that it has finished.
+//! Work that continues after its instruction: what finishes it, and who knows that it has finished.
 //!
 //! Each access of such work has the number of a [`Completion`]. Waiting notes the warp and its epoch there, or at the phase of the
 //! barrier in memory that the work completes at; whoever knows of that epoch by then is behind the work.

@@ -1,4 +1,4 @@
-//! Watches what the threads of a launch do to memory: reads of what nobody wrote, and races.
+//! Watches what the threads of a launch do to memory: reads of uninitialised memory, and races.
 //!
 //! Where a module's memory has a [`Checker`], the decoder puts [`WATCH`] in place of each instruction that accesses
 //! memory or orders accesses; it looks at what the lanes are about to do and then runs the instruction. Other modules
@@ -14,7 +14,7 @@
 //!
 //! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp.
 //!
-//! Work that goes on after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
+//! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
 //! end are found: see [`flight`] and [`asynchronous`].
 //!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
@@ -105,7 +105,7 @@ struct WarpAccess {
     what: What,
     site: u32,
     how: How,
-    /// By lane, where it goes on after its instruction.
+    /// By lane, where it continues after its instruction.
     completions: [u32; 32],
 }
 
@@ -265,7 +265,7 @@ impl Watch {
         }
     }
 
-    /// A tensor map is about to be written: nobody reads what was not written there.
+    /// A tensor map is about to be written: nothing reads what was not written there.
     pub(in crate::engine) fn wrote(&mut self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
         let (env, who) = (lanes.env, WarpId::of(lanes.env, lanes.block(), lanes.warp().index));
         if self.checker.checks().uninitialised

@@ -54,7 +54,7 @@ pub(crate) struct Watched {
     pub(crate) exec: Exec,
     /// What it does.
     pub(crate) note: Option<Note>,
-    /// Which work it has to do with that goes on after it.
+    /// Which work it has to do with that continues after it.
     pub(crate) event: Option<Event>,
     /// Its registers that such work may use.
     pub(crate) registers: Option<Box<Registers>>,
@@ -65,7 +65,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// For a site that nobody watches.
+    /// For a site that no check watches.
     pub(crate) fn nothing() -> Watched {
         let (note, event, registers) = (None, None, None);
         Watched { exec: NOTHING, note, event, registers, origin: Origin::default(), function: 0 }

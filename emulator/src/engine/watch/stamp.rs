@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub(super) struct Stamp {
     /// Number of the block, or of the cluster, in the grid, and one.
     pub(super) unit: u32,
-    /// Epoch of the warp; of work that goes on after its instruction the number of its completion.
+    /// Epoch of the warp; of work that continues after its instruction the number of its completion.
     pub(super) epoch: u32,
     /// Site of the instruction.
     pub(super) site: u32,
@@ -28,7 +28,7 @@ pub(super) enum How {
     Plain,
     /// Atomic, volatile or relaxed: two such accesses are no race.
     Strong,
-    /// By a copy that goes on after its instruction.
+    /// By a copy that continues after its instruction.
     Copied,
     /// The same in the async proxy: what it reads has to be made visible to that.
     Bulk,
@@ -37,7 +37,7 @@ pub(super) enum How {
 }
 
 impl How {
-    /// Whether it goes on after its instruction.
+    /// Whether it continues after its instruction.
     pub(super) fn is_asynchronous(self) -> bool {
         matches!(self, How::Copied | How::Bulk | How::BulkAtomic)
     }

@@ -30,7 +30,7 @@ impl Unit {
         Unit { clock: Clock::new(warps(env)), shared: Shadow::default(), written: Vec::new() }
     }
 
-    /// Which bytes were written of a region, to which the address belongs; `None` where nobody keeps account.
+    /// Which bytes were written of a region, to which the address belongs; `None` where nothing is tracked.
     pub(super) fn written<'u>(
         &'u mut self,
         env: &'u Env<'_>,

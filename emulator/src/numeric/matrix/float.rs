@@ -235,7 +235,7 @@ unsafe fn added(sums: [i32; 8], left: f32, right: &[f32; 8], scale: &[f32; 8]) -
     next
 }
 
-/// The same reference, of which the compiler knows nothing: it would else add up several planes side by side, in half as wide vectors,
+/// The same reference, but one that the compiler cannot see through: it would else add up several planes side by side, in half as wide vectors,
 /// which takes twice the time.
 #[inline(always)]
 fn one_at_a_time<T>(plane: &T) -> &T {

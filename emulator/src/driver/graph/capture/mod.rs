@@ -1,4 +1,4 @@
-//! Capture: what is given to a stream becomes nodes of a graph instead of being done.
+//! Capture: work submitted to a stream becomes nodes of a graph instead of running.
 //!
 //! A [`Capture`] begins in one stream, its origin; waiting for an event that was recorded in it makes another stream a
 //! member too. Each member knows the nodes that its next one comes after. Streams see it as a [`Recorder`].

@@ -282,7 +282,7 @@ unsafe fn tiles<const R: usize>(
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1), as `append` in `table::matrix_group` made them:
     // A as `left` says, B's descriptor wide, behind it a predicate and, of a sparse A, a word, C words, D words that are written; 2 of `words`: `unpack` copies
-    // before anything is written. The predicate lies in the entered frame, and nobody writes it while it is read.
+    // before anything is written. The predicate lies in the entered frame, and nothing writes it while it is read.
     unsafe {
         let Some(left) = left(lanes, inst, matrix) else { return Step::Fault };
         let descriptor = uniform(lanes, matrix.b.first());

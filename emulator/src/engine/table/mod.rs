@@ -25,6 +25,7 @@ mod memory;
 mod mnemonics;
 pub(super) mod movement;
 pub(super) mod pattern;
+mod stack;
 mod sync;
 mod tensormap;
 mod texture;
@@ -213,6 +214,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         memory::ROWS,
         atomic::ROWS,
         control::ROWS,
+        stack::ROWS,
         sync::ROWS,
         mbarrier::ROWS,
         bulk::ROWS,

@@ -288,6 +288,9 @@ const FORMS: &[(&str, &str)] = &[
     ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
     ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d s s:b32"),
     ("activemask.b32", "d"),
+    ("alloca.{u32|u64}", "d s *?"),
+    ("stacksave.{u32|u64}", "d"),
+    ("stackrestore.{u32|u64}", "s"),
     ("nanosleep.u32", "s"),
     ("membar.{cta|gl|sys}", ""),
 ];

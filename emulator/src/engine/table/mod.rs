@@ -29,6 +29,7 @@ mod stack;
 mod sync;
 mod tensormap;
 mod texture;
+mod video;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -225,6 +226,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         matrix_sparse::ROWS,
         matrix_wmma::ROWS,
         texture::ROWS,
+        video::ROWS,
     ]
     .into_iter()
     .flatten()

@@ -71,6 +71,41 @@ fn a_program_asks_and_is_told_in_values() {
 }
 
 #[test]
+fn blocks_that_nobody_gave_back_are_told_with_the_context() {
+    let told = child("leaves_lists", Some("leak"));
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
+    let [leak] = lines.as_slice() else { panic!("{told}") };
+    assert!(leak.contains("leak in kernel `build`: 16 bytes of global memory at 0x5"), "{told}");
+    assert!(
+        leak.contains(
+            "never given back by `free`: 96 bytes in 6 blocks from here: malloc by block (0, 0, 0), thread ("
+        ),
+        "{told}"
+    );
+    assert_eq!(child("leaves_lists", Some("all")), "");
+}
+
+#[test]
+#[ignore = "run by the tests above, in a process of its own"]
+fn leaves_lists() {
+    let cuda = driver();
+    let ok = |code: CUresult| assert_eq!(code, CUresult::CUDA_SUCCESS);
+    let (mut context, mut module, mut build, mut lists) = (null_mut(), null_mut(), null_mut(), 0);
+    let image = std::ffi::CString::new(include_str!("../../tests/kernels/heap.ptx")).unwrap();
+    unsafe {
+        ok(cuda.cuInit(0));
+        ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0));
+        ok(cuda.cuCtxSetCurrent(context));
+        ok(cuda.cuModuleLoadData(&mut module, image.as_ptr().cast()));
+        ok(cuda.cuModuleGetFunction(&mut build, module, c"build".as_ptr()));
+        ok(cuda.cuMemAlloc(&mut lists, 64));
+        let mut parameters = [from_mut(&mut lists).cast()];
+        ok(cuda.cuLaunchKernel(build, 1, 1, 1, 4, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut()));
+        ok(cuda.cuDevicePrimaryCtxRelease(0));
+    }
+}
+
+#[test]
 #[ignore = "run by the tests above, in a process of its own"]
 fn launches_twice() {
     count(false, 2);

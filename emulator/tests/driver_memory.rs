@@ -10,7 +10,7 @@ mod support;
 use cuda_driver_sys::*;
 use cuda_emulator::{Instance, InstanceOptions};
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{from_mut, null_mut};
 use support::*;
 
 fn numbers(count: usize) -> Vec<u8> {
@@ -202,4 +202,44 @@ fn managed_memory_is_not_registered() {
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE, "{bytes} bytes at {offset}");
     }
     ok(unsafe { cuda.cuMemFree(managed) });
+}
+
+/// `malloc` and `free` of kernels: the heap is the context's, its size is set before, and the host does not see what is in it.
+#[test]
+fn kernels_allocate_from_a_heap() {
+    const HEAP: CUlimit = CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE;
+    let (cuda, context) = with_own_context();
+    let mut limit = 0;
+    ok(unsafe { cuda.cuCtxGetLimit(&mut limit, HEAP) });
+    assert_eq!(limit, 8 << 20);
+    ok(unsafe { cuda.cuCtxSetLimit(HEAP, 4 << 20) });
+    let module = load(&cuda, include_str!("../../tests/kernels/heap.ptx"));
+    let [build, consume, exhaust] = ["build", "consume", "exhaust"].map(|name| function(&cuda, module, name));
+    let (mut lists, mut sums) = (0, 0);
+    ok(unsafe { cuda.cuMemAlloc(&mut lists, 64 * 8) });
+    ok(unsafe { cuda.cuMemAlloc(&mut sums, 64 * 4) });
+    let launch = |kernel, blocks, threads, parameters: &mut [*mut c_void]| unsafe {
+        let parameters = parameters.as_mut_ptr();
+        cuda.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, null_mut(), parameters, null_mut())
+    };
+    let [a, b] = [from_mut(&mut lists).cast(), from_mut(&mut sums).cast()];
+    ok(launch(build, 2, 32, &mut [a]));
+    assert_eq!(unsafe { cuda.cuCtxSetLimit(HEAP, 8 << 20) }, CUresult::CUDA_ERROR_INVALID_VALUE);
+    ok(unsafe { cuda.cuCtxGetLimit(&mut limit, HEAP) });
+    assert_eq!(limit, 4 << 20);
+    let mut addresses = [0u64; 64];
+    ok(unsafe { cuda.cuMemcpyDtoH(addresses.as_mut_ptr().cast(), lists, 64 * 8) });
+    assert!(addresses[0] == 0 && addresses[1..].iter().all(|address| *address != 0));
+    assert_eq!(unsafe { cuda.cuMemFree(addresses[1]) }, CUresult::CUDA_ERROR_INVALID_VALUE);
+    ok(launch(consume, 2, 32, &mut [a, b]));
+    let mut found = [0u32; 64];
+    ok(unsafe { cuda.cuMemcpyDtoH(found.as_mut_ptr().cast(), sums, 64 * 4) });
+    let expected = |n: u32| (1..=n).fold(0u32, |sum, value| sum.wrapping_mul(3).wrapping_add(value));
+    assert_eq!(found.to_vec(), (0..64).map(expected).collect::<Vec<u32>>());
+    let mut bytes = 1u64 << 20;
+    ok(launch(exhaust, 1, 1, &mut [from_mut(&mut bytes).cast(), b]));
+    ok(unsafe { cuda.cuMemcpyDtoH(found.as_mut_ptr().cast(), sums, 4) });
+    // A GPU has less than that: it keeps account inside the heap.
+    assert!(found[0] == 4 || on_system() && (1..4).contains(&found[0]), "{}", found[0]);
+    ok(unsafe { cuda.cuCtxDestroy(context) });
 }

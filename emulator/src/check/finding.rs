@@ -19,6 +19,8 @@ pub enum FindingKind {
     /// A bulk copy or `wgmma` reads what threads wrote to shared memory, without `fence.proxy.async` in between; or `wgmma` uses
     /// registers that were written after the last `wgmma.fence`.
     MissingFence,
+    /// A block that a kernel allocated with `malloc` and that nobody gave back.
+    Leak,
 }
 
 /// Where the bytes are.
@@ -93,6 +95,7 @@ impl FindingKind {
             FindingKind::DivergentBarrier => "divergent-barrier",
             FindingKind::MissingWait => "missing-wait",
             FindingKind::MissingFence => "missing-fence",
+            FindingKind::Leak => "leak",
         }
     }
 }
@@ -149,6 +152,7 @@ impl fmt::Display for Finding {
             FindingKind::MissingFence => {
                 write!(f, "missing fence before asynchronous work in kernel `{kernel}` on ")?
             }
+            FindingKind::Leak => write!(f, "leak in kernel `{kernel}`: ")?,
         }
         match (&self.bytes, self.kind) {
             (Some(bytes), _) => write!(f, "{bytes}: ")?,

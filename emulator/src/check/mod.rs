@@ -19,6 +19,7 @@ pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 /// races.races = true;
 /// assert_eq!(Checks::parse("race"), Some(races));
 /// assert_eq!(Checks::parse("leaks"), None);
+/// assert!(Checks::parse("all,leak").is_some_and(|checks| checks.leaks));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,15 +30,18 @@ pub struct Checks {
     pub races: bool,
     /// Barriers that only part of a warp reaches (`barrier`).
     pub barriers: bool,
+    /// Blocks that a kernel allocated with `malloc` and that no kernel gave back before the context was destroyed (`leak`). Not among
+    /// [`ALL`](Self::ALL), as programs may leave that to the context.
+    pub leaks: bool,
 }
 
 impl Checks {
     /// Nothing.
-    pub const NONE: Checks = Checks { uninitialised: false, races: false, barriers: false };
-    /// Everything.
-    pub const ALL: Checks = Checks { uninitialised: true, races: true, barriers: true };
+    pub const NONE: Checks = Checks { uninitialised: false, races: false, barriers: false, leaks: false };
+    /// Everything but leaks.
+    pub const ALL: Checks = Checks { uninitialised: true, races: true, barriers: true, leaks: false };
 
-    /// A list like `init,race,barrier`; `all` and `none` stand for all and none. `None` if it contains an unknown word.
+    /// A list like `init,race,barrier`; `all` stands for these three, `none` for none, and `leak` is to be named. `None` if it contains an unknown word.
     pub fn parse(text: &str) -> Option<Checks> {
         let mut checks = Checks::NONE;
         for word in text.split(',').map(str::trim) {
@@ -45,7 +49,8 @@ impl Checks {
                 "init" => checks.uninitialised = true,
                 "race" => checks.races = true,
                 "barrier" => checks.barriers = true,
-                "all" => checks = Checks::ALL,
+                "leak" => checks.leaks = true,
+                "all" => checks = Checks { leaks: checks.leaks, ..Checks::ALL },
                 "none" | "" => {}
                 _ => return None,
             }

@@ -223,6 +223,8 @@ impl<O: Copy> Matrix<O> {
 pub(crate) enum Control {
     /// `call`
     Call(Call),
+    /// The stack of the thread grows to what operand 0 says.
+    Grow,
     /// `ret`
     Return,
     /// `exit`
@@ -261,6 +263,10 @@ pub(crate) enum Extern {
     AssertFail,
     /// `void cudaGraphSetConditional(unsigned long long, unsigned)`
     SetConditional,
+    /// `void *malloc(size_t)`
+    Malloc,
+    /// `void free(void *)`
+    Free,
 }
 
 /// A call: rows of the caller's frame for arguments and results.
@@ -303,6 +309,16 @@ pub(crate) struct Barrier {
     pub(crate) aligned: bool,
 }
 
+impl Code {
+    /// Whether it calls one of these functions.
+    pub(crate) fn calls(&self, functions: &[Extern]) -> bool {
+        self.controls.iter().any(|control| match control {
+            Control::Call(Call { callee: Callee::Extern(function), .. }) => functions.contains(function),
+            _ => false,
+        })
+    }
+}
+
 impl Extern {
     /// The function of that name.
     pub(crate) fn from_name(name: &str) -> Option<Extern> {
@@ -310,6 +326,8 @@ impl Extern {
             "vprintf" => Some(Extern::Vprintf),
             "__assertfail" => Some(Extern::AssertFail),
             "cudaGraphSetConditional" => Some(Extern::SetConditional),
+            "malloc" => Some(Extern::Malloc),
+            "free" => Some(Extern::Free),
             _ => None,
         }
     }

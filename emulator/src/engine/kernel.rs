@@ -46,6 +46,8 @@ pub struct Kernel {
     pub(super) dynamic_start: u32,
     /// Whether it has a dynamic array in shared memory.
     pub(super) dynamic: bool,
+    /// Whether it can reach `malloc` or `free`.
+    pub(super) allocates: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
     /// What is known of the watched instructions, by site; empty if nothing is watched.
@@ -67,6 +69,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether it can reach `malloc` or `free`.
+    pub fn uses_heap(&self) -> bool {
+        self.allocates
+    }
+
     /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in
     /// the PTX text and reason.
     pub fn unsupported(&self) -> impl Iterator<Item = (u32, &str)> {

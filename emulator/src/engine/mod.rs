@@ -17,6 +17,7 @@ mod exec;
 mod fault;
 mod flow;
 mod grid;
+mod heap;
 mod image;
 mod kernel;
 mod launch;

@@ -57,8 +57,10 @@ impl Program {
         let looks = Looks {
             watches: self.memory.checker().is_some(),
             profiles: self.memory.profiler().is_some(),
-            // What surfaces hold cannot be put back.
-            schedules: self.memory.scheduler().is_some() && !self.image.text.contains("sust."),
+            // What surfaces hold, and what kernels allocate, cannot be put back.
+            schedules: self.memory.scheduler().is_some()
+                && !self.image.text.contains("sust.")
+                && !self.image.externs.iter().any(|name| matches!(name.as_str(), "malloc" | "free")),
         };
         let kernel = Arc::new(decode::kernel(&self.image, index, looks, table::decode));
         kernels.insert(name.to_owned(), Arc::clone(&kernel));

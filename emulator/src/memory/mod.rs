@@ -12,6 +12,7 @@ pub mod access;
 mod allocation;
 mod bytes;
 mod entered;
+mod heap;
 mod map;
 pub mod passed;
 mod range;
@@ -25,6 +26,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use allocation::{Allocation, Rights};
 pub use bytes::{Block, Physical};
+pub use heap::{Caller, Heap, Leak};
 pub use snapshot::Snapshot;
 pub use written::Written;
 
@@ -44,6 +46,8 @@ pub struct Memory {
     map: Arc<RwLock<Map>>,
     view: View,
     objects: Arc<Objects>,
+    /// Where kernels allocate.
+    heap: Arc<Heap>,
     /// What launches on it are checked for, and where findings go.
     checker: Option<Arc<Checker>>,
     profiler: Option<Arc<Profiler>>,
@@ -108,7 +112,7 @@ impl Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
         let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        Memory { map, view, objects, checker, profiler: None, scheduler: None }
+        Memory { map, view, objects, heap: Arc::default(), checker, profiler: None, scheduler: None }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
@@ -123,13 +127,30 @@ impl Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
         let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        let first = Memory { map, view, objects, checker, profiler, scheduler: None };
+        let heap = Arc::default();
+        let first = Memory { map, view, objects, heap, checker, profiler, scheduler: None };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
     /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
     pub fn with_peers(&self, peers: u32) -> Memory {
         Memory { view: View { peers, ..self.view }, ..self.clone() }
+    }
+
+    /// The same memory for kernels that allocate from that heap.
+    pub fn with_heap(self, heap: Arc<Heap>) -> Memory {
+        Memory { heap, ..self }
+    }
+
+    /// Where its kernels allocate.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// `malloc` of a kernel; `None` if the heap has no room.
+    pub(crate) fn allocate_in_heap(&self, bytes: u64, by: Caller) -> Option<u64> {
+        let tracked = self.checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
+        self.heap.allocate(bytes, self.view.device, tracked, by)
     }
 
     /// What launches on it are checked for; `None` if for nothing but faults.
@@ -223,6 +244,9 @@ impl Memory {
     /// Says in words where the `bytes` bytes at `address` lie: inside, behind or before which allocation, or in
     /// one that was freed. For error messages.
     pub fn describe(&self, address: u64, bytes: u64) -> String {
+        if let Some(place) = self.heap.describe(address, bytes) {
+            return place;
+        }
         let map = self.read_map();
         let place = map.describe(address, bytes);
         let View { device, peers } = self.view;

@@ -15,6 +15,7 @@
 //! | [`compare`] | Comparison and Selection Instructions |
 //! | [`int`], [`bits`] | Integer Arithmetic, Extended-Precision, Logic and Shift Instructions |
 //! | [`cvt`], [`narrow`] | `cvt`, `cvt.pack` |
+//! | [`video`] | Scalar and SIMD Video Instructions |
 //! | [`matrix`] | Warp-level Matrix Instructions |
 //!
 //! What is exact and what is not is written down in `EXACTNESS.md` beside this crate's manifest.
@@ -31,3 +32,4 @@ pub mod int;
 pub mod matrix;
 pub mod narrow;
 pub mod rounding;
+pub mod video;

@@ -5,6 +5,7 @@
 mod conversions;
 mod floats;
 mod integers;
+mod video;
 
 use crate::numeric_support::{BF16, F16, F32, F64, Layout};
 use cuda_emulator::numeric::rounding::{Mode, Rounding};
@@ -119,5 +120,6 @@ pub fn table() -> Table {
     floats::table(&mut t);
     conversions::table(&mut t);
     integers::table(&mut t);
+    video::table(&mut t);
     t
 }

@@ -179,12 +179,13 @@ fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
 fn get_limit(call: &Call, value: Out<usize>, limit: CUlimit) -> Outcome {
     let context = call.context()?;
     let value = value.required()?;
-    value.set(lock(&context.settings).limits.get(limit)?);
+    value.set(lock(&context.settings).limits.get(limit, &context.heap)?);
     Ok(())
 }
 
 fn set_limit(call: &Call, limit: CUlimit, value: usize) -> Outcome {
-    lock(&call.context()?.settings).limits.set(limit, value)
+    let context = call.context()?;
+    lock(&context.settings).limits.set(limit, value, &context.heap)
 }
 
 fn get_cache(call: &Call, config: Out<CUfunc_cache>) -> Outcome {

@@ -1,8 +1,10 @@
-//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are what an H200 with driver 580 answered.
+//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are what an H200 with driver 580 answered. The bytes of the heap that kernels
+//! allocate from are the heap's to know.
 
 use cuda_driver_sys::{CUlimit, CUresult};
 
 use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::memory::Heap;
 
 /// The limits that can be set, by their number.
 pub(super) struct Limits([usize; 7]);
@@ -25,8 +27,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn get(&self, limit: CUlimit) -> Outcome<usize> {
+    pub(super) fn get(&self, limit: CUlimit, heap: &Heap) -> Outcome<usize> {
         match limit.0 {
+            MALLOC_HEAP_SIZE => Ok(heap.limit() as usize),
             DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
                 Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
             }
@@ -36,12 +39,16 @@ impl Limits {
         }
     }
 
-    pub(super) fn set(&mut self, limit: CUlimit, value: usize) -> Outcome {
+    pub(super) fn set(&mut self, limit: CUlimit, value: usize, heap: &Heap) -> Outcome {
         let value = match limit.0 {
             // Local memory of a thread is at most 512 KiB.
             STACK_SIZE => value.checked_next_multiple_of(16).filter(|bytes| *bytes <= 512 << 10),
             PRINTF_FIFO_SIZE => Some(value.max(512 << 10)),
-            MALLOC_HEAP_SIZE | DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value),
+            // Not once a kernel was launched that may allocate.
+            MALLOC_HEAP_SIZE => {
+                return if heap.set_limit(value as u64) { Ok(()) } else { Err(INVALID_VALUE) };
+            }
+            DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value),
             MAX_L2_FETCH_GRANULARITY => Some(value).filter(|bytes| *bytes <= 128),
             // The cache is set aside in sixteenths of what can be, at most 37.5 MiB.
             PERSISTING_L2_CACHE_SIZE => {

@@ -12,7 +12,8 @@ use super::handles::Handles;
 use super::queue::Order;
 use super::slot::{PerSlot, per_slot};
 use super::state::{State, lock};
-use crate::memory::Memory;
+use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
+use crate::memory::{Heap, Leak, Memory};
 use cuda_driver_sys::{CUdevice, CUfunc_cache, CUsharedconfig};
 use limits::Limits;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -28,6 +29,8 @@ pub(super) struct Context {
     pub(super) device: CUdevice,
     /// The memory of its device, where it allocates.
     pub(super) memory: Arc<Memory>,
+    /// Where its kernels allocate.
+    pub(super) heap: Arc<Heap>,
     /// Numbers of the contexts whose memory its kernels may reach.
     pub(super) peers: Mutex<Vec<u64>>,
     /// Whether it is the device's primary context.
@@ -110,6 +113,7 @@ impl Context {
             id: 0,
             device: 0,
             memory: Arc::new(Memory::new(0)),
+            heap: Arc::default(),
             peers: Mutex::default(),
             primary: false,
             green: false,
@@ -160,6 +164,27 @@ impl Context {
         self.synchronize();
         state.belongings.iter().for_each(|give_back| give_back(state, self.id));
         self.order.end();
+        let told = state.checker.as_ref().filter(|checker| checker.checks().leaks);
+        if let Some(checker) = told {
+            self.heap.leaks().into_iter().for_each(|leak| checker.add(finding(leak)));
+        }
+    }
+}
+
+/// What is told of blocks that kernels left in the heap.
+fn finding(leak: Leak) -> Finding {
+    let Leak { by, first: (address, count), blocks, bytes } = leak;
+    let place = format!("never given back by `free`: {bytes} bytes in {blocks} blocks from here");
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let (block, thread, ptx_line, source) = (by.block, by.thread, by.ptx_line, by.source);
+    Finding {
+        kind: FindingKind::Leak,
+        kernel: by.kernel,
+        bytes: Some(Bytes { space: Space::Global, address, count, place }),
+        access: Actor { verb: "malloc", block, thread, ptx_line, source, function: None },
+        other: None,
+        advice: None,
+        times: 1,
     }
 }
 

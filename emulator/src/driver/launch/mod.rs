@@ -149,6 +149,9 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         }
     }
     function.is_complete()?;
+    if function.kernel.uses_heap() {
+        function.context.heap.fix_limit();
+    }
     function.mark_loaded();
     let launch = Launch {
         grid,

@@ -67,7 +67,8 @@ impl KernelCall {
     /// Runs it to its end, in the memory of its context and of those that it may reach.
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
         let Kept { function, launch, .. } = &*self.0;
-        let memory = function.context.memory.with_peers(function.context.peer_devices());
+        let context = &function.context;
+        let memory = context.memory.with_peers(context.peer_devices()).with_heap(Arc::clone(&context.heap));
         let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let ends = RunControl {

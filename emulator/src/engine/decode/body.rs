@@ -1,9 +1,13 @@
 //! Walks the statements of a function.
 
-use cuda_ptx::{FunctionKind, Space, Statement, Variable};
+use std::collections::HashSet;
+
+use cuda_ptx::{FunctionKind, Operand as Text, Space, Statement, Variable};
 
 use super::super::code::{Code, Control, Origin, ParamRows};
+use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
+use super::super::exec::{control, store as stores};
 use super::super::image::Image;
 use super::MOST_LOCAL;
 use super::builder::{Builder, Table};
@@ -44,10 +48,30 @@ pub(crate) struct Body<'a> {
     pub(super) register_returns: Vec<(Register, u32)>,
     /// The carry flag `CC.CF`.
     pub(super) carry: Option<Register>,
+    /// Where the thread's stack ends, counted from the end of the frame's variables.
+    pub(super) stack: Option<Register>,
     /// Where registers got their values.
     pub(super) last_writes: LastWrites,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
+}
+
+/// The names of variables whose addresses the statements ask for.
+fn addressed<'a>(statements: &'a [Statement<'a>]) -> HashSet<&'a str> {
+    let mut names = HashSet::new();
+    for statement in statements {
+        match statement {
+            Statement::Block(inner) => names.extend(addressed(inner)),
+            Statement::Instruction(instruction) if instruction.name.starts_with("mov.") => {
+                names.extend(instruction.operands.iter().skip(1).filter_map(|operand| match operand {
+                    Text::Name(name) | Text::Offset(name, _) => Some(*name),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Decodes one function. `sites` counts the kernel's memory instructions.
@@ -77,6 +101,7 @@ pub(super) fn decode<'a>(
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
+        stack: None,
         last_writes: LastWrites::default(),
         reserved: false,
     };
@@ -98,8 +123,9 @@ impl<'a> Body<'a> {
         match self.kind {
             FunctionKind::Entry => self.kernel_params(reached),
             FunctionKind::Function => {
-                self.returns = self.formals(&reached.function.returns, false)?;
-                self.params = self.formals(&reached.function.params, true)?;
+                let statements = reached.body.as_deref().unwrap_or_default();
+                self.returns = self.formals(&reached.function.returns, None)?;
+                self.params = self.formals(&reached.function.params, Some(&addressed(statements)))?;
             }
         }
         let statements = reached.body.as_ref().map_err(|error| Refusal::new(error.clone()))?;
@@ -119,25 +145,52 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Declares the formal parameters or results of a device function.
-    fn formals(&mut self, variables: &'a [Variable<'a>], inputs: bool) -> Result<Vec<ParamRows>, Refusal> {
+    /// Declares the formal parameters of a device function, those whose address is asked for in local memory, or its results.
+    fn formals(
+        &mut self,
+        variables: &'a [Variable<'a>],
+        inputs: Option<&HashSet<&'a str>>,
+    ) -> Result<Vec<ParamRows>, Refusal> {
         let mut rows = Vec::new();
         for variable in variables {
             let place = self.rows_for(variable)?;
             rows.push(place);
             if variable.space != Space::Reg {
-                self.declare_param(variable, place);
+                match inputs {
+                    Some(addressed) if addressed.contains(variable.name) => self.spill(variable, place)?,
+                    _ => self.declare_param(variable, place),
+                }
                 continue;
             }
             let first = self.new_register(class_of(variable.ty))?;
             self.scopes.declare(variable.name, Symbol::Register { first, elements: 1 });
-            if inputs {
+            if inputs.is_some() {
                 self.copy_from_rows(first, place.row);
             } else {
                 self.register_returns.push((first, place.row));
             }
         }
         Ok(rows)
+    }
+
+    /// Moves a parameter to local memory, where it has an address.
+    fn spill(&mut self, variable: &'a Variable<'a>, place: ParamRows) -> Result<(), Refusal> {
+        let start = self.local_bytes.next_multiple_of((variable.align() as u32).max(4));
+        let end = start.checked_add(place.rows * 4).filter(|end| *end <= MOST_LOCAL);
+        self.local_bytes = end.ok_or_else(|| Refusal::new("the parameters are larger than local memory"))?;
+        self.scopes.declare(variable.name, Symbol::Local(start));
+        let (class, access) = (Class::Word, Access::new(1, Some(Space::Local), Access::WRITE));
+        let store = stores::store(4, class, access).ok_or_else(|| Refusal::new("words cannot be stored"))?;
+        for word in 0..place.rows {
+            let address = Operand::Register(self.new_register(Class::Wide)?);
+            let mut find = Draft::new(control::local_address(Class::Wide)?, &[address], &[]);
+            find.imm = u64::from(start + word * 4);
+            self.push(find);
+            let mut draft = Draft::new(store.pick(), &[], &[Operand::Row(place.row + word), address]);
+            (draft.aux, draft.site) = (access.0, true);
+            self.push(draft);
+        }
+        Ok(())
     }
 
     fn declare_param(&mut self, variable: &Variable<'a>, place: ParamRows) {

@@ -154,6 +154,18 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
+    /// Where the thread's stack ends, counted from the end of the frame's variables. Nothing wrote it before: it begins at zero.
+    pub(crate) fn stack(&mut self) -> Result<Register, Refusal> {
+        match self.body.stack {
+            Some(register) => Ok(register),
+            None => {
+                let register = self.body.new_register(Class::Word)?;
+                self.body.stack = Some(register);
+                Ok(register)
+            }
+        }
+    }
+
     /// Appends an instruction that is not lane-wise, with a small parameter.
     pub(crate) fn whole(&mut self, exec: Exec, dests: &[Operand], sources: &[Operand], imm: u64) {
         let mut draft = Draft::new(exec, dests, sources);

@@ -15,7 +15,7 @@ mod sites;
 
 use std::sync::Arc;
 
-use super::code::Code;
+use super::code::{Code, Extern};
 use super::image::Image;
 use super::kernel::Kernel;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
@@ -55,6 +55,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         cluster: directives.reqnctapercluster,
         ptx_version: image.version,
         target: image.target,
+        allocates: codes.iter().any(|code| code.calls(&[Extern::Malloc, Extern::Free])),
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),

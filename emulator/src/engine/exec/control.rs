@@ -71,6 +71,14 @@ pub(crate) fn local_address(class: Class) -> Result<Exec, Refusal> {
     }
 }
 
+/// The local address at which the stack of the running frame begins: a word.
+pub(crate) const STACK_BASE: Exec = |lanes, inst| {
+    let base = lanes.stack_base();
+    // SAFETY: 1: the decoder made operand 0 the destination, a word (duty 2 of `Exec`).
+    unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[base; 32]) };
+    Step::Next
+};
+
 fn local(lanes: &Lanes<'_>, inst: &Inst) -> u64 {
     u64::from(LOCAL_START + lanes.local_base).wrapping_add(inst.imm)
 }

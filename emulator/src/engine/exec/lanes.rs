@@ -151,20 +151,25 @@ impl<'e> Lanes<'e> {
     }
 
     /// Points the lanes at a frame of that warp. `local_base` is where its local variables start, counted from the
-    /// first local byte.
+    /// first local byte, and `dynamic` how many bytes it has besides them.
     pub(crate) fn enter(
         &mut self,
         code: &'e Code,
         rows: &mut [Row],
         predicates: &mut [u32],
-        local_base: u32,
+        (local_base, dynamic): (u32, u32),
     ) {
         // The decoder counts from the first register, behind the constants.
         self.regs = rows.as_mut_ptr().wrapping_add(code.constants.len());
         self.predicates = predicates.as_mut_ptr();
         self.code = Some(code);
         self.local_base = local_base;
-        self.local_top = LOCAL_START + local_base + code.local_bytes;
+        self.local_top = LOCAL_START + local_base + code.local_bytes + dynamic;
+    }
+
+    /// Local address behind those of the running frame's variables that it declares: there its stack begins.
+    pub(crate) fn stack_base(&self) -> u32 {
+        LOCAL_START + self.local_base + self.code.map_or(0, |code| code.local_bytes)
     }
 
     /// Why the refused instruction with that number was refused.

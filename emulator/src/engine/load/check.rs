@@ -9,9 +9,6 @@ use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
 use crate::engine::table;
 use crate::engine::valid::Check;
 
-/// Functions of the device runtime that the engine lacks: a call of one stops the kernel that reaches it.
-const MISSING: &[&str] = &["malloc", "free"];
-
 /// Checks every function that has a body. Answers with the variables in them that lie in device memory.
 pub(super) fn functions<'a>(module: &Module<'a>, image: &Image) -> Result<Vec<Variable<'a>>, LoadFailure> {
     let mut nested = Vec::new();
@@ -59,7 +56,6 @@ fn check(instruction: &Instruction<'_>, image: &Image) -> Result<(), LoadFailure
         && let Some(callee) = callee(instruction)
         && image.externs.iter().any(|name| name == callee)
         && Extern::from_name(callee).is_none()
-        && !MISSING.contains(&callee)
     {
         let message = format!("unresolved extern function `{callee}`");
         return Err(failure(LoadFailureKind::Unresolved, instruction.line, message));

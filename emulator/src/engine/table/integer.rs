@@ -92,10 +92,6 @@ pub(super) const ROWS: &[Row] = &[
             (true, true) => lane3(int::dp2a::<true, true, HI>),
         }))
     }),
-    lane("vabsdiff4.u32.u32.u32", lane3(int::vabsdiff4::<false, false>)),
-    lane("vabsdiff4.u32.u32.u32.add", lane3(int::vabsdiff4::<false, true>)),
-    lane("vabsdiff4.u32.s32.s32", lane3(int::vabsdiff4::<true, false>)),
-    lane("vabsdiff4.u32.s32.s32.add", lane3(int::vabsdiff4::<true, true>)),
     build("add.cc.{u32|s32|u64|s64}", carry),
     build("addc[.cc].{u32|s32|u64|s64}", carry),
     build("sub.cc.{u32|s32|u64|s64}", carry),

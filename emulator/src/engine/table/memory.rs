@@ -158,11 +158,12 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         return load_rows(builder, &elements, ty, parameter);
     }
     let class = register_class(builder, &elements, ty);
-    let address = builder.address(text, space(form).is_none())?;
+    let space = place_of(builder, text, space(form));
+    let address = builder.address(text, space.is_none())?;
     let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
     let unsupported = || Refusal::new("a register of that width is not supported here");
     let narrow = if address.narrow { Access::NARROW } else { 0 };
-    let access = Access::new(elements.len() as u32, space(form), flags(form) | narrow);
+    let access = Access::new(elements.len() as u32, space, flags(form) | narrow);
     let pair = if uniform {
         loads::load_uniform(ty.size(), signed(ty), class)
     } else {
@@ -179,6 +180,20 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     draft.note = note(form, What::Load, dests.len());
     builder.push(draft);
     Ok(())
+}
+
+/// The space of an access: a parameter whose address was asked for is in local memory.
+fn place_of(builder: &Builder<'_, '_>, text: &Text<'_>, space: Option<Space>) -> Option<Space> {
+    match text {
+        Text::Address { base, .. } => match &**base {
+            Text::Name(name) if space == Some(Space::Param) => match builder.body.symbol(name) {
+                Ok(Symbol::Local(_)) => Some(Space::Local),
+                _ => space,
+            },
+            _ => space,
+        },
+        _ => space,
+    }
 }
 
 /// What the watch has to know. Parameters and local memory belong to one thread and are not watched.

@@ -25,9 +25,11 @@ mod memory;
 mod mnemonics;
 pub(super) mod movement;
 pub(super) mod pattern;
+mod stack;
 mod sync;
 mod tensormap;
 mod texture;
+mod video;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -213,6 +215,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         memory::ROWS,
         atomic::ROWS,
         control::ROWS,
+        stack::ROWS,
         sync::ROWS,
         mbarrier::ROWS,
         bulk::ROWS,
@@ -223,6 +226,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         matrix_sparse::ROWS,
         matrix_wmma::ROWS,
         texture::ROWS,
+        video::ROWS,
     ]
     .into_iter()
     .flatten()

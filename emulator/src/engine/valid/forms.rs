@@ -288,6 +288,28 @@ const FORMS: &[(&str, &str)] = &[
     ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
     ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d s s:b32"),
     ("activemask.b32", "d"),
+    (
+        "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \
+         vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \
+         vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] \
+         vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]",
+        "* * * *?",
+    ),
+    (
+        "vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}] \
+         vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vavrg2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vabsdiff2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vmin2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vmax2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vset2.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add] \
+         vadd4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vsub4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vavrg4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vabsdiff4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vmin4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vmax4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+         vset4.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add]",
+        "* * * *",
+    ),
+    ("alloca.{u32|u64}", "d s *?"),
+    ("stacksave.{u32|u64}", "d"),
+    ("stackrestore.{u32|u64}", "s"),
     ("nanosleep.u32", "s"),
     ("membar.{cta|gl|sys}", ""),
 ];

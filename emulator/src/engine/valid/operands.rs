@@ -87,9 +87,24 @@ pub(super) fn is_special(name: &str) -> bool {
     Special::from_name(name).is_some() || SPECIALS.iter().any(|known| family(known))
 }
 
+/// A register without the selector of a video instruction (`%r1.b0`, `%r1.h10`).
+fn without_selector<'n>(names: &Names<'_>, name: &'n str) -> &'n str {
+    match name.rsplit_once('.') {
+        Some((register, selector))
+            if selector
+                .strip_prefix(['b', 'h'])
+                .is_some_and(|parts| parts.chars().all(|c| c.is_ascii_digit()))
+                && names.find(register).is_some() =>
+        {
+            register
+        }
+        _ => name,
+    }
+}
+
 /// Refuses names in an operand that nothing declares.
 pub(super) fn declared(names: &Names<'_>, operand: &Operand<'_>) -> Result<(), String> {
-    let known = |name: &str| match names.find(name) {
+    let known = |name: &str| match names.find(without_selector(names, name)) {
         None if name != "_" && !NUMBERS.contains(&name) && !is_special(name) => {
             Err(format!("`{name}` is not declared"))
         }

@@ -8,7 +8,7 @@ use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
 use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
-use super::super::{conditions, print, windows};
+use super::super::{conditions, heap, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
 use super::{BlockState, Warp};
@@ -115,6 +115,25 @@ impl Warp {
         true
     }
 
+    /// `alloca`: the stacks of a split's threads end where operand 0 says, counted from the end of the frame's variables. False after a
+    /// fault.
+    pub(super) fn grow(&mut self, index: usize, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        // SAFETY: `inst` is of the entered code, and the decoder made operand 0 of this control a word; lanes of a mask are below 32, and no
+        // other frame was entered since.
+        let end = |lane| unsafe { <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[0]), lane) };
+        let (last, bytes) = bits(split.mask)
+            .map(|lane| (lane, end(lane)))
+            .fold((0, 0), |most, lane| if lane.1 > most.1 { lane } else { most });
+        let kernel = lanes.env.kernel;
+        if let Err(overflow) = self.frames.grow(kernel, split.frame, bytes, &mut self.state.get_mut().local) {
+            lanes.fail(FaultKind::StackOverflow, last as u32, None, format!("{} by `alloca`", overflow.0));
+            return false;
+        }
+        self.splits[index].pc += 1;
+        true
+    }
+
     /// Threads that call different functions go separate ways.
     fn call_indirect(&mut self, index: usize, call: &Call, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
         let split = self.splits[index];
@@ -184,6 +203,8 @@ impl Warp {
 
     fn call_extern(&mut self, index: usize, function: Extern, call: &Call, lanes: &mut Lanes<'_>) -> bool {
         let split = self.splits[index];
+        let code = self.frames.code(lanes.env.kernel, split.frame);
+        let origin = code.origins.get(split.pc as usize).copied().unwrap_or_default();
         let argument = |warp: &Warp, number: usize, lane: usize| {
             let rows = call.args.get(number).copied().unwrap_or(ParamRows { row: 0, rows: 0 });
             let words = warp.frames.rows(split.frame, rows.row, rows.rows);
@@ -201,6 +222,16 @@ impl Warp {
                         row.0[lane] = printed;
                     }
                 }
+                Extern::Malloc => {
+                    let address = heap::malloc(lanes, lane, argument(self, 0, lane), origin);
+                    let result = call.returns.first().copied().unwrap_or(ParamRows { row: 0, rows: 0 });
+                    let rows = self.frames.rows_mut(split.frame, result.row, result.rows);
+                    for (row, word) in rows.iter_mut().zip([address as u32, (address >> 32) as u32]) {
+                        row.0[lane] = word;
+                    }
+                }
+                Extern::Free if !heap::free(lanes, lane, argument(self, 0, lane), origin) => return false,
+                Extern::Free => {}
                 Extern::SetConditional if lanes.order.as_ref().is_some_and(|order| !order.is_ordinary()) => {}
                 Extern::SetConditional => {
                     conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);

@@ -39,6 +39,8 @@ struct Frame {
     /// Splits in it, and frames called from it.
     holders: u32,
     local_base: u32,
+    /// Bytes of local memory behind its variables, as many as any of its threads asked for.
+    dynamic: u32,
 }
 
 /// All frames of a warp.
@@ -79,7 +81,8 @@ impl Frames {
             None => (0, 0),
             Some(caller) => {
                 let below = &self.frames[caller.frame];
-                (below.depth + 1, below.local_base + kernel.codes[below.code].local_bytes)
+                let own = kernel.codes[below.code].local_bytes + below.dynamic;
+                (below.depth + 1, (below.local_base + own).next_multiple_of(16))
             }
         };
         if depth > DEEPEST || self.rows + function.rows as usize > MOST_ROWS {
@@ -114,11 +117,30 @@ impl Frames {
         frame.predicates.resize(function.predicates as usize, 0);
         frame.predicates[1] = !0;
         (frame.code, frame.caller, frame.depth, frame.holders) = (code, caller, depth, 1);
-        frame.local_base = local_base;
+        (frame.local_base, frame.dynamic) = (local_base, 0);
         if let Some(caller) = caller {
             self.hold(caller.frame);
         }
         Ok(index)
+    }
+
+    /// Gives a frame at least so many bytes of local memory behind its variables.
+    pub(super) fn grow(
+        &mut self,
+        kernel: &Kernel,
+        frame: usize,
+        bytes: u32,
+        local: &mut Vec<u32>,
+    ) -> Result<(), Overflow> {
+        let frame = &mut self.frames[frame];
+        let start = frame.local_base + kernel.codes[frame.code].local_bytes;
+        if bytes > MOST_LOCAL - start.min(MOST_LOCAL) {
+            return Err(Overflow("the stack of a thread is used up"));
+        }
+        frame.dynamic = frame.dynamic.max(bytes);
+        let top = (start + frame.dynamic).next_multiple_of(4);
+        local.resize(local.len().max(top as usize / 4 * 32), 0);
+        Ok(())
     }
 
     /// One more split or called frame holds a frame.
@@ -173,7 +195,7 @@ impl Frames {
         let kernel: &'e Kernel = lanes.env.kernel;
         let frame = &mut self.frames[frame];
         let code = &kernel.codes[frame.code];
-        lanes.enter(code, &mut frame.rows, &mut frame.predicates, frame.local_base);
+        lanes.enter(code, &mut frame.rows, &mut frame.predicates, (frame.local_base, frame.dynamic));
         code
     }
 

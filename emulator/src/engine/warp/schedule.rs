@@ -263,6 +263,7 @@ impl Warp {
             }
             Control::Return => self.return_from(index, lanes, around),
             Control::Call(call) => self.call(index, call, inst, lanes),
+            Control::Grow => self.grow(index, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
             Control::ClusterArrive => {

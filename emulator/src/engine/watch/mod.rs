@@ -259,9 +259,9 @@ impl Watch {
 
     fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {
         if self.checker.checks().uninitialised
-            && let Some(written) = self.unit(env, who.unit).written(env, touch.region, touch.address)
+            && let Some((written, first)) = self.unit(env, who.unit).written(env, touch.region, touch.address)
         {
-            written.mark(touch.offset(), touch.bytes);
+            written.mark(first + touch.offset(), touch.bytes);
         }
     }
 
@@ -269,9 +269,9 @@ impl Watch {
     pub(in crate::engine) fn wrote(&mut self, lanes: &Lanes<'_>, region: Region, address: u64, bytes: u64) {
         let (env, who) = (lanes.env, WarpId::of(lanes.env, lanes.block(), lanes.warp().index));
         if self.checker.checks().uninitialised
-            && let Some(written) = self.unit(env, who.unit).written(env, region, address)
+            && let Some((written, first)) = self.unit(env, who.unit).written(env, region, address)
         {
-            written.mark(address - region.base, bytes);
+            written.mark(first + (address - region.base), bytes);
         }
     }
 
@@ -296,10 +296,11 @@ impl Watch {
         for touch in touches {
             let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
             let stamp = access.stamp(unit, touch);
-            let Some(written) = unit.written(env, touch.region, touch.address) else { continue };
-            let missing = access.what.reads() && !written.covers(touch.offset(), touch.bytes);
+            let written = unit.written(env, touch.region, touch.address);
+            let Some((written, first)) = written else { continue };
+            let missing = access.what.reads() && !written.covers(first + touch.offset(), touch.bytes);
             if access.what.writes() {
-                written.mark(touch.offset(), touch.bytes);
+                written.mark(first + touch.offset(), touch.bytes);
             }
             if missing && !touch.is_reserved() {
                 self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, access.what), None, "");

@@ -30,16 +30,20 @@ impl Unit {
         Unit { clock: Clock::new(warps(env)), shared: Shadow::default(), written: Vec::new() }
     }
 
-    /// Which bytes were written of a region, to which the address belongs; `None` where nothing is tracked.
+    /// Which bytes were written, and which of them is the first of a region, to which the address belongs; `None` where nothing is
+    /// tracked.
     pub(super) fn written<'u>(
         &'u mut self,
         env: &'u Env<'_>,
         region: Region,
         address: u64,
-    ) -> Option<&'u Written> {
+    ) -> Option<(&'u Written, u64)> {
         if !region.private {
+            if let Some(block) = env.memory.heap().find(address) {
+                return block.written;
+            }
             let snapshot = &env.snapshot;
-            return snapshot.get(snapshot.find(address)?)?.written();
+            return Some((snapshot.get(snapshot.find(address)?)?.written()?, 0));
         }
         let host = region.host.addr();
         let index = match self.written.iter().position(|(known, _)| *known == host) {
@@ -49,7 +53,7 @@ impl Unit {
                 self.written.len() - 1
             }
         };
-        self.written.get(index).map(|(_, written)| written)
+        self.written.get(index).map(|(_, written)| (written, 0))
     }
 }
 

@@ -19,6 +19,12 @@ pub(crate) fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option
 fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     let access = Access(inst.aux);
     let writes = access.has(Access::WRITE | Access::ATOMIC);
+    // Not remembered: the block may be given back at any time.
+    if matches!(access.space(), GLOBAL | GENERIC)
+        && let Some(block) = lanes.env.memory.heap().find(address)
+    {
+        return Some(Region { base: block.base, len: block.len, host: block.host, private: false });
+    }
     let region = match access.space() {
         GLOBAL => global(lanes, address, writes),
         SHARED => shared(lanes, address),

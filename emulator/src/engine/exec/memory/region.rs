@@ -1,7 +1,7 @@
 //! Pieces of memory.
 #![allow(unsafe_code)]
 // Relies on: regions describe memory that is there while the threads run that see it (device allocations are held by the
-// snapshot, parameters by the launch, shared memory by the block group), that everything uses as the head of `memory::access`
+// snapshot, blocks of the heap by the heap, which the launch borrows, parameters by the launch, shared memory by the block group), that everything uses as the head of `memory::access`
 // says, and whose two addresses differ by a multiple of 16, so that where the device sees a number aligned, to 16 at most, it
 // is aligned on the host.
 

@@ -1,0 +1,203 @@
+//! "Video Instructions", scalar and SIMD.
+
+use cuda_ptx::{Operand as Text, Type};
+
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Operand, Refusal};
+use super::super::exec::alu::{lane3, lane4};
+use super::super::exec::operand::Class;
+use super::{Form, Row, build};
+use crate::numeric::int;
+use crate::numeric::video::{self, Mad, Op, Part, Second, Video};
+
+pub(super) const ROWS: &[Row] = &[
+    build("vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
+    build("vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
+    build("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]", scalar),
+    build("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}]", mad),
+    build("vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vavrg2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vabsdiff2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vmin2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vmax2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vset2.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add]", simd),
+    build("vadd4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vsub4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vavrg4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vabsdiff4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vmin4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vmax4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
+    build("vset4.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add]", simd),
+];
+
+fn op(mnemonic: &str, form: &Form<'_>) -> Op {
+    match mnemonic.trim_end_matches(['2', '4']) {
+        "vadd" => Op::Add,
+        "vsub" => Op::Sub,
+        "vabsdiff" => Op::AbsDiff,
+        "vmin" => Op::Min,
+        "vmax" => Op::Max,
+        "vavrg" => Op::Average,
+        "vshl" => Op::Shl,
+        "vshr" => Op::Shr,
+        _ => match form.any(&["eq", "ne", "lt", "le", "gt"]) {
+            Some("eq") => Op::Eq,
+            Some("ne") => Op::Ne,
+            Some("lt") => Op::Lt,
+            Some("le") => Op::Le,
+            Some(_) => Op::Gt,
+            None => Op::Ge,
+        },
+    }
+}
+
+/// The instruction without its operands.
+fn video(mnemonic: &str, form: &Form<'_>) -> Video {
+    let signed: Vec<bool> = form.types().map(|ty| ty == Type::S32).collect();
+    let signed = match signed[..] {
+        [d, a, b] => [d, a, b],
+        // The result of a comparison has no sign.
+        [a, b] => [false, a, b],
+        _ => [false; 3],
+    };
+    let second = match form.any(&["add", "min", "max"]) {
+        Some("add") => Second::Add,
+        Some("min") => Second::Min,
+        Some(_) => Second::Max,
+        None => Second::Merge,
+    };
+    Video { op: op(mnemonic, form), signed, saturate: form.has("sat"), second, wrap: form.has("wrap") }
+}
+
+/// An operand without the selector behind its dot, whether it is negated, and the selector.
+fn split<'a>(text: &Text<'a>) -> (Text<'a>, bool, Option<&'a str>) {
+    let apart = |name: &'a str| match name.rsplit_once('.') {
+        Some((register, selector)) => (register, Some(selector)),
+        None => (name, None),
+    };
+    match text {
+        Text::Name(name) => {
+            let (register, selector) = apart(name);
+            (Text::Name(register), false, selector)
+        }
+        Text::Negated(name) => {
+            let (register, selector) = apart(name);
+            (Text::Name(register), true, selector)
+        }
+        text => (text.clone(), false, None),
+    }
+}
+
+/// The part that a scalar selector names.
+fn part(selector: Option<&str>) -> Result<Part, Refusal> {
+    Ok(match selector {
+        None => Part::WORD,
+        Some("b0") => Part { shift: 0, bits: 8 },
+        Some("b1") => Part { shift: 8, bits: 8 },
+        Some("b2") => Part { shift: 16, bits: 8 },
+        Some("b3") => Part { shift: 24, bits: 8 },
+        Some("h0") => Part { shift: 0, bits: 16 },
+        Some("h1") => Part { shift: 16, bits: 16 },
+        Some(other) => return Err(Refusal::new(format!("`.{other}` selects no part of a word"))),
+    })
+}
+
+/// The digits of a SIMD selector, the lowest part first; `count` of them below `most`.
+fn digits(selector: &str, letter: char, most: u32) -> Result<Vec<u32>, Refusal> {
+    let refused = || Refusal::new(format!("`.{selector}` selects nothing"));
+    let digits = selector.strip_prefix(letter).ok_or_else(refused)?;
+    let parts: Option<Vec<u32>> =
+        digits.chars().rev().map(|digit| digit.to_digit(10).filter(|part| *part < most)).collect();
+    parts.filter(|parts| !parts.is_empty()).ok_or_else(refused)
+}
+
+/// The destination, the sources, and their selectors; a third source that is missing is zero.
+type Operands<'a> = (Operand, [Operand; 3], [Option<&'a str>; 3], [bool; 3]);
+
+fn operands<'a>(builder: &mut Builder<'_, 'a>, third: bool) -> Result<Operands<'a>, Refusal> {
+    let (d, _, to) = split(builder.operand(0)?);
+    let third = third || to.is_some();
+    builder.expect_operands(if third { 4 } else { 3 })?;
+    let (a, minus_a, from) = split(builder.operand(1)?);
+    let (b, minus_b, other) = split(builder.operand(2)?);
+    let (a, b) = (builder.source(&a, Class::Word)?, builder.source(&b, Class::Word)?);
+    let (mut c, mut minus_c) = (builder.constant(Class::Word, 0), false);
+    if third {
+        let (text, minus, _) = split(builder.operand(3)?);
+        (c, minus_c) = (builder.source(&text, Class::Word)?, minus);
+    }
+    let d = builder.dest(&d, Class::Word)?;
+    Ok((d, [a, b, c], [to, from, other], [minus_a, minus_b, minus_c]))
+}
+
+/// `vadd.. d{.dsel}, a{.asel}, b{.bsel}{, c}`
+fn scalar(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mnemonic = builder.name().split('.').next().unwrap_or_default();
+    let video = video(mnemonic, form);
+    let (d, [a, b, c], [to, from, other], _) = operands(builder, video.second != Second::Merge)?;
+    let control = video.bits() | video::parts(part(to)?, part(from)?, part(other)?);
+    let control = builder.constant(Class::Wide, control);
+    builder.lane(lane4(video::scalar), &[d], &[a, b, c, control]);
+    Ok(())
+}
+
+/// `vmad.. d, {-}a{.asel}, {-}b{.bsel}, {-}c`
+fn mad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let (d, [a, b, c], [to, from, other], [minus_a, minus_b, minus_c]) = operands(builder, true)?;
+    let signed: Vec<bool> = form.types().skip(1).map(|ty| ty == Type::S32).collect();
+    let mad = Mad {
+        signed: [signed.first() == Some(&true), signed.get(1) == Some(&true)],
+        minus_product: minus_a != minus_b,
+        minus_c,
+        plus_one: form.has("po"),
+        saturate: form.has("sat"),
+        shift: if form.has("shr7") { 7 } else { u32::from(form.has("shr15")) * 15 },
+    };
+    let control = mad.bits() | video::parts(part(to)?, part(from)?, part(other)?);
+    let control = builder.constant(Class::Wide, control);
+    builder.lane(lane4(video::mad), &[d], &[a, b, c, control]);
+    Ok(())
+}
+
+/// `vadd2.. d{.mask}, a{.asel}, b{.bsel}, c`
+fn simd(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mnemonic = builder.name().split('.').next().unwrap_or_default();
+    let video = video(mnemonic, form);
+    let (d, [a, b, c], [to, from, other], _) = operands(builder, true)?;
+    if video.op == Op::AbsDiff
+        && mnemonic.ends_with('4')
+        && [to, from, other] == [None; 3]
+        && !video.saturate
+        && !video.signed[0]
+        && video.signed[1] == video.signed[2]
+    {
+        // What compilers emit.
+        let lane = match (video.signed[1], video.second == Second::Add) {
+            (false, false) => lane3(int::vabsdiff4::<false, false>),
+            (false, true) => lane3(int::vabsdiff4::<false, true>),
+            (true, false) => lane3(int::vabsdiff4::<true, false>),
+            (true, true) => lane3(int::vabsdiff4::<true, true>),
+        };
+        builder.lane(lane, &[d], &[a, b, c]);
+        return Ok(());
+    }
+    let halves = mnemonic.ends_with('2');
+    let (letter, all, defaults, count) =
+        if halves { ('h', "h10", ["h10", "h32"], 2) } else { ('b', "b3210", ["b3210", "b7654"], 4) };
+    let mask = digits(to.unwrap_or(all), letter, count)?.iter().fold(0, |mask, part| mask | 1 << part);
+    let from = digits(from.unwrap_or(defaults[0]), letter, 2 * count)?;
+    let other = digits(other.unwrap_or(defaults[1]), letter, 2 * count)?;
+    if from.len() != count as usize || other.len() != count as usize {
+        return Err(Refusal::new(format!("{count} parts are expected behind the dot")));
+    }
+    let control = builder.constant(Class::Wide, video.bits() | video::lanes(mask, &from, &other));
+    let lane = if halves { lane4(video::simd::<16>) } else { lane4(video::simd::<8>) };
+    builder.lane(lane, &[d], &[a, b, c, control]);
+    Ok(())
+}

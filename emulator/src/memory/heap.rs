@@ -1,0 +1,321 @@
+//! The heap that kernels allocate from with `malloc` and give back to with `free`.
+//!
+//! Its bytes are one piece of as many as the limit says, made when the first kernel asks for some, and they stay until the context ends:
+//! whoever uses a block after it was given back uses bytes that are there. Addresses are another matter: each block has one of its own,
+//! with a gap behind it, so that an access beside a block or into one that was given back is seen and can be described. Lookups find the
+//! blocks that live, one at a time, and nothing remembers what they found.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::{Allocation, Reach, Written};
+
+/// Where heaps are: far from other device memory, and below where systems load programs.
+const FIRST: u64 = 0x5000_0000_0000;
+/// Addresses of one heap.
+const ROOM: u64 = 1 << 40;
+/// Heaps with different addresses.
+const HEAPS: u64 = 4;
+/// Alignment of blocks; CUDA promises 16.
+const ALIGNMENT: u64 = 256;
+/// Alignment of their bytes, and what their sizes are rounded to.
+const STEP: u64 = 16;
+/// Unused addresses behind every block, at least.
+const GAP: u64 = 4096;
+/// Blocks that were given back and are remembered for reports.
+const REMEMBERED: usize = 4096;
+/// Bytes of a heap if nobody asks for others (`CU_LIMIT_MALLOC_HEAP_SIZE`).
+const DEFAULT: u64 = 8 << 20;
+
+/// The heap of a context.
+#[derive(Debug)]
+pub struct Heap {
+    base: u64,
+    arena: OnceLock<Option<Allocation>>,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    limit: u64,
+    /// Whether the limit can be changed no longer.
+    fixed: bool,
+    /// Blocks by address.
+    live: BTreeMap<u64, Block>,
+    /// Blocks that were given back, by address, and by whom; the addresses again, oldest first.
+    freed: BTreeMap<u64, (Block, Caller)>,
+    freed_order: VecDeque<u64>,
+    /// Free bytes of the arena: length by offset, and the same the other way round.
+    free: BTreeMap<u64, u64>,
+    by_length: BTreeSet<(u64, u64)>,
+    /// Where the next address is looked for, from the heap's first on.
+    next: u64,
+}
+
+/// A block.
+#[derive(Clone, Debug)]
+struct Block {
+    /// As asked for.
+    len: u64,
+    /// Where in the arena.
+    offset: u64,
+    by: Caller,
+}
+
+/// The thread that called `malloc` or `free`, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The kernel.
+    pub kernel: String,
+    /// Block index in the grid.
+    pub block: [u32; 3],
+    /// Thread index in the block.
+    pub thread: [u32; 3],
+    /// Line of the call in the PTX text, counted from 1.
+    pub ptx_line: u32,
+    /// File and line of the source, if the PTX has `.loc`.
+    pub source: Option<(String, u32)>,
+}
+
+/// A block that lives.
+#[derive(Debug)]
+pub(crate) struct Found<'h> {
+    /// Address of the first byte.
+    pub(crate) base: u64,
+    /// Length in bytes.
+    pub(crate) len: u64,
+    /// The bytes, valid for reads and writes as long as the heap is borrowed; used as the head of [`access`](super::access) says. As far
+    /// from a multiple of 16 as `base`.
+    pub(crate) host: *mut u8,
+    /// Which of the heap's bytes were written, and which of them is the block's first.
+    pub(crate) written: Option<(&'h Written, u64)>,
+}
+
+/// Blocks that nobody gave back, from one call of `malloc`.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    /// The first thread that called it.
+    pub by: Caller,
+    /// Address and bytes of that thread's block.
+    pub first: (u64, u64),
+    /// Blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Default for Heap {
+    fn default() -> Heap {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let base = FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % HEAPS * ROOM;
+        let state = State { limit: DEFAULT, ..State::default() };
+        Heap { base, arena: OnceLock::new(), state: RwLock::new(state) }
+    }
+}
+
+impl Heap {
+    /// Bytes in all.
+    pub fn limit(&self) -> u64 {
+        self.read().limit
+    }
+
+    /// Another number of bytes; false when a kernel may have allocated already.
+    pub fn set_limit(&self, bytes: u64) -> bool {
+        let mut state = self.write();
+        if !state.fixed {
+            state.limit = bytes;
+        }
+        !state.fixed
+    }
+
+    /// From now on the limit stays as it is: a kernel is launched that may allocate.
+    pub fn fix_limit(&self) {
+        self.write().fixed = true;
+    }
+
+    /// `malloc`: the address of a new block, a multiple of 16; `None` if the heap has no room for it.
+    pub(crate) fn allocate(&self, bytes: u64, device: u32, tracked: bool, by: Caller) -> Option<u64> {
+        let arena = self.arena.get_or_init(|| {
+            let mut state = self.write();
+            state.fixed = true;
+            let limit = state.limit;
+            let arena = Allocation::new(self.base, limit.max(1), device, Reach::Granted(0), tracked)?;
+            state.give(0, limit);
+            Some(arena)
+        });
+        let arena = arena.as_ref()?;
+        let mut state = self.write();
+        let rounded = bytes.max(1).checked_next_multiple_of(STEP)?;
+        let address = state.place(self.base, rounded)?;
+        let offset = state.take(rounded)?;
+        if let Some(written) = arena.written() {
+            written.forget(offset, rounded);
+        }
+        state.freed.remove(&address);
+        state.live.insert(address, Block { len: bytes.max(1), offset, by });
+        Some(address)
+    }
+
+    /// `free`: gives a block back. What is at the address if none begins there.
+    pub(crate) fn free(&self, address: u64, by: Caller) -> Result<(), Option<String>> {
+        let mut state = self.write();
+        let Some(block) = state.live.remove(&address) else { return Err(state.describe(address, 1)) };
+        state.give(block.offset, block.len.next_multiple_of(STEP));
+        state.freed.insert(address, (block, by));
+        state.freed_order.push_back(address);
+        if state.freed_order.len() > REMEMBERED
+            && let Some(oldest) = state.freed_order.pop_front()
+        {
+            state.freed.remove(&oldest);
+        }
+        Ok(())
+    }
+
+    /// The block around an address.
+    pub(crate) fn find(&self, address: u64) -> Option<Found<'_>> {
+        if address.wrapping_sub(self.base) >= ROOM {
+            return None;
+        }
+        let arena = self.arena.get()?.as_ref()?;
+        let state = self.read();
+        let (base, block) = state.live.range(..=address).next_back()?;
+        // Blocks are inside the arena (`State::take`).
+        let host = arena.host().wrapping_add(block.offset as usize);
+        (address - base < block.len).then(|| Found {
+            base: *base,
+            len: block.len,
+            host,
+            written: arena.written().map(|written| (written, block.offset)),
+        })
+    }
+
+    /// Says where the bytes at an address lie; `None` if that has nothing to do with a block of the heap.
+    pub(super) fn describe(&self, address: u64, bytes: u64) -> Option<String> {
+        self.read().describe(address, bytes)
+    }
+
+    /// What was allocated and not given back, by the place in the code.
+    pub fn leaks(&self) -> Vec<Leak> {
+        let mut places: Vec<Leak> = Vec::new();
+        for (address, block) in &self.read().live {
+            let same = |leak: &&mut Leak| {
+                (&leak.by.kernel, leak.by.ptx_line) == (&block.by.kernel, block.by.ptx_line)
+            };
+            match places.iter_mut().find(same) {
+                Some(leak) => (leak.blocks, leak.bytes) = (leak.blocks + 1, leak.bytes + block.len),
+                None => places.push(Leak {
+                    by: block.by.clone(),
+                    first: (*address, block.len),
+                    blocks: 1,
+                    bytes: block.len,
+                }),
+            }
+        }
+        places
+    }
+
+    // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl State {
+    /// Takes `bytes` bytes of the arena, from the shortest piece that has them; where they are.
+    fn take(&mut self, bytes: u64) -> Option<u64> {
+        let (len, offset) = *self.by_length.range((bytes, 0)..).next()?;
+        self.by_length.remove(&(len, offset));
+        self.free.remove(&offset);
+        if len > bytes {
+            self.free.insert(offset + bytes, len - bytes);
+            self.by_length.insert((len - bytes, offset + bytes));
+        }
+        Some(offset)
+    }
+
+    /// Gives bytes of the arena back, and joins them with free ones beside them.
+    fn give(&mut self, offset: u64, bytes: u64) {
+        let (mut start, mut len) = (offset, bytes);
+        if let Some((before, its)) = self.free.range(..offset).next_back().map(|(at, len)| (*at, *len))
+            && before + its == offset
+        {
+            self.free.remove(&before);
+            self.by_length.remove(&(its, before));
+            (start, len) = (before, its + len);
+        }
+        if let Some(its) = self.free.remove(&(offset + bytes)) {
+            self.by_length.remove(&(its, offset + bytes));
+            len += its;
+        }
+        if len > 0 {
+            self.free.insert(start, len);
+            self.by_length.insert((len, start));
+        }
+    }
+
+    /// An address with so many free ones behind it, and a gap.
+    fn place(&mut self, base: u64, bytes: u64) -> Option<u64> {
+        let span = bytes.checked_add(GAP)?.checked_next_multiple_of(ALIGNMENT)?;
+        let end = base + ROOM;
+        let mut at = base + self.next;
+        let mut restarted = self.next == 0;
+        loop {
+            if span > end - at {
+                if restarted || span > ROOM {
+                    return None;
+                }
+                (at, restarted) = (base, true);
+            }
+            let before = self.live.range(..at + span).next_back();
+            let behind = before
+                .map(|(address, block)| (address + block.len + GAP).next_multiple_of(ALIGNMENT))
+                .filter(|behind| *behind > at);
+            match behind {
+                Some(behind) => at = behind.min(end),
+                None => break,
+            }
+        }
+        self.next = at + span - base;
+        Some(at)
+    }
+
+    fn describe(&self, address: u64, bytes: u64) -> Option<String> {
+        /// Farther behind a block than this, it has nothing to do with it.
+        const NEAR: u64 = GAP;
+        let live = self.live.range(..=address).next_back().map(|(base, block)| (*base, block, None));
+        let freed =
+            self.freed.range(..=address).next_back().map(|(base, (block, by))| (*base, block, Some(by)));
+        let (base, block, freed) = live.into_iter().chain(freed).max_by_key(|(base, ..)| *base)?;
+        let offset = address - base;
+        if offset >= block.len + NEAR {
+            return None;
+        }
+        let Block { len, by, .. } = block;
+        let end = freed.map_or_else(String::new, |freed| format!("; `free` in {freed}"));
+        let freed = if freed.is_some() { "freed " } else { "" };
+        let whose = format!("the {freed}block 0x{base:x} of {len} bytes (`malloc` in {by}{end})");
+        let inside = offset < *len;
+        Some(if inside && (offset.saturating_add(bytes) <= *len || !end.is_empty()) {
+            format!("inside {whose}, at offset {offset}")
+        } else {
+            let past = if inside { offset + bytes - len } else { offset - len };
+            format!("{past} bytes past the end of {whose}")
+        })
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`, PTX line {}", self.kernel, self.ptx_line)?;
+        match &self.source {
+            Some((file, line)) => write!(f, " ({file}:{line})"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,14 +1,22 @@
-//! The time that this thread has had a processor, which is the same on a busy machine as on a quiet one, or nearly; where the system does not
-//! tell, the time that has passed.
+//! The time that this thread, or the process, has had a processor, which is the same on a busy machine as on a quiet one, or nearly; where the
+//! system does not tell, the time that has passed.
 
 #![cfg_attr(all(target_os = "linux", target_pointer_width = "64"), allow(unsafe_code))] // One function of C.
 
 use std::time::Duration;
 
 /// The time of this thread since some moment.
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub(crate) fn of_thread() -> Duration {
-    const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
+    read(3) // CLOCK_THREAD_CPUTIME_ID
+}
+
+/// The time of all threads of the process since some moment.
+pub(crate) fn of_process() -> Duration {
+    read(2) // CLOCK_PROCESS_CPUTIME_ID
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn read(clock: i32) -> Duration {
     /// `struct timespec`
     #[repr(C)]
     struct Time {
@@ -22,14 +30,13 @@ pub(crate) fn of_thread() -> Duration {
     let mut time = Time { seconds: 0, nanoseconds: 0 };
     // SAFETY: the address is that of a `timespec` as 64-bit Linux has it, two numbers of 64 bits, which the function
     // writes and does not keep.
-    let failed = unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    let failed = unsafe { clock_gettime(clock, &mut time) };
     assert_eq!(failed, 0, "the system has no such clock");
     Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
 
-/// The time of this thread since some moment.
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub(crate) fn of_thread() -> Duration {
+fn read(_: i32) -> Duration {
     use std::sync::LazyLock;
     use std::time::Instant;
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);

@@ -2,8 +2,9 @@
 //! does the same on one core.
 //!
 //! `cargo bench --bench emulator_speed [NAME]` measures the kernels whose names contain NAME, on one worker and on two. The numbers of one
-//! worker and of the loops are times of the processor; those of two are those of a quiet machine or none. What does not depend on the machine
-//! is how many instructions it takes, one kernel at a time:
+//! worker and of the loops are times of the processor; those of two are those of a quiet machine or none. "cpu 2/1" is the processor's time of
+//! two workers together divided by that of one: what they cost each other, also on a busy machine; on a quiet one two are twice as fast as one,
+//! divided by that. What does not depend on the machine is how many instructions it takes, one kernel at a time:
 //! `valgrind --tool=callgrind '--toggle-collect=*grid::Work::run*' target/release/deps/emulator_speed-HASH --count NAME` runs it once, small,
 //! and collects what the worker executes. `callgrind_annotate` says where that goes.
 //!
@@ -28,8 +29,8 @@ fn main() {
         return count(name);
     }
     println!(
-        "{:<18} {:>12} {:>12} {:>12} {:>9} {:>8}",
-        "", "ns, 1 worker", "2 workers", "million", "loop", "ratio"
+        "{:<18} {:>12} {:>12} {:>8} {:>12} {:>9} {:>8}",
+        "", "ns, 1 worker", "2 workers", "cpu 2/1", "million", "loop", "ratio"
     );
     for case in cases::all(false).into_iter().filter(|case| case.name.contains(name)) {
         let (loop_time, wanted) = case.native(RUNS);
@@ -40,10 +41,11 @@ fn main() {
         });
         let each = |time: case::Time| time.time.as_nanos() as f64 / time.instructions as f64;
         println!(
-            "{:<18} {:>12.3} {:>12.3} {:>12.0} {:>7.1?} {:>8.0}",
+            "{:<18} {:>12.3} {:>12.3} {:>8.2} {:>12.0} {:>7.1?} {:>8.0}",
             case.name,
             each(one),
             each(two),
+            two.processor.as_secs_f64() / one.processor.as_secs_f64(),
             one.instructions as f64 / 1e6,
             loop_time,
             one.time.as_secs_f64() / loop_time.as_secs_f64(),

@@ -66,7 +66,9 @@ fn query(call: &Call, event: CUevent) -> Outcome {
     let event = call.event(event)?;
     event.question()?;
     call.unsafe_in_capture()?;
-    let ready = event.recorded().is_none_or(|point| point.is_done());
+    let pending = event.recorded().filter(|point| !point.is_done());
+    pending.iter().for_each(|point| point.rouse());
+    let ready = pending.is_none();
     call.healthy()?;
     if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
 }
@@ -80,7 +82,7 @@ fn synchronize(call: &Call, event: CUevent) -> Outcome {
             // What it waits for may be waiting for this callback.
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
-        point.wait();
+        point.wait_at_work();
     }
     call.healthy().map(|_| ())
 }

@@ -56,6 +56,8 @@ pub(super) enum Turn {
     Done,
     /// There is more to do.
     Yielded,
+    /// There is, and it waits for other groups, or for somebody else.
+    Polling,
     /// The kernel stops.
     Fault(Box<Fault>),
 }
@@ -156,11 +158,16 @@ impl Group {
 
     /// Runs until all is done, the turn is over, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
+        self.run_for(lanes, TURN, u64::MAX)
+    }
+
+    /// The same with turns of so many backward branches for each warp, which ends as soon as the worker has run that many instructions.
+    pub(super) fn run_for(&mut self, lanes: &mut Lanes<'_>, turn: u32, end: u64) -> Turn {
         for _ in 0..GROUP_TURNS {
             let (mut progress, mut polling, mut live) = (false, true, false);
             for index in 0..self.blocks.len() {
                 let running = &mut self.blocks[index];
-                match running.turn(lanes, &mut self.cluster) {
+                match running.turn(lanes, &mut self.cluster, turn) {
                     Ok(ran) => {
                         progress |= ran != Ran::Nothing;
                         polling &= ran != Ran::Something;
@@ -179,7 +186,9 @@ impl Group {
                 return Turn::Fault(self.deadlock(lanes));
             }
             if polling {
-                // What it waits for has to come from another group.
+                return Turn::Polling;
+            }
+            if lanes.instructions >= end {
                 break;
             }
         }
@@ -233,13 +242,13 @@ impl Running {
         self.warps.iter().any(|warp| warp.live() != 0)
     }
 
-    /// Gives every warp that can run a turn.
-    fn turn(&mut self, lanes: &mut Lanes<'_>, cluster: &mut Cluster) -> Result<Ran, Box<Fault>> {
+    /// Gives every warp that can run a turn of so many backward branches.
+    fn turn(&mut self, lanes: &mut Lanes<'_>, cluster: &mut Cluster, turn: u32) -> Result<Ran, Box<Fault>> {
         let mut ran = Ran::Nothing;
         lanes.enter_block(&self.block);
         for index in 0..self.warps.len() {
             if self.warps[index].is_runnable() {
-                ran = ran.max(self.step(index, lanes, cluster, TURN)?);
+                ran = ran.max(self.step(index, lanes, cluster, turn)?);
             }
         }
         Ok(ran)

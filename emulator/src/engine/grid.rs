@@ -11,6 +11,7 @@ use super::env::Env;
 use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::{Fault, FaultKind};
+use super::float_environment::FloatEnvironment;
 use super::kernel::Kernel;
 use super::launch::{Launch, RunControl, Stats};
 use super::schedule;
@@ -21,6 +22,11 @@ use crate::progress::Progress;
 const WORKSPACE: u64 = 256;
 /// Threads that may be resident at once on all workers, as on the device that is played.
 const RESIDENT_THREADS: u64 = 132 * 2048;
+
+/// Instructions of threads after which a worker starts the others: what it does itself in the time that a thread takes to start.
+const ALONE: u64 = 100_000;
+/// Backward branches of a warp's turn until then.
+const SHORT_TURN: u32 = 64;
 
 /// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
 /// deterministic.
@@ -69,6 +75,7 @@ pub fn run_until(
         undo: schedule::undo_of(kernel, memory),
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
+    let _environment = FloatEnvironment::standard();
     let result = run_ordinary(&env, workers, ends);
     if env.undo.is_some() {
         schedule::run_others(&env, &result, ends);
@@ -84,11 +91,13 @@ fn run_ordinary(env: &Env<'_>, workers: usize, ends: RunControl<'_>) -> Result<S
     let one = races || env.undo.is_some();
     let work = Work::new(env, if one { 1 } else { workers }, ends);
     thread::scope(|scope| {
-        for worker in 1..work.workers {
-            let work = &work;
-            scope.spawn(move || work.run(env, worker));
-        }
-        work.run(env, 0);
+        let others = || {
+            for worker in 1..work.workers {
+                let work = &work;
+                scope.spawn(move || work.run(env, worker, None::<fn()>));
+            }
+        };
+        work.run(env, 0, (work.workers > 1).then_some(others));
     });
     let fault = work.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
@@ -200,8 +209,10 @@ impl Work<'_> {
         }
     }
 
-    /// One worker: runs groups until there are none left, or someone met a fault.
-    fn run(&self, env: &Env<'_>, worker: usize) {
+    /// One worker: runs groups until there are none left, or someone met a fault. It starts the others when there is enough to do.
+    // Not part of its caller: the bench's page tells how to count what this executes.
+    #[inline(never)]
+    fn run(&self, env: &Env<'_>, worker: usize, mut others: Option<impl FnOnce()>) {
         let mut lanes = Lanes::new(env);
         let mut running: VecDeque<(u64, Group)> = VecDeque::new();
         let mut spare: Vec<Group> = Vec::new();
@@ -210,13 +221,22 @@ impl Work<'_> {
             for index in (worker as u64..self.groups).step_by(self.workers) {
                 running.push_back((index, start(&mut spare, env, index)));
             }
+            others.take().into_iter().for_each(|start| start());
         }
         while !env.stop.load(Relaxed) && !self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed)) {
             if running.is_empty() && !self.take(&mut running, &mut spare, env) {
                 break;
             }
             let Some((index, mut group)) = running.pop_front() else { break };
-            match group.run(&mut lanes) {
+            let turn = match others {
+                Some(_) => group.run_for(&mut lanes, SHORT_TURN, ALONE),
+                None => group.run(&mut lanes),
+            };
+            if lanes.instructions >= ALONE || matches!(turn, Turn::Yielded | Turn::Polling) {
+                others.take().into_iter().for_each(|start| start());
+            }
+            let polls = matches!(turn, Turn::Polling);
+            match turn {
                 Turn::Done => {
                     if let Some(watch) = &mut lanes.watch {
                         watch.left(index);
@@ -226,17 +246,20 @@ impl Work<'_> {
                     }
                     spare.push(group);
                 }
-                Turn::Yielded if env.is_overdue() => {
+                Turn::Yielded | Turn::Polling if env.is_overdue() => {
                     self.report(index, group.overdue(&lanes));
                     env.stop.store(true, Relaxed);
                 }
-                Turn::Yielded => {
+                Turn::Yielded | Turn::Polling => {
                     // It may wait for a group that has not started, or that another worker runs.
                     running.push_back((index, group));
                     if running.len() < self.resident {
                         self.take(&mut running, &mut spare, env);
                     }
-                    thread::yield_now();
+                    // Else others have the processor when the system says so: on a busy machine they keep it for long.
+                    if polls {
+                        thread::yield_now();
+                    }
                 }
                 Turn::Fault(fault) => {
                     self.report(index, fault);

@@ -15,6 +15,7 @@ mod decode;
 mod env;
 mod exec;
 mod fault;
+mod float_environment;
 mod flow;
 mod grid;
 mod heap;

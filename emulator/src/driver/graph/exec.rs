@@ -193,7 +193,9 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let mut inner = exec.inner();
     inner.plan.check()?;
     let plan = Arc::clone(&inner.plan);
-    let freed = memory::launch(&plan.operations(), exec.flags & AUTO_FREE != 0)?;
+    let operations = plan.operations();
+    let freed = memory::launch(&operations, exec.flags & AUTO_FREE != 0)?;
+    let calls = operations.iter().any(|operation| matches!(operation, Operation::Work(Work::Host(_))));
     let turn =
         Turn { state: state.clone(), stream: stream.handle, caller: None, points: Some(plan.points()) };
     let run = move || {
@@ -203,7 +205,8 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
         outcome
     };
     let before = inner.last.take();
-    inner.last = Some(stream.give_apart_now(before, Job::Run(Box::new(run)))?);
+    let job = if calls { Job::Call } else { Job::Run };
+    inner.last = Some(stream.give_apart_now(before, job(Box::new(run)))?);
     Ok(())
 }
 

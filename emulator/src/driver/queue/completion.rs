@@ -1,17 +1,28 @@
 //! The moment at which a piece of work is done.
 
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
+
+use super::Queue;
+use crate::driver::state::{self, lock};
 
 /// Happens once; anyone can wait for it.
 #[derive(Default)]
 pub(in crate::driver) struct Completion {
     at: OnceLock<Instant>,
-    lock: Mutex<()>,
+    /// Whether anybody sleeps until then.
+    awaited: Mutex<bool>,
     reached: Condvar,
+    /// The queue that has the work.
+    queue: Weak<Queue>,
 }
 
 impl Completion {
+    /// That of a piece of work of a queue.
+    pub(super) fn of(queue: &Arc<Queue>) -> Arc<Completion> {
+        Arc::new(Completion { queue: Arc::downgrade(queue), ..Completion::default() })
+    }
+
     /// One that lies in the past: nothing was ever asked for.
     pub(super) fn past() -> Arc<Completion> {
         let completion = Completion::default();
@@ -21,9 +32,11 @@ impl Completion {
 
     /// The work is done.
     pub(in crate::driver) fn complete(&self) {
-        let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let awaited = lock(&self.awaited);
         self.at.get_or_init(Instant::now);
-        self.reached.notify_all();
+        if *awaited {
+            self.reached.notify_all();
+        }
     }
 
     /// Whether it is done.
@@ -36,14 +49,39 @@ impl Completion {
         self.at.get().copied()
     }
 
-    /// Waits until it is done.
+    /// Sleeps until it is done.
     pub(in crate::driver) fn wait(&self) {
         if self.is_done() {
             return;
         }
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rouse();
+        let mut awaited = lock(&self.awaited);
         while !self.is_done() {
-            guard = self.reached.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            *awaited = true;
+            awaited = self.reached.wait(awaited).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Has the queue's thread begin, if it only would after a while: somebody waits who does not do the work.
+    pub(in crate::driver) fn rouse(&self) {
+        if let Some(queue) = self.queue.upgrade() {
+            queue.rouse();
+        }
+    }
+
+    /// Waits until it is done. Work of its queue that comes before, or is what it stands for, is done by this thread as far as it can
+    /// begin now and no other thread is at it: that is over sooner than two threads have woken each other.
+    ///
+    /// For threads of the program. A queue's thread has its own work, and in a function that a stream calls this thread is part of some.
+    pub(in crate::driver) fn wait_at_work(&self) {
+        if self.is_done() {
+            return;
+        }
+        if let Some(queue) = self.queue.upgrade().filter(|_| !state::in_callback()) {
+            while let Some(task) = queue.take_before(self) {
+                task.run();
+            }
+        }
+        self.wait();
     }
 }

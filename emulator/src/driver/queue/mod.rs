@@ -1,4 +1,5 @@
-//! Queues of work, each in order, with a thread of its own while it has something to do: what streams are made of.
+//! Queues of work, each in order, with a thread of its own while it has something to do: what streams are made of. Threads of the program
+//! that wait for work do it themselves where they can.
 //!
 //! Every piece of work names the [`Completion`]s that it comes after; they always belong to work that was given to the
 //! driver earlier, so that no circle of waiting can form. Three rules make the names:
@@ -10,7 +11,6 @@ mod completion;
 mod task;
 pub(super) mod workers;
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -85,7 +85,7 @@ impl Order {
 
     /// Waits for all work given before.
     pub(super) fn synchronize(&self) {
-        self.last().iter().for_each(|completion| completion.wait());
+        self.last().iter().for_each(|completion| completion.wait_at_work());
     }
 
     /// All work that is given from now on comes after that point, too.
@@ -114,7 +114,7 @@ impl Queue {
             slot: slot::current(),
             order: Arc::clone(order),
             last: Mutex::new(Completion::past()),
-            tasks: Mutex::new(Tasks { left: VecDeque::new(), worker: false, hurries: false }),
+            tasks: Mutex::default(),
             ready: Condvar::new(),
             room: Condvar::new(),
             retired: AtomicBool::new(false),
@@ -141,17 +141,27 @@ impl Queue {
         self.turn(&lock(&self.order.queues))
     }
 
-    /// Whether all its work is done.
+    /// Whether all its work is done. If not, it is begun soon.
     pub(super) fn is_idle(&self) -> bool {
-        if self.kind == Kind::Legacy { self.pending().is_empty() } else { lock(&self.last).is_done() }
+        if self.kind == Kind::Legacy {
+            let pending = self.pending();
+            pending.iter().for_each(|completion| completion.rouse());
+            return pending.is_empty();
+        }
+        let last = self.last();
+        let idle = last.is_done();
+        if !idle {
+            last.rouse();
+        }
+        idle
     }
 
     /// Waits until all its work is done.
     pub(super) fn synchronize(&self) {
         if self.kind == Kind::Legacy {
-            self.pending().iter().for_each(|completion| completion.wait());
+            self.pending().iter().for_each(|completion| completion.wait_at_work());
         } else {
-            self.last().wait();
+            self.last().wait_at_work();
         }
     }
 

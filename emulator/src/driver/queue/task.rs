@@ -16,10 +16,15 @@ pub(in crate::driver) enum Job {
     /// Nothing: a point in the order.
     Point,
     /// Work. It is not begun after a fault.
-    Run(Box<dyn FnOnce() -> Result<(), Box<Fault>> + Send>),
+    Run(Run),
+    /// Work that calls functions of the program, which expect a thread of the driver's: they may look at what is the thread's own.
+    Call(Run),
     /// A callback. It is called after a fault too, with its code.
     Notify(Box<dyn FnOnce(CUresult) + Send>),
 }
+
+/// What a piece of work does.
+type Run = Box<dyn FnOnce() -> Result<(), Box<Fault>> + Send>;
 
 /// A job in a queue. Done when dropped, whatever becomes of it.
 pub(super) struct Task {
@@ -34,12 +39,29 @@ impl Drop for Task {
     }
 }
 
-/// The tasks of a queue and whether a thread is at work on them.
+/// The tasks of a queue and what its thread is at.
+#[derive(Default)]
 pub(super) struct Tasks {
-    pub(super) left: VecDeque<Task>,
-    pub(super) worker: bool,
+    left: VecDeque<Task>,
+    worker: Worker,
+    /// Another thread has done a task since the queue's thread looked.
+    helped: bool,
     /// The thread is to end as soon as there is nothing left.
-    pub(super) hurries: bool,
+    hurries: bool,
+}
+
+/// What a queue's thread is at.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Worker {
+    /// There is none.
+    #[default]
+    None,
+    /// Looks for work before it sleeps.
+    Awake,
+    /// Sleeps until it is woken.
+    Asleep,
+    /// Sleeps for a moment, and looks then whether it is woken or not.
+    Naps,
 }
 
 /// Pieces of work that wait in a queue: launches, copies, marks. Who gives it more waits until there is room, as a driver's caller does
@@ -48,6 +70,8 @@ const MOST_WAITING: usize = 4096;
 
 /// How long a queue's thread waits for more work before it ends.
 const LINGER: Duration = Duration::from_millis(50);
+/// How long it sleeps where others do its work: as long as that goes on, nobody has to wake it, which takes longer than a small kernel.
+const NAP: Duration = Duration::from_micros(200);
 
 impl Queue {
     /// Gives a job to the queue, to be done after `after` and after all that the stream waits for.
@@ -59,7 +83,7 @@ impl Queue {
         let queues = lock(&self.order.queues);
         let mut before = self.before(&queues);
         before.extend(after.into_iter().filter(|completion| !completion.is_done()));
-        let done = Arc::new(Completion::default());
+        let done = Completion::of(self);
         let task = Task { after: before, job, done: Arc::clone(&done) };
         if task.after.is_empty() && matches!(task.job, Job::Point) {
             // A point that is already passed needs no thread: dropped, it is done.
@@ -86,7 +110,7 @@ impl Queue {
         };
         // Others wait for this: done when it leaves here, by a panic too.
         let task = Task { after: before, job: Job::Point, done: Arc::clone(&done) };
-        task.after.iter().for_each(|completion| completion.wait());
+        task.after.iter().for_each(|completion| completion.wait_at_work());
         let state = state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
         let fault = &state.fault;
         let outcome = if fault.check().is_ok() { work() } else { Ok(()) };
@@ -132,12 +156,15 @@ impl Queue {
 
     fn push(self: &Arc<Self>, task: Task) -> Outcome {
         let mut tasks = lock(&self.tasks);
-        if !tasks.worker {
-            workers::start(self)?;
-            tasks.worker = true;
+        match tasks.worker {
+            Worker::None => workers::start(self)?,
+            Worker::Asleep => self.ready.notify_one(),
+            Worker::Awake | Worker::Naps => {}
+        }
+        if tasks.worker != Worker::Naps {
+            tasks.worker = Worker::Awake;
         }
         tasks.left.push_back(task);
-        self.ready.notify_one();
         Ok(())
     }
 
@@ -155,42 +182,75 @@ impl Queue {
         self.ready.notify_one();
     }
 
+    /// Has the thread look for work now if it naps.
+    pub(super) fn rouse(&self) {
+        let mut tasks = lock(&self.tasks);
+        if tasks.worker == Worker::Naps && !tasks.left.is_empty() {
+            tasks.worker = Worker::Awake;
+            self.ready.notify_one();
+        }
+    }
+
     /// The next task; `None` when none came for a while: this thread is then no longer the queue's.
     fn next(&self) -> Option<Task> {
         let mut tasks = lock(&self.tasks);
         let mut waited = false;
         loop {
-            if let Some(task) = tasks.left.pop_front() {
-                if tasks.left.len() < MOST_WAITING {
-                    self.room.notify_all();
-                }
+            if let Some(task) = self.take(&mut tasks) {
                 return Some(task);
             }
             if waited || tasks.hurries {
-                tasks.worker = false;
+                tasks.worker = Worker::None;
                 return None;
             }
+            let naps = std::mem::take(&mut tasks.helped);
+            let (worker, time) = if naps { (Worker::Naps, NAP) } else { (Worker::Asleep, LINGER) };
+            tasks.worker = worker;
             let (guard, timeout) =
-                self.ready.wait_timeout(tasks, LINGER).unwrap_or_else(PoisonError::into_inner);
+                self.ready.wait_timeout(tasks, time).unwrap_or_else(PoisonError::into_inner);
             tasks = guard;
-            waited = timeout.timed_out();
+            tasks.worker = Worker::Awake;
+            waited = !naps && timeout.timed_out();
         }
+    }
+
+    /// The next task, for a thread that waits for `end`, a point of this queue: `None` if the task comes after that, cannot begin now, or
+    /// is for the queue's thread.
+    pub(super) fn take_before(&self, end: &Completion) -> Option<Task> {
+        let mut tasks = lock(&self.tasks);
+        // In this order: a task that comes after `end` is not ready before that is done.
+        let ready = tasks.left.front().is_some_and(Task::is_ready) && !end.is_done();
+        tasks.helped |= ready;
+        if ready { self.take(&mut tasks) } else { None }
+    }
+
+    fn take(&self, tasks: &mut Tasks) -> Option<Task> {
+        if tasks.left.len() == MOST_WAITING {
+            self.room.notify_all();
+        }
+        tasks.left.pop_front()
     }
 }
 
 impl Task {
+    /// Whether any thread can do it now.
+    fn is_ready(&self) -> bool {
+        matches!(self.job, Job::Point | Job::Run(_))
+            && self.after.iter().all(|completion| completion.is_done())
+    }
+
     /// Does the job. What it waits for is done.
-    fn run(mut self) {
+    pub(super) fn run(mut self) {
         let Some(state) = state::get() else { return };
         let job = std::mem::replace(&mut self.job, Job::Point);
         let fault = state.fault.check().err();
         let job = || match (job, fault) {
-            (Job::Run(run), None) => run(),
+            (Job::Run(run) | Job::Call(run), None) => run(),
             (Job::Notify(call), fault) => {
                 call(fault.unwrap_or(CUresult::CUDA_SUCCESS));
                 Ok(())
             }
-            (Job::Point | Job::Run(_), _) => Ok(()),
+            (Job::Point | Job::Run(_) | Job::Call(_), _) => Ok(()),
         };
         match catch_unwind(AssertUnwindSafe(job)) {
             Ok(Ok(())) => {}

@@ -64,7 +64,8 @@ impl Stream {
             Pace::Blocking => queue.perform(|| work.run(0, &turn)),
             Pace::Small => queue.submit_small(move || work.run(0, &turn)),
             Pace::Queued | Pace::Detached => {
-                queue.submit(None, Job::Run(Box::new(move || work.run(0, &turn))))
+                let job = if matches!(work, Work::Host(_)) { Job::Call } else { Job::Run };
+                queue.submit(None, job(Box::new(move || work.run(0, &turn))))
             }
         };
         done.map(Point::Stream)

@@ -132,8 +132,14 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
             && lanes.mask() == !0
             && let Some(halves) = halves(lanes, inst, slot, bytes as u64)
         {
+            let one = halves.uniform == [true; 2] && halves.hosts[0] == halves.hosts[1];
             for element in 0..elements {
                 let row = lanes.row(inst.ops[element]).cast::<L::Register>();
+                if one {
+                    let value = L::extend(L::Memory::load(halves.hosts[0].add(element * size)));
+                    (0..2 * HALF).for_each(|lane| row.add(lane).write(value));
+                    continue;
+                }
                 for half in 0..2 {
                     let host = halves.hosts[half].add(element * size);
                     load_half::<L>(host, halves.uniform[half], bytes, row.add(half * HALF));

@@ -14,12 +14,12 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8);
 
-    /// Whether sixteen numbers are the first one and those that follow it, as far from it as `steps` says.
+    /// Whether the numbers of a row are, in each half of it, the first one and those that follow it, as far from it as `steps` says.
     ///
     /// # Safety
-    /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
+    /// 1. `numbers` is aligned and valid for reads of 32 numbers.
     /// 2. The CPU, if it is an x86, has AVX2.
-    unsafe fn in_a_row(numbers: *const Self, steps: &Steps) -> bool;
+    unsafe fn in_two_rows(numbers: *const Self, steps: [&Steps; 2]) -> bool;
 }
 
 /// How far each of sixteen numbers is from the first: multiples of one number, in both widths.
@@ -41,12 +41,18 @@ impl Steps {
         steps
     }
 
-    /// No distance at all: one address.
-    pub(crate) const NONE: &'static Steps = &Steps::of(0);
-
-    /// Numbers that follow each other, each of that many bytes: 1, 2, 4, 8 or 16.
+    /// No distance at all where all have one address, else that of numbers that follow each other, each of so many bytes: 1, 2, 4, 8 or
+    /// 16.
     #[inline(always)]
-    pub(crate) fn each(bytes: u64) -> &'static Steps {
+    pub(crate) fn choose(uniform: bool, bytes: u64) -> &'static Steps {
+        const NONE: &Steps = &Steps::of(0);
+        let steps = if uniform { NONE } else { Steps::each(bytes) };
+        // SAFETY: it is the same reference, of which the compiler does not know that: it would choose each number by itself, with branches.
+        unsafe { &*another(std::ptr::from_ref(steps).cast_mut()) }
+    }
+
+    #[inline(always)]
+    fn each(bytes: u64) -> &'static Steps {
         const STEPS: &[Steps; 8] = &[
             Steps::of(1),
             Steps::of(2),
@@ -79,15 +85,15 @@ macro_rules! plain_compare {
         }
 
         /// # Safety
-        /// 1. `numbers` is aligned and valid for reads of sixteen numbers.
+        /// 1. `numbers` is aligned and valid for reads of 32 numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        unsafe fn in_a_row(numbers: *const Self, steps: &Steps) -> bool {
-            let row = |lane: usize| {
-                // SAFETY: `numbers` has sixteen, and `lane` is below that: the caller's duty 1.
-                let (number, start) = unsafe { (*numbers.add(lane), *numbers) };
-                number.wrapping_sub(start) == steps.$steps[lane]
+        unsafe fn in_two_rows(numbers: *const Self, steps: [&Steps; 2]) -> bool {
+            let follows = |lane: usize| {
+                // SAFETY: `numbers` has 32, and `lane` is below that: the caller's duty 1.
+                let (number, start) = unsafe { (*numbers.add(lane), *numbers.add(lane & 16)) };
+                number.wrapping_sub(start) == steps[lane / 16].$steps[lane % 16]
             };
-            (0..16).all(row)
+            (0..32).all(follows)
         }
     };
 }
@@ -116,17 +122,20 @@ impl Eight for u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn in_a_row(numbers: *const u32, steps: &Steps) -> bool {
-        let (halves, steps) = (numbers.cast::<__m256i>(), steps.narrow.as_ptr().cast::<__m256i>());
-        // SAFETY: sixteen numbers, the caller's duty 1, and sixteen steps, aligned, are two times eight; the loads of
-        // eight need no alignment.
+    unsafe fn in_two_rows(numbers: *const u32, steps: [&Steps; 2]) -> bool {
+        let eights = numbers.cast::<__m256i>();
+        let [low, high] = steps.map(|steps| steps.narrow.as_ptr().cast::<__m256i>());
+        // SAFETY: 32 numbers, the caller's duty 1, are four times eight, and sixteen steps two times; these loads need no alignment.
         unsafe {
-            let start = _mm256_set1_epi32(*numbers as i32);
-            let equal = |at: usize| {
-                let distance = _mm256_sub_epi32(_mm256_loadu_si256(halves.add(at)), start);
-                _mm256_cmpeq_epi32(distance, _mm256_loadu_si256(steps.add(at)))
+            let equal = |at: usize, start: __m256i, steps: *const __m256i| {
+                let wanted = _mm256_add_epi32(start, _mm256_loadu_si256(steps));
+                _mm256_cmpeq_epi32(wanted, _mm256_loadu_si256(eights.add(at)))
             };
-            _mm256_movemask_epi8(_mm256_and_si256(equal(0), equal(1))) == -1
+            let start = _mm256_set1_epi32(*numbers as i32);
+            let first = _mm256_and_si256(equal(0, start, low), equal(1, start, low.add(1)));
+            let start = _mm256_set1_epi32(*numbers.add(16) as i32);
+            let second = _mm256_and_si256(equal(2, start, high), equal(3, start, high.add(1)));
+            _mm256_movemask_epi8(_mm256_and_si256(first, second)) == -1
         }
     }
 }
@@ -165,19 +174,22 @@ impl Eight for u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn in_a_row(numbers: *const u64, steps: &Steps) -> bool {
-        let (fours, steps) = (numbers.cast::<__m256i>(), steps.wide.as_ptr().cast::<__m256i>());
-        // SAFETY: sixteen numbers, the caller's duty 1, and sixteen steps, aligned, are four times four; the loads of
-        // four need no alignment.
+    unsafe fn in_two_rows(numbers: *const u64, steps: [&Steps; 2]) -> bool {
+        let fours = numbers.cast::<__m256i>();
+        let steps = steps.map(|steps| steps.wide.as_ptr().cast::<__m256i>());
+        // SAFETY: 32 numbers, the caller's duty 1, are two times four times four, and sixteen steps four times; these loads need no
+        // alignment.
         unsafe {
-            let start = _mm256_set1_epi64x(*numbers as i64);
-            let equal = |at: usize| {
-                let distance = _mm256_sub_epi64(_mm256_loadu_si256(fours.add(at)), start);
-                _mm256_cmpeq_epi64(distance, _mm256_loadu_si256(steps.add(at)))
+            let half = |half: usize| {
+                let start = _mm256_set1_epi64x(*numbers.add(half * 16) as i64);
+                let equal = |at: usize| {
+                    let wanted = _mm256_add_epi64(start, _mm256_loadu_si256(steps[half].add(at)));
+                    _mm256_cmpeq_epi64(wanted, _mm256_loadu_si256(fours.add(half * 4 + at)))
+                };
+                let low = _mm256_and_si256(equal(0), equal(1));
+                _mm256_and_si256(low, _mm256_and_si256(equal(2), equal(3)))
             };
-            let low = _mm256_and_si256(equal(0), equal(1));
-            let high = _mm256_and_si256(equal(2), equal(3));
-            _mm256_movemask_epi8(_mm256_and_si256(low, high)) == -1
+            _mm256_movemask_epi8(_mm256_and_si256(half(0), half(1))) == -1
         }
     }
 }

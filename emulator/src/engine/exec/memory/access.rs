@@ -17,6 +17,8 @@ impl Access {
     pub(crate) const WRITE: u32 = 1 << 9;
     /// Reads and writes at once.
     pub(crate) const ATOMIC: u32 = 1 << 10;
+    /// Addresses of the space have 32 bits.
+    const SHORT: u32 = 1 << 11;
 
     /// Of which nothing is known yet.
     pub(crate) const UNKNOWN: Access = Access(0);
@@ -24,13 +26,14 @@ impl Access {
     /// Elements of a vector access in a space; `None` stands for generic addresses.
     pub(crate) fn new(elements: u32, space: Option<Space>, flags: u32) -> Access {
         let space = match space {
-            None => 0,
-            Some(Space::Shared) => 2,
-            Some(Space::Local) => 3,
-            Some(Space::Param) => 4,
-            Some(_) => 1,
+            None => GENERIC,
+            Some(Space::Shared) => SHARED,
+            Some(Space::Local) => LOCAL,
+            Some(Space::Param) => PARAM,
+            Some(_) => GLOBAL,
         };
-        Access(elements | space << 4 | flags)
+        let short = if matches!(space, SHARED | LOCAL | PARAM) { Access::SHORT } else { 0 };
+        Access(elements | space << 4 | flags | short)
     }
 
     /// Elements of a vector access.
@@ -72,10 +75,7 @@ impl Access {
     /// state space address width"). Compilers make such sums: an index that is negative until the offset is added.
     #[inline(always)]
     pub(crate) fn address_mask(self) -> u64 {
-        match self.space() {
-            SHARED | LOCAL | PARAM => u64::from(u32::MAX),
-            _ => u64::MAX,
-        }
+        u64::MAX >> (if self.has(Access::SHORT) { 32 } else { 0 })
     }
 
     /// Whether it is of one number, is not ordered, awaits nothing, and is not of local memory by its space.

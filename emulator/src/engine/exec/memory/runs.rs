@@ -89,33 +89,31 @@ unsafe fn check_halves<'e, A: Eight>(
     bytes: u64,
     find: impl FnOnce(&mut Lanes<'e>, u64) -> Option<Region>,
 ) -> Option<Halves> {
-    let (each, counted) = (Steps::each(bytes), Access(inst.aux).address_mask());
+    let counted = Access(inst.aux).address_mask();
     // SAFETY: 1: the caller's: there are 32 addresses, of which each half has sixteen, also those at 1 and 17; 2: duty
     // 2.
-    let (low, high, low_uniform, high_uniform) = unsafe {
+    let (low, high, uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
-        let low_uniform = *place.add(1) == low;
-        let high_uniform = *place.add(17) == high;
-        if !A::in_a_row(place, if low_uniform { Steps::NONE } else { each })
-            || !A::in_a_row(place.add(16), if high_uniform { Steps::NONE } else { each })
-        {
+        let uniform = [*place.add(1) == low, *place.add(17) == high];
+        if !A::in_two_rows(place, uniform.map(|uniform| Steps::choose(uniform, bytes))) {
             return None;
         }
-        (low.into(), high.into(), low_uniform, high_uniform)
+        (low.into(), high.into(), uniform)
     };
     let (low, high) = (low.wrapping_add(inst.imm) & counted, high.wrapping_add(inst.imm) & counted);
     let region = find(lanes, low)?;
     let (low_offset, high_offset) = (low.wrapping_sub(region.base), high.wrapping_sub(region.base));
-    let end = |offset: u64, uniform: bool| offset.saturating_add(if uniform { bytes } else { 16 * bytes });
-    if end(low_offset, low_uniform) > region.len
-        || end(high_offset, high_uniform) > region.len
-        || (low | high) & (bytes - 1) != 0
+    let inside = |offset: u64, uniform: bool| {
+        let span = if uniform { bytes } else { 16 * bytes };
+        region.len >= span && offset <= region.len - span
+    };
+    if !inside(low_offset, uniform[0]) || !inside(high_offset, uniform[1]) || (low | high) & (bytes - 1) != 0
     {
         return None;
     }
     // SAFETY: all of a run, and so its start, lies inside the region's bytes, which are one allocation.
     let hosts = unsafe { [region.host.add(low_offset as usize), region.host.add(high_offset as usize)] };
-    Some(Halves { hosts, uniform: [low_uniform, high_uniform] })
+    Some(Halves { hosts, uniform })
 }
 
 /// Checks a warp of four such runs: only the ends of a run have to be looked at. `None` if they are not, or not where they may be.

@@ -13,6 +13,8 @@ mod allocation;
 mod bytes;
 mod entered;
 mod map;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod pages;
 pub mod passed;
 mod range;
 #[cfg(target_os = "linux")]

@@ -38,6 +38,7 @@ mod replay;
 mod run;
 mod scalar;
 mod signature;
+mod stdout;
 mod style;
 mod table;
 mod trace;

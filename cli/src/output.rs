@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::failure::{Exit, Failure};
-use crate::style;
 use crate::table::Columns;
+use crate::{stdout, style};
 
 /// What a command answers.
 pub(crate) struct Outcome {
@@ -78,7 +78,9 @@ fn harmless(text: &str) -> String {
 pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
     let is_error = outcome.is_error && !json;
-    let written = if json {
+    let written = if !is_error && stdout::is_closed() {
+        Err(std::io::Error::other("it is closed"))
+    } else if json {
         let mut out = std::io::stdout().lock();
         match &outcome.json {
             Json::Tree(value) => writeln!(out, "{value:#}"),

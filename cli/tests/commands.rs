@@ -4,7 +4,7 @@
 mod support;
 
 use std::process::Stdio;
-use support::{finished, images, json, run, run_in, scratch, tool};
+use support::{TOOL, finished, images, json, root, run, run_in, scratch, tool};
 
 const VECADD: &[&str] = &["run", "examples/kernels/vecadd.ptx", "vecadd"];
 const SAXPY: &[&str] = &["run", "examples/kernels/saxpy.ptx", "saxpy"];
@@ -331,6 +331,21 @@ fn errors_are_json_too() {
     let error = &answer["error"];
     assert_eq!((code, &answer["schema"], &error["kind"]), (3, &"cuda-launch.error.1".into(), &"file".into()));
     assert_eq!(error["offset"], 0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_answer_that_nobody_can_get_is_an_error() {
+    for json in ["--json", "--"] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "exec \"$0\" inspect \"$@\" >&-", TOOL]);
+        let output = command.args([json, "examples/kernels/fill.ptx"]).current_dir(root()).output().unwrap();
+        let run = finished(&output);
+        assert_eq!(
+            (run.code, run.says("cannot write the output to standard output: it is closed")),
+            (3, true)
+        );
+    }
 }
 
 /// A reader that goes away is not the tool's affair.

@@ -151,6 +151,8 @@ mod profile;
 mod progress;
 #[doc(hidden)]
 pub mod schedule;
+#[doc(hidden)]
+pub mod stderr;
 mod tensor;
 #[doc(hidden)]
 pub mod texture;

@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, OsStr, c_void};
 use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use support::*;
@@ -114,9 +114,13 @@ fn corrupt_fatbins_are_errors() {
 #[test]
 fn a_module_comes_from_a_file() {
     let (cuda, _) = with_own_context();
-    let path = std::env::temp_dir().join(format!("driver_modules_{}.ptx", std::process::id()));
+    let mut name = format!("driver_modules_{}", std::process::id()).into_bytes();
+    // Names of files are any bytes there.
+    name.extend(cfg!(target_os = "linux").then_some(0xff));
+    // SAFETY: text, and on Linux any bytes.
+    let path = std::env::temp_dir().join(unsafe { OsStr::from_encoded_bytes_unchecked(&name) });
     std::fs::write(&path, KERNELS).unwrap();
-    let name = CString::new(path.to_str().unwrap()).unwrap();
+    let name = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
     let (mut module, mut library, mut kernel) = (null_mut(), null_mut(), null_mut());
     ok(unsafe { cuda.cuModuleLoad(&mut module, name.as_ptr()) });
     function(&cuda, module, "nop");

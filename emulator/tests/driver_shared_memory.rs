@@ -47,6 +47,11 @@ fn kernels_reach_pinned_memory_at_its_own_address() {
     assert_eq!(own[1], 78);
     let code = unsafe { cuda.cuMemHostGetDevicePointer(&mut address, own.as_mut_ptr().cast(), 0) };
     assert_eq!(code, INVALID_VALUE);
+    // Nobody has so much, nor so many addresses.
+    for bytes in [usize::MAX, usize::MAX - 8191, 1 << 63, 1 << 46, usize::MAX - own.as_ptr().addr() + 1] {
+        let code = unsafe { cuda.cuMemHostRegister(own.as_mut_ptr().cast(), bytes, 0) };
+        assert_eq!(code, INVALID_VALUE, "{bytes:#x}");
+    }
 }
 
 #[test]

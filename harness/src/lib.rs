@@ -76,6 +76,8 @@ mod short;
 mod skip;
 mod slots;
 mod spy;
+#[doc(hidden)]
+pub mod stack;
 mod until;
 mod value;
 mod word;

@@ -3,7 +3,7 @@
 //! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
 //! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
 
-#![allow(unsafe_code)] // A function of POSIX that is to be called in forked processes; a call of the driver's.
+#![allow(unsafe_code)] // Passes on a call of the driver's.
 
 use cuda_driver_sys::{CUresult, Driver};
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
@@ -57,8 +57,6 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             line(&json!({ "is": "begin", "process": std::process::id() }));
             let driver = check.driver();
             let _ = CHECK.set(check);
-            #[cfg(unix)]
-            crate::layer::watch_forks(in_child);
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
             crate::runtime::at_exit(at_exit);
             driver
@@ -107,8 +105,7 @@ extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
 }
 
 /// A forked process cannot use the driver that its parent has used, and has none of what that made.
-#[cfg(unix)]
-extern "C" fn in_child() {
+pub(crate) fn switch_off() {
     if let Some(check) = CHECK.get() {
         check.switch_off();
     }

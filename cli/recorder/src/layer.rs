@@ -3,12 +3,14 @@
 #![allow(unsafe_code)] // Passes on a call of a C function.
 
 use cuda_driver_sys::{CUresult, Driver};
+use cuda_emulator::stderr;
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use crate::own::{self, Lines};
-use crate::{check, record};
+use crate::{check, fork, record};
 
 #[derive(Clone, Copy)]
 enum Layer {
@@ -16,17 +18,34 @@ enum Layer {
     Record,
 }
 
-/// The variable that names the file of lines also says what is to be done.
-static ASKED: LazyLock<Option<(Layer, Option<Lines>)>> = LazyLock::new(|| {
-    [(check::FILE, Layer::Check), (record::FILE, Layer::Record)].into_iter().find_map(|(variable, layer)| {
-        let path = own::variable(variable)?;
-        Some((layer, Lines::open(Path::new(&path)).ok()))
-    })
+/// What is to be done, and its file of lines: the variable that names that says both.
+static ASKED: LazyLock<Option<(Layer, OsString)>> = LazyLock::new(|| {
+    let layers = [(check::FILE, Layer::Check), (record::FILE, Layer::Record)];
+    layers.into_iter().find_map(|(variable, layer)| Some((layer, own::variable(variable)?)))
 });
 
-/// Whether calls are looked at, and no timeline is made.
+static LINES: LazyLock<Option<Lines>> = LazyLock::new(|| {
+    let (_, path) = ASKED.as_ref()?;
+    Lines::open(Path::new(path)).ok()
+});
+
+/// When the library is loaded: later a process may be forked while another thread does this.
+pub(crate) fn start() {
+    LazyLock::force(&ASKED);
+}
+
+/// Whether calls are looked at or only passed on, and no timeline is made.
 pub(crate) fn is_asked() -> bool {
-    ASKED.is_some()
+    fork::passes_on() || ASKED.is_some()
+}
+
+/// The command that this library is for, and what that does to a process.
+pub(crate) fn command() -> (&'static str, &'static str) {
+    match &*ASKED {
+        Some((Layer::Check, _)) => ("check", "checked"),
+        Some((Layer::Record, _)) => ("record", "recorded"),
+        None => ("trace", "traced"),
+    }
 }
 
 /// The driver that looks at calls before it passes them on to `base`.
@@ -52,6 +71,9 @@ pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> C
 
 /// At the end of the program. When the library is unloaded, which is after all that the program has asked to be called at its end.
 pub(crate) fn end() {
+    if fork::is_child() {
+        return;
+    }
     match &*ASKED {
         Some((Layer::Check, _)) => check::end(),
         Some((Layer::Record, _)) => record::end(),
@@ -61,29 +83,12 @@ pub(crate) fn end() {
 
 /// For the person who started the program; false where there is nothing to write to.
 pub(crate) fn say(command: &str, text: &str) -> bool {
-    own::say(&format!("cuda-launch {command}: {text}\n"))
+    stderr::say(&format!("cuda-launch {command}: {text}\n"))
 }
 
 /// For the tool.
 pub(crate) fn line(value: &Value) {
-    if let Some((_, Some(lines))) = &*ASKED {
+    if let Some(lines) = &*LINES {
         let _ = lines.add(format!("{value}\n").as_bytes());
     }
-}
-
-/// Has a function called in each process that is forked, which takes nothing, sets an atomic number and does nothing else.
-#[cfg(unix)]
-pub(crate) fn watch_forks(in_child: extern "C" fn()) {
-    use std::ffi::c_int;
-    unsafe extern "C" {
-        fn pthread_atfork(
-            before: Option<extern "C" fn()>,
-            in_parent: Option<extern "C" fn()>,
-            in_child: Option<extern "C" fn()>,
-        ) -> c_int;
-    }
-    // SAFETY: the declaration is that of POSIX, for which null is no function; both that are passed take nothing, set an atomic
-    // number and do nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
-    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
-    unsafe { pthread_atfork(None, None, Some(in_child)) };
 }

@@ -17,6 +17,7 @@
 //! | `layer` | the same exports for `check` and `record`: the driver behind them looks at each call |
 //! | `check`, `record` | what it does |
 //! | `own` | variables, standard error and files of this library in a program that may close them |
+//! | `fork` | forked processes |
 //! | `runtime` | the last error of the CUDA runtime |
 //! | `real` | the driver behind |
 //!
@@ -27,6 +28,7 @@
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
 mod check;
+mod fork;
 mod hooks;
 mod kernel;
 mod layer;
@@ -42,6 +44,7 @@ mod runtime;
 mod timeline;
 
 use cuda_driver_sys::CUresult;
+use cuda_harness::stack;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -129,7 +132,7 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
-            timeline::call(stringify!($name), || unsafe { driver().$name($($argument),*) })
+            stack::with_room(&mut || timeline::call(stringify!($name), || unsafe { driver().$name($($argument),*) }))
         }
     };
 }
@@ -143,7 +146,7 @@ macro_rules! first {
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the driver's function of this name, which gets the same arguments, is this one's: the caller keeps it.
-            timeline::call($symbol, || unsafe { driver().$name($($argument),*) })
+            stack::with_room(&mut || timeline::call($symbol, || unsafe { driver().$name($($argument),*) }))
         }
     };
 }
@@ -158,12 +161,12 @@ macro_rules! hooked {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the contract of the driver's function of this name, which is the one duty of the hook too, is
             // this one's: the caller keeps it, and either gets the same arguments.
-            unsafe {
+            stack::with_room(&mut || unsafe {
                 match layer::is_asked() {
                     true => driver().$name($($argument),*),
                     false => hooks::$name($($argument),*),
                 }
-            }
+            })
         }
     };
 }
@@ -176,7 +179,7 @@ macro_rules! always {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the one duty of the module's function is the contract of the driver's function of this name,
             // which is this one's: the caller keeps it. It gets the same arguments.
-            unsafe { $module::$name($($argument),*) }
+            stack::with_room(&mut || unsafe { $module::$name($($argument),*) })
         }
     };
 }
@@ -185,6 +188,8 @@ cuda_driver_sys::for_each_function!(exports);
 /// What is to be called when the library is loaded.
 pub extern "C" fn start() {
     own::start();
+    layer::start();
+    fork::watch();
 }
 
 /// What is to be called when the library is unloaded.

@@ -1,8 +1,7 @@
 //! What is this library's own in a program that may close any of its files, and get their numbers for others: the variables as
 //! they were when it was loaded, standard error as it was then, and files that lines are added to.
 
-#![allow(unsafe_code)] // Looks at a file by its number, and holds a signal back.
-
+use cuda_emulator::stderr;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,38 +14,48 @@ const OURS: &str = "CUDA_LAUNCH_";
 /// Which file it is, wherever it is open.
 type Identity = (u64, u64);
 
-struct Start {
-    variables: Vec<(OsString, OsString)>,
-    stderr: Option<Identity>,
-}
+type Variables = Vec<(OsString, OsString)>;
 
-static START: OnceLock<Start> = OnceLock::new();
+static VARIABLES: OnceLock<Variables> = OnceLock::new();
 
 /// When the library is loaded, or at first use where nobody calls it then.
 pub(crate) fn start() {
-    start_of();
+    stderr::remember();
+    VARIABLES.get_or_init(variables);
 }
 
-fn start_of() -> &'static Start {
-    START.get_or_init(|| Start {
-        variables: std::env::vars_os()
-            .filter(|(name, _)| name.as_encoded_bytes().starts_with(OURS.as_bytes()))
-            .collect(),
-        stderr: identity_of_stderr(),
-    })
+/// Those of the process; if it has none any more, those that it was started with: a program may clear its environment before it loads
+/// this library.
+fn variables() -> Variables {
+    let is_own = |(name, _): &(OsString, OsString)| name.as_encoded_bytes().starts_with(OURS.as_bytes());
+    let now: Variables = std::env::vars_os().filter(is_own).collect();
+    if !now.is_empty() {
+        return now;
+    }
+    at_the_start().into_iter().filter(is_own).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn at_the_start() -> Variables {
+    use std::os::unix::ffi::OsStringExt;
+    let text = std::fs::read("/proc/self/environ").unwrap_or_default();
+    let named = |line: &[u8]| {
+        let at = line.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (line.get(..at)?.to_vec(), line.get(at + 1..)?.to_vec());
+        Some((OsString::from_vec(name), OsString::from_vec(value)))
+    };
+    text.split(|byte| *byte == 0).filter_map(named).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn at_the_start() -> Variables {
+    Variables::new()
 }
 
 /// A variable as it was at the start: a program may clear its environment.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
-    start_of().variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
-}
-
-/// Writes to standard error; false where that is not what it was at the start, and may be a file of the program's.
-pub(crate) fn say(text: &str) -> bool {
-    let before = start_of().stderr;
-    let is_it = (before.is_some() || cfg!(not(unix))) && identity_of_stderr() == before;
-    // Not by `eprint`, whose panic where nothing can be written would end the program.
-    is_it && without_a_signal(|| io::stderr().write_all(text.as_bytes())).is_ok()
+    let variables = VARIABLES.get_or_init(variables);
+    variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
 }
 
 /// A file that lines are added to.
@@ -71,7 +80,7 @@ impl Lines {
             false => Some(File::options().append(true).open(&self.path)?),
         };
         let mut file = anew.as_ref().unwrap_or(&self.file);
-        without_a_signal(|| file.write_all(bytes))
+        stderr::without_a_signal(|| file.write_all(bytes))
     }
 }
 
@@ -81,57 +90,7 @@ fn identity(file: &File) -> Option<Identity> {
     file.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
-#[cfg(unix)]
-fn identity_of_stderr() -> Option<Identity> {
-    use std::os::fd::FromRawFd;
-    // SAFETY: the number is only asked about, in one call, which answers an error where nothing is open; it is not closed, as the
-    // `ManuallyDrop` never drops.
-    identity(&std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) }))
-}
-
 #[cfg(not(unix))]
 fn identity(_: &File) -> Option<Identity> {
     None
-}
-
-#[cfg(not(unix))]
-fn identity_of_stderr() -> Option<Identity> {
-    None
-}
-
-/// Writes without the signals that would end the program where nobody reads a pipe any more, or a file is at its limit.
-#[cfg(target_os = "linux")]
-fn without_a_signal<R>(write: impl FnOnce() -> R) -> R {
-    use std::mem::MaybeUninit;
-    use std::ptr::null_mut;
-    let sets = || MaybeUninit::<libc::sigset_t>::zeroed();
-    let (mut held, mut before, mut pending) = (sets(), sets(), sets());
-    // SAFETY: the sets are plain numbers, for which zeros are a value, and outlive the calls, which write or read them and
-    // ask for nothing else.
-    let is_held = unsafe {
-        libc::sigemptyset(held.as_mut_ptr());
-        libc::sigpending(pending.as_mut_ptr());
-        for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-            // One that waits already is the program's.
-            if libc::sigismember(pending.as_ptr(), signal) == 0 {
-                libc::sigaddset(held.as_mut_ptr(), signal);
-            }
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, held.as_ptr(), before.as_mut_ptr()) == 0
-    };
-    let result = write();
-    if is_held {
-        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: as above; the second set is what the thread had, as `pthread_sigmask` has written it.
-        unsafe {
-            libc::sigtimedwait(held.as_ptr(), null_mut(), &now);
-            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
-        }
-    }
-    result
-}
-
-#[cfg(not(target_os = "linux"))]
-fn without_a_signal<R>(write: impl FnOnce() -> R) -> R {
-    write()
 }

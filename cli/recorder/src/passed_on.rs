@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Function, kernel, layer, real, timeline};
+use crate::{Function, fork, kernel, layer, real, timeline};
 
 /// Looks a symbol up in the driver's library.
 type Lookup = dyn Fn(&CStr) -> *const c_void + Send + Sync;
@@ -143,6 +143,10 @@ extern "C" fn address(place: u32) -> *const c_void {
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
         return known;
+    }
+    // Another thread of the parent may have been about to look for them.
+    if fork::is_child() {
+        return missing as *const c_void;
     }
     let own = CString::new(*name).ok().zip(SYMBOLS.as_ref()).map(|(name, symbols)| symbols(&name));
     let own = own.filter(|own| !own.is_null()).unwrap_or(missing as *const c_void);

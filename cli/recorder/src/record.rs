@@ -30,8 +30,6 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
         Ok(record) => {
             let driver = record.driver();
             let _ = RECORD.set(record);
-            #[cfg(unix)]
-            crate::layer::watch_forks(in_child);
             driver
         }
         Err(error) => {
@@ -78,8 +76,7 @@ pub(crate) fn end() {
 }
 
 /// A forked process may not wait for what a thread of its parent has: nothing is recorded there.
-#[cfg(unix)]
-extern "C" fn in_child() {
+pub(crate) fn switch_off() {
     if let Some(record) = RECORD.get() {
         record.switch_off();
     }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
+use crate::fork;
 use crate::layer;
 use crate::own::{self, Lines};
 use crate::real::driver;
@@ -391,7 +392,9 @@ pub(crate) fn at_exit() {
         fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
     }
     extern "C" fn end() {
-        write_done();
+        if !fork::is_child() {
+            write_done();
+        }
     }
     ASKED.call_once(|| {
         // SAFETY: the declaration is C's; the function takes nothing, as `atexit` wants it, and does not unwind into C,

@@ -296,6 +296,20 @@ pub(crate) const FAULTS: &[Fault] = &[
     ),
     (
         "driver",
+        "stream-race",
+        "race_of_shapes",
+        &[],
+        "cuMemcpy2DAsync_v2 reads 16 rows of 64 bytes at memory#1+63 on stream#2, and cuMemsetD2D8Async of call [..] writes there on stream#1[..]cuMemcpy2DAsync_v2 writes 256 bytes at array#1 on stream#2, and cuMemcpy2DAsync_v2 of call [..] writes there on stream#1[..]cuMemcpyPeerAsync writes 256 bytes at memory#2+256 on stream#2, and cuMemcpyBatchAsync_v2 of call [..] writes there on stream#1",
+    ),
+    (
+        "driver",
+        "stream-race",
+        "race_of_contexts",
+        &[],
+        "cuMemcpyHtoDAsync_v2 reads 256 bytes at pinned#1 on stream#2, and cuMemcpyDtoHAsync_v2 of call [..] writes there on stream#1",
+    ),
+    (
+        "driver",
         "sticky-fault",
         "sticky_fault",
         &[],

@@ -76,6 +76,7 @@ int cuMemcpy2DAsync_v2(const rows *, handle);
 int cuMemcpy2D_v2_ptds(const rows *);
 int cuMemcpy3D_v2(const planes *);
 int cuMemcpy3DPeer(const planes *);
+int cuMemcpyPeerAsync(ptr, handle, ptr, handle, size_t, handle);
 int cuMemcpyPeer(ptr, handle, ptr, handle, size_t);
 int cuMemcpyHtoA_v2(handle, size_t, const void *, size_t);
 int cuMemcpyAtoD_v2(ptr, handle, size_t, size_t);

@@ -1,14 +1,27 @@
 //! The driver of this library: the emulator, behind a spy where the environment asks for one (`CUDA_LAUNCH_HARNESS_*`).
 
 use cuda_driver_sys::Driver;
+use cuda_emulator::stderr;
 use cuda_harness::{Environment, Error, Spy};
 use std::fmt::Arguments;
-use std::io::Write;
 use std::ptr::null;
 use std::sync::{Arc, OnceLock};
 
 /// The spy whose ledger is reported when the program ends.
 static REPORTED: OnceLock<Spy> = OnceLock::new();
+
+/// Called when the library is loaded, before the program can close standard error if it is linked with a driver.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[used]
+// SAFETY: the section is a list of functions, as wide as addresses, which this is; the loader calls each once, when the library is
+// loaded. The arguments that it passes are in registers, which a function that takes nothing leaves alone.
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+extern "C" fn start() {
+    stderr::remember();
+}
 
 /// Called when the library is unloaded: after what the program has asked to be called at its end, and after the destructors of its static
 /// objects, which may give back what they hold. `atexit` would call it before those that were registered when this library had not been used.
@@ -62,7 +75,6 @@ extern "C" fn report() {
     }
 }
 
-/// Not by `eprint`, whose panic where nothing can be written would end a program that called a C function.
 fn say(text: Arguments<'_>) {
-    let _ = std::io::stderr().write_all(format!("cuda-harness: {text}").as_bytes());
+    stderr::say(&format!("cuda-harness: {text}"));
 }

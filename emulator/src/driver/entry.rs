@@ -39,9 +39,10 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use super::state::{self, Call};
 
@@ -351,6 +352,16 @@ impl<'call> Text<'call> {
     /// The text; `CUDA_ERROR_INVALID_VALUE` for null and for text that is not UTF-8 (no name in PTX is).
     pub(super) fn required(self) -> Outcome<&'call str> {
         self.0.and_then(|text| text.to_str().ok()).ok_or(INVALID_VALUE)
+    }
+
+    /// A file's name, which must not be empty: any bytes, where the system's names are that.
+    pub(super) fn path(self) -> Outcome<&'call Path> {
+        let text = self.0.filter(|text| !text.is_empty()).ok_or(INVALID_VALUE)?;
+        #[cfg(unix)]
+        let name = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(text.to_bytes()));
+        #[cfg(not(unix))]
+        let name = text.to_str().ok().map(OsStr::new);
+        name.map(Path::new).ok_or(INVALID_VALUE)
     }
 
     /// The text, which must not be empty either.

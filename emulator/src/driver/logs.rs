@@ -16,7 +16,7 @@ use super::default_stream::on_no_stream;
 use super::entry::{Buffer, INVALID_VALUE, Out, Outcome, Text, entries};
 use super::errors::sentence;
 use super::slot::{self, PerSlot, per_slot};
-use super::state::{Call, lock};
+use super::state::{self, Call, lock};
 
 entries! {
     cuLogsRegisterCallback(callback: CUlogsCallback, data: *mut c_void, handle: *mut CUlogsCallbackHandle) = register;
@@ -76,7 +76,8 @@ pub(super) fn because(reason: String) {
 #[cold]
 pub(super) fn note(function: &str, code: CUresult) {
     let reason = REASON.try_with(RefCell::take).ok().flatten();
-    if code == CUresult::CUDA_ERROR_NOT_READY {
+    // In a forked child another thread of the parent may have the log for ever.
+    if code == CUresult::CUDA_ERROR_NOT_READY || state::is_forked() {
         return;
     }
     let name = code.name().unwrap_or_default();
@@ -189,7 +190,7 @@ fn taken(iterator: &Out<CUlogIterator>, flags: c_uint, room: usize) -> Outcome<S
 }
 
 fn dump_to_file(_: &Call, iterator: Out<CUlogIterator>, path: Text, flags: c_uint) -> Outcome {
-    let path = path.name()?;
+    let path = path.path()?;
     std::fs::write(path, taken(&iterator, flags, usize::MAX)?).map_err(|_| INVALID_VALUE)
 }
 

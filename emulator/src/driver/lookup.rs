@@ -11,6 +11,8 @@ use super::{
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, LazyLock};
+
+use crate::stderr;
 entries! {
     cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) [always] = get_proc_address;
     cuGetProcAddress_v1(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t) [always] = get_proc_address_v1;
@@ -71,7 +73,10 @@ pub fn driver() -> Arc<Driver> {
 
 /// The table of [`driver`].
 pub(super) fn shared() -> &'static Arc<Driver> {
-    static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| Arc::new(table()));
+    static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| {
+        stderr::remember();
+        Arc::new(table())
+    });
     &DRIVER
 }
 

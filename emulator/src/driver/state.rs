@@ -158,6 +158,11 @@ pub(super) fn replace(config: Option<Config>) {
     drop(before);
 }
 
+/// Whether this is a forked child of the process that called `cuInit`.
+pub(super) fn is_forked() -> bool {
+    get().is_some_and(|state| state.process != std::process::id())
+}
+
 fn admissible(state: Shared) -> Outcome<Shared> {
     if state.process != std::process::id() {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);

@@ -1,6 +1,6 @@
 //! Bytes of the host's heap that back device memory.
 #![allow(unsafe_code)]
-// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, stay where they are, and are given back once; the emulator uses
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, or are pages of that size, stay where they are, and are given back once; the emulator uses
 // them as the head of `access` says.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Written;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+use super::pages;
 #[cfg(target_os = "linux")]
 use super::shared::SharedBytes;
 #[cfg(target_os = "linux")]
@@ -20,9 +22,11 @@ use std::os::fd::{OwnedFd, RawFd};
 /// more that an aligned start is inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// What the allocator gave for `layout`; only `new` makes blocks.
+    /// What the allocator gave for `layout`, or the system as pages; only `new` and `pages` make blocks.
     given: NonNull<u8>,
     layout: Layout,
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+    is_pages: bool,
     /// Where in it the bytes that were asked for start.
     start: NonNull<u8>,
 }
@@ -43,7 +47,28 @@ impl Block {
         let behind = given.addr().get().wrapping_neg() & (alignment - 1);
         // SAFETY: masked, `behind` is at most `alignment - 1`, and the block that was just given has that many bytes more than `len`.
         let start = unsafe { given.add(behind) };
-        Some(Block { given, layout, start })
+        Some(Block {
+            given,
+            layout,
+            #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+            is_pages: false,
+            start,
+        })
+    }
+
+    /// `len` bytes, at least one, in pages of their own where the system has such: there is nothing at their address any more when
+    /// they are given back. `None` if the host has none left.
+    pub fn pages(len: u64) -> Option<Block> {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+        {
+            let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), 1).ok()?;
+            let given = pages::new(layout.size())?;
+            Some(Block { given, layout, is_pages: true, start: given })
+        }
+        #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+        {
+            Block::new(len, 4096)
+        }
     }
 
     /// The first byte.
@@ -57,6 +82,11 @@ impl Block {
     ///
     /// 1. This is called once for all copies of a block, and nothing uses the bytes any more.
     pub unsafe fn give_back(self) {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+        if self.is_pages {
+            // SAFETY: 1: only `pages` makes such blocks, of that length; they go back for the first time, unused: duty 1.
+            return unsafe { pages::give_back(self.given, self.layout.size()) };
+        }
         // SAFETY: `given` is what the allocator gave for `layout` (only `new` makes blocks), and goes back for the first time, unused: duty 1.
         unsafe { dealloc(self.given.as_ptr(), self.layout) }
     }

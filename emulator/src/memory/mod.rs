@@ -14,6 +14,8 @@ mod bytes;
 mod entered;
 mod heap;
 mod map;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod pages;
 pub mod passed;
 mod range;
 #[cfg(target_os = "linux")]

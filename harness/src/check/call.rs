@@ -14,6 +14,7 @@ use super::image::Image;
 use super::kernel;
 use super::launch::Launch;
 use super::rule::{Finding, Level, Rule};
+use super::sides::Side;
 use super::state::{Launched, State};
 use super::work::{After, may_tell, stream_of};
 use crate::current;
@@ -29,6 +30,7 @@ use crate::nodes::Node;
 use crate::objects::New;
 use crate::procs;
 use crate::rules::Effect;
+use crate::stack;
 use cuda_driver_sys::{CUresult, CUstreamCaptureStatus, Driver};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
@@ -67,6 +69,8 @@ struct Begun<'call> {
     undo: Vec<Undo>,
     /// What the node of a graph does that it makes or changes.
     does: Option<graphs::Node>,
+    /// What it copies or fills.
+    sides: Vec<Side>,
     /// Objects of two contexts, which are reported if the driver refuses them.
     foreign: Vec<Problem>,
     is_refused: bool,
@@ -82,6 +86,21 @@ impl Layer for Inner {
         if self.is_off.load(Ordering::Acquire) {
             return base(&self.base);
         }
+        // SAFETY: 1: duty 1.
+        stack::with_room(&mut || unsafe { self.looked_at(function, words, base) })
+    }
+}
+
+impl Inner {
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract holds, and `base` makes it.
+    unsafe fn looked_at(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
         // SAFETY: 1: duty 1.
         let Some(begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
         if begun.is_refused {
@@ -121,9 +140,7 @@ impl Layer for Inner {
         }
         answer
     }
-}
 
-impl Inner {
     /// What is wrong with a call before the driver hears of it; none where that is not looked at.
     ///
     /// # Safety
@@ -151,10 +168,10 @@ impl Inner {
         findings.extend(problems.iter().filter_map(|problem| self.problem(&call, problem)));
         // SAFETY: 1: duty 1, and `raw` was read from these words above.
         let launch = raw.as_ref().map(|raw| unsafe { self.launch(&call, raw, &mut findings) });
-        let (mut does, mut is_work) = (None, launch.is_some());
+        let (mut does, mut sides, mut is_work) = (None, Vec::new(), launch.is_some());
         if launch.is_none() {
             // SAFETY: 1: duty 1.
-            let sides = unsafe { self.copies(&call) };
+            sides = unsafe { self.copies(&call) };
             findings.extend(self.past_the_end(&call, &sides));
             // SAFETY: 1: duty 1.
             let looked = unsafe { self.node(&call, &mut findings) };
@@ -168,7 +185,7 @@ impl Inner {
             && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
         let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
-        Some(Begun { call, launch, stream, undo, does, foreign, is_refused })
+        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused })
     }
 
     /// What a call leaves behind, and what is wrong with that.
@@ -177,7 +194,7 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
-        let Begun { call, launch, stream, undo, does, .. } = begun;
+        let Begun { call, launch, stream, undo, does, sides, .. } = begun;
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
@@ -216,7 +233,7 @@ impl Inner {
         // SAFETY: 1: duty 1.
         let node = unsafe { Node::of(call.function, call.words) };
         let ended = undo.iter().filter_map(ended).collect();
-        self.give(&call, launch, After { made, ended, is_captured, node, does })
+        self.give(&call, launch, After { made, ended, is_captured, node, does, sides })
     }
 
     /// A call for the log.

@@ -12,10 +12,10 @@ use super::call::Call;
 use super::launch::Launch;
 use super::order::Stream;
 use super::rule::{Finding, Rule};
-use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node, reach};
+use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node};
 use super::state::State;
 use super::walk::{How, Touch};
-use super::work::{Piece, Range, waits_in_a_graph};
+use super::work::waits_in_a_graph;
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::objects::Place;
@@ -33,32 +33,19 @@ pub(super) struct Deed {
     node: u64,
     /// In words, with the call that made it.
     what: Arc<str>,
-    /// Ranges of addresses, and whether it writes them.
-    accesses: Vec<(Range, bool)>,
+    /// The memory and arrays that it uses.
+    sides: Vec<Side>,
 }
 
 impl Deed {
-    fn of_sides(call: &Call<'_>, what: &str, sides: &[Side]) -> Deed {
-        let whole = |side: &Side| match side.place {
-            // What is between rows is not used.
-            Where::Memory { start, pitch, rows } if !side.size.is_empty() => {
-                let bytes = side.size.bytes()?;
-                (reach(side.size, pitch, rows)? == bytes).then_some(((start, bytes), side.writes))
-            }
-            _ => None,
-        };
-        Deed::of(call, what, sides.iter().filter_map(whole).collect())
-    }
-
     fn of_launch(call: &Call<'_>, launch: &Launch) -> Deed {
         let used = launch.touches.iter().filter(|touch| touch.how != How::Shared);
-        let access = |touch: &Touch| ((touch.address, touch.bytes), touch.how == How::Write);
-        Deed::of(call, &launch.kernel.name, used.map(access).collect())
+        Deed::of(call, &launch.kernel.name, used.map(Touch::side).collect())
     }
 
-    fn of(call: &Call<'_>, what: &str, accesses: Vec<(Range, bool)>) -> Deed {
+    fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> Deed {
         let what = format!("{what} (a node since call {})", call.number).into();
-        Deed { node: 0, what, accesses }
+        Deed { node: 0, what, sides }
     }
 }
 
@@ -130,7 +117,7 @@ impl Inner {
         let (node, is_work) = match passed {
             Passed::Sides(what, sides) => {
                 findings.extend(self.past_the_end(call, &sides));
-                (Node::Does(Deed::of_sides(call, what, &sides)), true)
+                (Node::Does(Deed::of(call, what, sides)), true)
             }
             Passed::Kernel(raw) => {
                 // SAFETY: 1: the parameters of a node are those of a launch, whose contract holds by duty 1; `raw` was read from them.
@@ -154,15 +141,16 @@ impl Inner {
             let state = self.lock();
             let graph = state.objects.find(Kind::ExecutableGraph, call.word(0))?;
             for deed in state.graphs.get(&graph).iter().flat_map(|nodes| &nodes.deeds) {
-                for ((address, _), _) in &deed.accesses {
+                for side in deed.sides.iter().filter(|side| !side.size.is_empty()) {
+                    let Where::Memory { start: address, .. } = side.place else { continue };
                     let object =
-                        state.objects.memory_at(*address).and_then(|(place, _)| state.objects.at(place));
+                        state.objects.memory_at(address).and_then(|(place, _)| state.objects.at(place));
                     let Some((object, ended)) = object.and_then(|object| Some((object, object.ended_by?)))
                     else {
                         continue;
                     };
                     let text = format!("{} uses {}, which call {ended} freed", deed.what, object.name);
-                    suspects.push((*address, object.name.kind(), text));
+                    suspects.push((address, object.name.kind(), text));
                 }
             }
         }
@@ -261,7 +249,7 @@ impl State {
     }
 
     /// A call was captured: it is a node now, or begins the capture.
-    pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>) {
+    pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>, sides: Vec<Side>) {
         let name = call.function.name;
         if name.starts_with("cuStreamBegin") {
             let adds = name == "cuStreamBeginCaptureToGraph";
@@ -275,14 +263,12 @@ impl State {
             || waits_in_a_graph(name)
             || name.starts_with("cuMemAlloc")
             || name.starts_with("cuMemFree")
+            // Drivers refuse it.
             || name == "cuGraphLaunch"
             || launch.is_some_and(|launch| !launch.records.is_empty());
         self.capture.nodes.is_opaque |= is_other;
-        let deed = launch.map(|launch| Deed::of_launch(call, launch)).or_else(|| {
-            let piece = Piece::of(call)?;
-            let reads = piece.reads.map(|range| (range, false));
-            Some(Deed::of(call, name, [Some((piece.writes, true)), reads].into_iter().flatten().collect()))
-        });
+        let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
+        let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
         self.capture.nodes.deeds.extend(deed);
     }
 
@@ -299,8 +285,8 @@ impl State {
         let at = self.order.work(key);
         let mut findings = Vec::new();
         for deed in &nodes.deeds {
-            for (range, writes) in &deed.accesses {
-                findings.extend(self.access(call, &deed.what, *writes, *range, stream, at));
+            for side in &deed.sides {
+                findings.extend(self.access(call, &deed.what, side, stream, at));
             }
         }
         // What the host or others learn from other nodes is not seen.

@@ -14,6 +14,7 @@
 //! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
 //! | `sides`, `range` | what calls copy and fill; copies and fills past the end of their memory |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
+//! | `clock`, `area` | what is done of each stream's work; ranges and boxes of memory |
 //! | `ends` | what is left at the end |
 //! | `host` | what this process has at an address |
 //! | `graphs` | what the nodes of graphs copy, fill and launch |
@@ -22,7 +23,9 @@
 #![allow(unsafe_code)]
 
 mod allow;
+mod area;
 mod call;
+mod clock;
 mod ends;
 mod graphs;
 mod handles;

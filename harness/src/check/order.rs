@@ -1,8 +1,10 @@
 //! Which work is done before other work begins: a clock for each stream, and one for the host.
 //!
-//! A clock says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
+//! A clock (`clock`) says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
 //! it is assumed to: then a race may be missed, but none is invented. All host threads share one clock.
 
+use super::area::Area;
+use super::clock::{Clock, Entry, Host, Known, Seen};
 use crate::current;
 use crate::objects::{Place, Quick};
 use std::collections::{HashMap, HashSet};
@@ -19,9 +21,6 @@ pub(super) enum Stream {
     Made(Place, u64),
 }
 
-/// How much of the work of each lane.
-type Clock = Vec<u64>;
-
 /// Accesses to one allocation that are remembered, until the host waits for them: the last half of these is always there.
 const MOST_ACCESSES: usize = 256;
 
@@ -31,19 +30,23 @@ const MANY_LANES: usize = 64;
 /// A stream, or one after another: what is destroyed leaves its lane to the next.
 #[derive(Default)]
 struct Lane {
-    clock: Clock,
+    /// Of other lanes; of itself it knows everything.
+    known: Known,
     count: u64,
     context: u64,
     /// It waits for the default stream of its context, and that for it.
     is_blocking: bool,
     is_legacy: bool,
+    /// The work of the default streams that it has waited for.
+    joined: u64,
+    /// What is done when its work is; none since that has changed.
+    seen: Option<Seen>,
 }
 
-/// An access to a range of addresses.
+/// An access to memory.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) area: Area,
     pub(super) writes: bool,
     /// What made it: a call, and its kernel.
     pub(super) call: usize,
@@ -67,28 +70,24 @@ pub(super) struct Order {
     /// Streams that were created so that they do not wait for the default one.
     apart: HashMap<Place, bool>,
     spare: Vec<usize>,
+    /// The lanes of default streams.
+    defaults: Vec<usize>,
     /// Threads that have used their own default stream, and whether they are there.
     threads: HashMap<usize, Weak<()>>,
     /// What was done before each event was recorded.
-    events: HashMap<Place, Clock>,
+    events: HashMap<Place, Seen>,
     /// Events that are recorded in ways that are not followed.
     foreign: HashSet<Place>,
     /// Events that this program made and that nothing has recorded.
     fresh: HashSet<Place>,
     /// What the host has waited for.
-    host: Clock,
+    host: Host,
     memory: HashMap<Place, Vec<Access>, Quick>,
 }
 
-fn join(clock: &mut Clock, other: &[u64]) {
-    if clock.len() < other.len() {
-        clock.resize(other.len(), 0);
-    }
-    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
-}
-
-fn at(clock: &[u64], lane: usize) -> u64 {
-    clock.get(lane).copied().unwrap_or(0)
+/// Whether two may be the same context: 0 is one that is not known.
+fn is_one(context: u64, other: u64) -> bool {
+    context == other || context == 0 || other == 0
 }
 
 impl Order {
@@ -116,8 +115,7 @@ impl Order {
 
     /// A free lane: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
     fn spare_lane(&mut self) -> Option<usize> {
-        let is_done =
-            |lane: &usize| self.lanes.get(*lane).is_none_or(|own| at(&self.host, *lane) >= own.count);
+        let is_done = |lane: &usize| self.lanes.get(*lane).is_none_or(|own| self.host.at(*lane) >= own.count);
         let found = self.spare.iter().position(is_done);
         let found = found.or(self.spare.len().checked_sub(1).filter(|_| self.lanes.len() >= MANY_LANES))?;
         Some(self.spare.swap_remove(found))
@@ -142,51 +140,96 @@ impl Order {
             Stream::Made(place, context) => (context, !self.apart.get(&place).copied().unwrap_or(false)),
         };
         if let Some(new) = self.lanes.get_mut(lane) {
-            (new.context, new.is_blocking) = (context, is_blocking);
+            (new.context, new.is_blocking, new.joined) = (context, is_blocking, 0);
             new.is_legacy = matches!(stream, Stream::Legacy(_));
         }
+        // The default stream of a context never goes.
+        self.defaults.extend(matches!(stream, Stream::Legacy(_)).then_some(lane));
         self.by_stream.insert(stream, lane);
         lane
     }
 
-    /// The lanes that wait for this one by themselves, and it for them.
-    fn joined(&self, lane: usize) -> Vec<usize> {
-        let Some(own) = self.lanes.get(lane).filter(|own| own.is_legacy || own.is_blocking) else {
-            return Vec::new();
+    /// What is done when the work of a lane is.
+    fn seen(&mut self, lane: usize) -> Seen {
+        let Some(own) = self.lanes.get_mut(lane) else { return Seen::default() };
+        own.seen.get_or_insert_with(|| Seen::of(own.known.clock.clone(), Some((lane, own.count)))).clone()
+    }
+
+    /// A lane waits for what was seen.
+    fn join(&mut self, lane: usize, seen: &Seen) {
+        if let Some(own) = self.lanes.get_mut(lane) {
+            own.known.learns(lane, seen, &self.host);
+            own.seen = None;
+        }
+    }
+
+    /// A blocking stream waits for the default one of its context.
+    fn wait_for_default(&mut self, lane: usize) {
+        let Some((context, joined)) = self.lanes.get(lane).map(|own| (own.context, own.joined)) else {
+            return;
         };
-        let is_joined = |other: &Lane| {
-            // 0 is a context that is not known.
-            (other.context == own.context || other.context == 0 || own.context == 0)
-                && (own.is_legacy && other.is_blocking || own.is_blocking && other.is_legacy)
-        };
-        self.lanes.iter().enumerate().filter(|(_, other)| is_joined(other)).map(|(lane, _)| lane).collect()
+        let is_its =
+            |other: &usize| self.lanes.get(*other).is_some_and(|other| is_one(other.context, context));
+        let its: Vec<usize> = self.defaults.iter().copied().filter(is_its).collect();
+        let count = its.iter().filter_map(|other| self.lanes.get(*other)).map(|other| other.count).sum();
+        if count == joined {
+            return;
+        }
+        for other in its {
+            let seen = self.seen(other);
+            self.join(lane, &seen);
+        }
+        if let Some(own) = self.lanes.get_mut(lane) {
+            own.joined = count;
+        }
+    }
+
+    /// The default stream of a context waits for its blocking streams.
+    fn wait_for_blocking(&mut self, lane: usize) {
+        let Order { lanes, host, .. } = self;
+        let Some(own) = lanes.get(lane) else { return };
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut last = &own.known.clock;
+        for (number, other) in lanes.iter().enumerate() {
+            // What it has waited for it knows to the end.
+            let is_known = own.known.clock.at(number).max(host.at(number)) >= other.count;
+            if !is_known && other.is_blocking && is_one(other.context, own.context) {
+                entries.push((number, other.count));
+                // Many have the same.
+                if !other.known.clock.is(last) {
+                    last = &other.known.clock;
+                    entries.extend(last.entries());
+                }
+            }
+        }
+        if !entries.is_empty() {
+            let clock = Clock::of(entries, host);
+            self.join(lane, &Seen::of(clock, None));
+        }
     }
 
     /// Gives a stream a piece of work.
     pub(super) fn work(&mut self, stream: Stream) -> Moment {
         let lane = self.lane(stream);
-        let mut clock = self.host.clone();
-        for other in self.joined(lane) {
-            if let Some(other) = self.lanes.get(other) {
-                join(&mut clock, &other.clock);
-            }
+        let (is_blocking, is_legacy) =
+            self.lanes.get(lane).map_or((false, false), |own| (own.is_blocking, own.is_legacy));
+        if is_blocking {
+            self.wait_for_default(lane);
+        }
+        if is_legacy {
+            self.wait_for_blocking(lane);
         }
         let Some(own) = self.lanes.get_mut(lane) else { return Moment { lane, count: 0 } };
         own.count += 1;
-        join(&mut own.clock, &clock);
-        if own.clock.len() <= lane {
-            own.clock.resize(lane + 1, 0);
-        }
-        if let Some(done) = own.clock.get_mut(lane) {
-            *done = own.count;
-        }
+        own.seen = None;
+        own.known.forget_known(&self.host);
         Moment { lane, count: own.count }
     }
 
     /// What is done once everything that a stream has now is done.
-    fn until(&mut self, stream: Stream) -> Clock {
+    fn until(&mut self, stream: Stream) -> Seen {
         let Moment { lane, .. } = self.work(stream);
-        self.lanes.get(lane).map(|lane| lane.clock.clone()).unwrap_or_default()
+        self.seen(lane)
     }
 
     /// An event was made.
@@ -196,9 +239,9 @@ impl Order {
 
     /// An event is recorded.
     pub(super) fn record(&mut self, event: Place, stream: Stream) {
-        let clock = self.until(stream);
+        let seen = self.until(stream);
         self.fresh.remove(&event);
-        self.events.insert(event, clock);
+        self.events.insert(event, seen);
     }
 
     /// An event is recorded behind all work of a context.
@@ -220,9 +263,9 @@ impl Order {
     }
 
     /// What an event orders: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
-    fn behind(&self, event: Place) -> Clock {
+    fn behind(&self, event: Place) -> Seen {
         if self.fresh.contains(&event) {
-            return Clock::new();
+            return Seen::default();
         }
         let known = self.events.get(&event).filter(|_| !self.foreign.contains(&event));
         known.cloned().unwrap_or_else(|| self.all())
@@ -231,10 +274,8 @@ impl Order {
     /// A stream waits for an event.
     pub(super) fn wait(&mut self, stream: Stream, event: Place) {
         let Moment { lane, .. } = self.work(stream);
-        let clock = self.behind(event);
-        if let Some(own) = self.lanes.get_mut(lane) {
-            join(&mut own.clock, &clock);
-        }
+        let seen = self.behind(event);
+        self.join(lane, &seen);
     }
 
     /// An executable graph that is launched waits for its launch before, if there was one.
@@ -252,51 +293,69 @@ impl Order {
     /// A stream waits for something that may come behind anything.
     pub(super) fn wait_for_all(&mut self, stream: Stream) {
         let Moment { lane, .. } = self.work(stream);
-        let clock = self.all();
-        if let Some(own) = self.lanes.get_mut(lane) {
-            join(&mut own.clock, &clock);
-        }
+        let seen = self.all();
+        self.join(lane, &seen);
     }
 
-    fn all(&self) -> Clock {
-        self.lanes.iter().map(|lane| lane.count).collect()
+    fn all(&self) -> Seen {
+        let entries = self.lanes.iter().enumerate().map(|(number, lane)| (number, lane.count));
+        Seen::of(Clock::of(entries.collect(), &self.host), None)
+    }
+
+    fn host_learns(&mut self, seen: &Seen) {
+        seen.entries().for_each(|entry| self.host.learns(entry));
     }
 
     /// The host knows that a stream's work is done.
     pub(super) fn host_waits(&mut self, stream: Stream) {
-        let clock = self.until(stream);
-        join(&mut self.host, &clock);
+        let seen = self.until(stream);
+        self.host_learns(&seen);
     }
 
     /// The host knows that an event is.
     pub(super) fn host_waits_for(&mut self, event: Place) {
-        let clock = self.behind(event);
-        join(&mut self.host, &clock);
+        let seen = self.behind(event);
+        self.host_learns(&seen);
     }
 
     /// The host knows that everything is done.
     pub(super) fn host_waits_for_all(&mut self) {
-        let clock = self.all();
-        join(&mut self.host, &clock);
+        let seen = self.all();
+        self.host_learns(&seen);
+    }
+
+    /// The host knows that the work of a context is done, and what that has waited for.
+    pub(super) fn host_waits_for_context(&mut self, context: u64) {
+        for lane in 0..self.lanes.len() {
+            if self.lanes.get(lane).is_some_and(|own| is_one(own.context, context)) {
+                let seen = self.seen(lane);
+                self.host_learns(&seen);
+            }
+        }
     }
 
     /// Whether the host knows that a piece of work is done.
     pub(super) fn is_done(&self, moment: Moment) -> bool {
-        at(&self.host, moment.lane) >= moment.count
+        self.host.at(moment.lane) >= moment.count
     }
 
     /// Notes an access to an allocation, and finds another that nothing orders before it.
     pub(super) fn access(&mut self, memory: Place, new: &Access) -> Option<Access> {
         let Order { lanes, host, memory: all, .. } = self;
-        let clock = lanes.get(new.at.lane).map(|lane| lane.clock.as_slice()).unwrap_or_default();
-        let is_before = |old: &Access| at(clock, old.at.lane) >= old.at.count;
+        let own = lanes.get(new.at.lane);
+        let is_before = |old: &Access| {
+            let Moment { lane, count } = old.at;
+            lane == new.at.lane
+                || host.at(lane) >= count
+                || own.is_some_and(|own| own.known.clock.at(lane) >= count)
+        };
         let accesses = all.entry(memory).or_default();
         let mut race = None;
         let mut number = accesses.len();
         while number > 0 {
             number -= 1;
             let Some(old) = accesses.get(number) else { continue };
-            if old.start >= new.end || new.start >= old.end {
+            if !old.area.overlaps(&new.area) {
                 continue;
             }
             let is_before = is_before(old);
@@ -304,12 +363,12 @@ impl Order {
                 race = Some(old.clone());
             }
             // Who is ordered behind the new one is behind the old one, too.
-            if is_before && new.start <= old.start && old.end <= new.end && (new.writes || !old.writes) {
+            if is_before && new.area.covers(&old.area) && (new.writes || !old.writes) {
                 accesses.swap_remove(number);
             }
         }
         if accesses.len() >= MOST_ACCESSES {
-            accesses.retain(|old| at(host, old.at.lane) < old.at.count);
+            accesses.retain(|old| host.at(old.at.lane) < old.at.count);
             // The newest are those that others are most likely not to have waited for.
             accesses.sort_by_key(|old| old.call);
             let most = accesses.len().saturating_sub(MOST_ACCESSES / 2);
@@ -344,8 +403,12 @@ mod tests {
     /// Whether a write on a stream races with what was noted before.
     fn races(order: &mut Order, stream: Stream) -> bool {
         let at = order.work(stream);
-        let new = Access { start: 0, end: 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
-        order.access(0, &new).is_some()
+        order.access(0, &access(0, at, 0)).is_some()
+    }
+
+    fn access(start: u64, at: Moment, call: usize) -> Access {
+        let area = Area::range(start, 8).unwrap();
+        Access { area, writes: true, call, what: "test".into(), stream: 0, at }
     }
 
     fn apart() -> Order {
@@ -442,10 +505,7 @@ mod tests {
         let mut order = apart();
         for number in 0..1000 {
             let at = order.work(A);
-            let start = number * 8;
-            let new =
-                Access { start, end: start + 8, writes: true, call: 0, what: "test".into(), stream: 0, at };
-            assert!(order.access(0, &new).is_none());
+            assert!(order.access(0, &access(number * 8, at, 0)).is_none());
         }
         assert!(order.memory.values().all(|accesses| accesses.len() <= MOST_ACCESSES));
     }
@@ -453,10 +513,8 @@ mod tests {
     #[test]
     fn the_last_accesses_are_remembered() {
         let access = |order: &mut Order, stream, number: usize| {
-            let (at, start) = (order.work(stream), number as u64 * 8);
-            let what = "test".into();
-            let new = Access { start, end: start + 8, writes: true, call: number, what, stream: 0, at };
-            order.access(0, &new).is_some()
+            let at = order.work(stream);
+            order.access(0, &access(number as u64 * 8, at, number)).is_some()
         };
         for back in 0..MOST_ACCESSES / 2 - 1 {
             let mut order = apart();
@@ -478,5 +536,65 @@ mod tests {
         }
         let order = order.into_inner().unwrap();
         assert!(order.lanes.len() <= 2 && order.threads.len() <= 2, "{}", order.lanes.len());
+    }
+
+    #[test]
+    fn a_context_is_waited_for_with_what_it_has_waited_for() {
+        let mut order = Order::default();
+        let [one, other, third] = [Stream::Made(1, 7), Stream::Made(2, 8), Stream::Made(3, 9)];
+        for stream in [1, 2, 3] {
+            order.made(stream, true);
+        }
+        let write = |order: &mut Order, stream, memory| {
+            let at = order.work(stream);
+            order.access(memory, &access(0, at, 0)).is_some()
+        };
+        assert!(!write(&mut order, other, 1));
+        order.record(9, other);
+        assert!(!write(&mut order, other, 2));
+        order.wait(one, 9);
+        order.host_waits_for_context(7);
+        assert!(!write(&mut order, third, 1));
+        assert!(write(&mut order, third, 2));
+        // It may be any.
+        order.host_waits_for_context(0);
+        assert!(!write(&mut order, one, 2));
+    }
+
+    /// Each stream waits for all that the others had done, by events or by the default stream.
+    #[test]
+    fn the_memory_of_clocks_is_not_that_of_all_pairs_of_streams() {
+        const STREAMS: usize = 300;
+        for is_apart in [true, false] {
+            let mut order = Order::default();
+            let stream = |number| Stream::Made(number, 7);
+            for _ in 0..3 {
+                for number in 1..=STREAMS {
+                    order.made(number, is_apart);
+                    order.work(stream(number));
+                    if is_apart {
+                        order.record(1000, stream(number));
+                        order.wait(DEFAULT, 1000);
+                    }
+                }
+                order.work(DEFAULT);
+                order.record(1000, DEFAULT);
+                for number in 1..=STREAMS {
+                    if is_apart {
+                        order.wait(stream(number), 1000);
+                    }
+                    order.work(stream(number));
+                }
+            }
+            let lists: std::collections::HashMap<_, _> = order
+                .lanes
+                .iter()
+                .map(|lane| (lane.known.clock.entries().as_ptr(), lane.known.clock.entries().len()))
+                .collect();
+            assert!(lists.values().sum::<usize>() < 4 * STREAMS, "{}", lists.len());
+            assert!(!races(&mut order, stream(1)));
+            order.work(stream(2));
+            assert!(races(&mut order, stream(2)));
+        }
     }
 }

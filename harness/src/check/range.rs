@@ -22,7 +22,7 @@ use std::ptr::with_exposed_provenance_mut;
 pub(super) struct Extent {
     /// Bytes of an element.
     pub(super) unit: u64,
-    size: Size,
+    pub(super) size: Size,
 }
 
 /// Bytes of an array's element; none for formats of blocks or several planes.

@@ -9,7 +9,6 @@
 use super::Inner;
 use super::call::Call;
 use super::state::State;
-use super::work::Piece;
 use crate::read;
 use cuda_driver_sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUDA_MEMSET_NODE_PARAMS,
@@ -78,6 +77,13 @@ pub(super) enum Where {
 impl Where {
     fn line(start: u64) -> Where {
         Where::Memory { start, pitch: 0, rows: 0 }
+    }
+}
+
+impl Side {
+    /// One range of memory.
+    pub(super) fn range(writes: bool, start: u64, bytes: u64) -> Side {
+        Side { writes, element: None, place: Where::line(start), size: Size::line(bytes) }
     }
 }
 
@@ -330,8 +336,13 @@ fn copy_of_bytes(call: &Call<'_>) -> Vec<Side> {
 
 /// Two ranges of memory.
 fn ranges(target: u64, source: u64, bytes: u64, element: Option<usize>) -> [Side; 2] {
-    let side = |writes, start| Side { writes, element, place: Where::line(start), size: Size::line(bytes) };
+    let side = |writes, start| Side { element, ..Side::range(writes, start, bytes) };
     [side(true, target), side(false, source)]
+}
+
+/// A fill of a range: address, value, elements.
+fn fill(call: &Call<'_>, unit: u64) -> Vec<Side> {
+    vec![Side::range(true, call.word(0), call.word(2).saturating_mul(unit))]
 }
 
 /// The copies of a list: targets, sources, sizes, and how many.
@@ -383,21 +394,25 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds.
     pub(super) unsafe fn sides(&self, call: &Call<'_>) -> Vec<Side> {
-        if let Some(piece) = Piece::of(call) {
-            let side = |writes, (start, bytes)| Side {
-                writes,
-                element: None,
-                place: Where::line(start),
-                size: Size::line(bytes),
-            };
-            let reads = piece.reads.map(|range| side(false, range));
-            return [Some(side(true, piece.writes)), reads].into_iter().flatten().collect();
-        }
         let first = call.word(0);
         // SAFETY: 1, in all of them: the first argument of these functions is null or the address of such a structure, or the words are
         // those of the lists that the function takes; nothing writes what they point to during the call: duty 1.
         unsafe {
             match call.function.name {
+                "cuMemcpy"
+                | "cuMemcpyAsync"
+                | "cuMemcpyHtoD_v2"
+                | "cuMemcpyDtoH_v2"
+                | "cuMemcpyDtoD_v2"
+                | "cuMemcpyHtoDAsync_v2"
+                | "cuMemcpyDtoHAsync_v2"
+                | "cuMemcpyDtoDAsync_v2"
+                | "cuMemcpyWithAttributesAsync" => {
+                    Some(ranges(first, call.word(1), call.word(2), None).into())
+                }
+                "cuMemsetD8_v2" | "cuMemsetD8Async" => Some(fill(call, 1)),
+                "cuMemsetD16_v2" | "cuMemsetD16Async" => Some(fill(call, 2)),
+                "cuMemsetD32_v2" | "cuMemsetD32Async" => Some(fill(call, 4)),
                 "cuMemcpy2D_v2" | "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DAsync_v2" => {
                     Structure::at(first, size_of::<CUDA_MEMCPY2D>()).map(|copy| rows(&copy))
                 }
@@ -411,7 +426,6 @@ impl Inner {
                 "cuMemcpyPeer" | "cuMemcpyPeerAsync" => {
                     Some(ranges(first, call.word(2), call.word(4), None).into())
                 }
-                "cuMemcpyWithAttributesAsync" => Some(ranges(first, call.word(1), call.word(2), None).into()),
                 "cuMemcpyBatchAsync_v1" | "cuMemcpyBatchAsync_v2" => batch(call),
                 "cuMemcpy3DBatchAsync_v1" | "cuMemcpy3DBatchAsync_v2" => batch_of_planes(call, self),
                 "cuMemcpy3DWithAttributesAsync" => {

@@ -1,11 +1,13 @@
 //! The work that successful calls submit to streams, and what it waits for.
 
 use super::Inner;
+use super::area::Area;
 use super::call::Call;
 use super::graphs;
 use super::launch::Launch;
 use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
+use super::sides::{Side, Where};
 use super::state::{Launched, State};
 use super::walk::How;
 use crate::current;
@@ -13,10 +15,8 @@ use crate::functions::{Plain, Type};
 use crate::kind::Kind;
 use crate::nodes::Node;
 use crate::objects::Place;
+use crate::value::ObjectName;
 use std::sync::Arc;
-
-/// A range of addresses: start and bytes.
-pub(super) type Range = (u64, u64);
 
 /// What is known after a call.
 pub(super) struct After {
@@ -29,13 +29,13 @@ pub(super) struct After {
     pub(super) node: Option<Node>,
     /// What the node does, if it made or changed one.
     pub(super) does: Option<graphs::Node>,
+    /// What it copies or fills.
+    pub(super) sides: Vec<Side>,
 }
 
-/// Work that copies or fills.
-pub(super) struct Piece {
+/// How a copy or fill is submitted.
+struct Submitted {
     stream: u64,
-    pub(super) writes: Range,
-    pub(super) reads: Option<Range>,
     waits: Waits,
 }
 
@@ -43,33 +43,25 @@ pub(super) struct Piece {
 enum Waits {
     Never,
     Always,
-    /// If one of both is memory that is not known: where that is the host's, it is copied before the call returns.
+    /// If memory that it writes is not known: where that is the host's, it is complete when the call returns. What it reads of the host may
+    /// be used again then, but may not be on the device yet.
     IfUnknown,
 }
 
-impl Piece {
-    /// What a call copies or fills, byte for byte.
-    pub(super) fn of(call: &Call<'_>) -> Option<Piece> {
-        let [a, b, count, stream] = [call.word(0), call.word(1), call.word(2), call.word(3)];
-        let copy = |stream, waits| Some(Piece { stream, writes: (a, count), reads: Some((b, count)), waits });
-        let fill = |stream, unit: u64| {
-            let writes = (a, count.saturating_mul(unit));
-            Some(Piece { stream, writes, reads: None, waits: Waits::Never })
+impl Submitted {
+    /// `None` of calls that other calls wait for in ways of their own, as copies between devices without a stream.
+    fn of(call: &Call<'_>) -> Option<Submitted> {
+        let name = call.function.name;
+        let stream = stream_of(call).unwrap_or(0);
+        let waits = match name {
+            "cuMemcpyPeer" | "cuMemcpy3DPeer" => return None,
+            "cuMemcpyDtoD_v2" | "cuMemcpyDtoA_v2" | "cuMemcpyAtoD_v2" | "cuMemcpyAtoA_v2" => Waits::Never,
+            _ if name.starts_with("cuMemset") => Waits::Never,
+            _ if name.contains("Async") => Waits::IfUnknown,
+            _ if name.starts_with("cuMemcpy") => Waits::Always,
+            _ => return None,
         };
-        match call.function.name {
-            "cuMemcpyHtoD_v2" | "cuMemcpyDtoH_v2" | "cuMemcpy" => copy(0, Waits::Always),
-            "cuMemcpyDtoD_v2" => copy(0, Waits::Never),
-            "cuMemcpyDtoHAsync_v2" | "cuMemcpyAsync" => copy(stream, Waits::IfUnknown),
-            // The program's memory may be used again when the call returns, but what was in it may not be on the device yet.
-            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoDAsync_v2" => copy(stream, Waits::Never),
-            "cuMemsetD8_v2" => fill(0, 1),
-            "cuMemsetD16_v2" => fill(0, 2),
-            "cuMemsetD32_v2" => fill(0, 4),
-            "cuMemsetD8Async" => fill(stream, 1),
-            "cuMemsetD16Async" => fill(stream, 2),
-            "cuMemsetD32Async" => fill(stream, 4),
-            _ => None,
-        }
+        Some(Submitted { stream, waits })
     }
 }
 
@@ -94,28 +86,50 @@ impl State {
         }
     }
 
+    /// The object whose memory is used, which part of it, and the name of where that begins.
+    fn used(&self, side: &Side) -> Option<(Place, Area, ObjectName)> {
+        let (place, area, at) = match side.place {
+            Where::Memory { start, pitch, rows } => {
+                let (place, offset) = self.objects.memory_at(start)?;
+                let area = Area::new(start, side.size, pitch, rows)?;
+                (place, area, self.objects.at(place)?.name.plus(offset))
+            }
+            // Counted in the bytes of the array.
+            Where::Array { handle, at: [x, y, z] } => {
+                let has = self.extent(handle)?.size;
+                let row = z.checked_mul(has.height)?.checked_add(y)?;
+                let start = row.checked_mul(has.width)?.checked_add(x)?;
+                let place = self.objects.find(Kind::Array, handle)?;
+                (place, Area::new(start, side.size, has.width, has.height)?, self.objects.at(place)?.name)
+            }
+            Where::Bytes { handle, offset } => {
+                self.extent(handle)?;
+                let place = self.objects.find(Kind::Array, handle)?;
+                (place, Area::range(offset, side.size.width)?, self.objects.at(place)?.name)
+            }
+        };
+        self.objects.at(place).filter(|object| object.is_live())?;
+        Some((place, area, at))
+    }
+
     /// Notes one access; what it races with.
     pub(super) fn access(
         &mut self,
         call: &Call<'_>,
         what: &Arc<str>,
-        writes: bool,
-        range: Range,
+        side: &Side,
         stream: u64,
         at: Moment,
     ) -> Option<Finding> {
-        let (start, bytes) = range;
-        let (place, offset) = self.objects.memory_at(start)?;
-        self.objects.at(place).filter(|object| object.is_live() && bytes != 0)?;
-        let end = start.saturating_add(bytes);
-        let new = Access { start, end, writes, call: call.number, what: what.clone(), stream, at };
+        let (place, area, memory) = self.used(side)?;
+        let new = Access { area, writes: side.writes, call: call.number, what: what.clone(), stream, at };
         let old = self.order.access(place, &new)?;
         let does = |writes| if writes { "writes" } else { "reads" };
-        let memory = self.objects.at(place)?.name.plus(offset);
         let (own, others) = (self.stream_name(stream), self.stream_name(old.stream));
         let message = format!(
-            "{what} {} {bytes} bytes at {memory} on {own}, and {} of call {} {} there on {others}: nothing orders the two",
-            does(writes),
+            "{what} {} {} at {memory} on {own}, and {} of call {} {} there on {others}: nothing orders the two",
+            does(side.writes),
+            side.size,
             old.what,
             old.call,
             does(old.writes),
@@ -133,8 +147,7 @@ impl State {
         }
         let mut findings = Vec::new();
         for touch in touches.iter().filter(|touch| touch.how != How::Shared) {
-            let range = (touch.address, touch.bytes);
-            findings.extend(self.access(call, &kernel.name, touch.how == How::Write, range, stream, at));
+            findings.extend(self.access(call, &kernel.name, &touch.side(), stream, at));
         }
         findings.iter_mut().for_each(|finding| finding.kernel = Some(kernel.name.to_string()));
         // One is enough for a launch.
@@ -149,25 +162,27 @@ impl State {
         object.is_some_and(|object| object.is_live())
     }
 
-    fn copied(&mut self, call: &Call<'_>, piece: &Piece) -> Vec<Finding> {
+    fn copied(&mut self, call: &Call<'_>, how: &Submitted, sides: &[Side]) -> Vec<Finding> {
         let what: Arc<str> = call.function.name.into();
-        let key = self.stream(call, piece.stream);
+        let key = self.stream(call, how.stream);
         let at = self.order.work(key);
         let mut findings = Vec::new();
-        findings.extend(self.access(call, &what, true, piece.writes, piece.stream, at));
-        if let Some(reads) = piece.reads {
-            findings.extend(self.access(call, &what, false, reads, piece.stream, at));
+        for side in sides {
+            findings.extend(self.access(call, &what, side, how.stream, at));
         }
-        let waits = match piece.waits {
+        let is_unknown = |side: &Side| match side.place {
+            Where::Memory { start, .. } => side.writes && !self.is_known(start),
+            _ => false,
+        };
+        let waits = match how.waits {
             Waits::Never => false,
             Waits::Always => true,
-            Waits::IfUnknown => {
-                [Some(piece.writes), piece.reads].iter().flatten().any(|(start, _)| !self.is_known(*start))
-            }
+            Waits::IfUnknown => sides.iter().any(is_unknown),
         };
         if waits {
             self.order.host_waits(key);
         }
+        findings.truncate(2);
         findings
     }
 
@@ -224,6 +239,9 @@ impl State {
             (name, Some(key), _) if gives_work(name) => {
                 self.order.work(key);
             }
+            // Green contexts share the work of others.
+            ("cuCtxSynchronize", ..) if !self.is_green => self.order.host_waits_for_context(call.context),
+            ("cuCtxSynchronize_v2", ..) if !self.is_green => self.order.host_waits_for_context(call.word(0)),
             (name, None, _) if waits_for_all(name) => self.order.host_waits_for_all(),
             _ => {}
         }
@@ -240,17 +258,9 @@ impl State {
         let Some((place, object)) = place.and_then(|place| Some((place, self.objects.at(place)?))) else {
             return Vec::new();
         };
-        let (start, bytes) = (object.address, object.bytes);
         let name = object.name;
-        let new = Access {
-            start,
-            end: start.saturating_add(bytes),
-            writes: true,
-            call: call.number,
-            what,
-            stream,
-            at,
-        };
+        let Some(area) = Area::range(object.address, object.bytes) else { return Vec::new() };
+        let new = Access { area, writes: true, call: call.number, what, stream, at };
         let old = self.order.access(place, &new);
         if ends {
             self.order.freed(place);
@@ -265,8 +275,8 @@ impl State {
     }
 
     /// A capture is under way on the call's stream: it gives nothing to a device.
-    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>) {
-        self.captured_in_graph(call, launch.as_ref());
+    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>, sides: Vec<Side>) {
+        self.captured_in_graph(call, launch.as_ref(), sides);
         if call.function.name.starts_with("cuEventRecord") {
             let event = self.objects.meet(Kind::Event, call.word(0));
             // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
@@ -299,7 +309,7 @@ impl State {
                 Some(Kind::Event) => self.order.event_gone(place),
                 // It is freed in the order of a stream.
                 Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
-                Some(Kind::Memory) => self.order.freed(place),
+                Some(Kind::Memory | Kind::Array) => self.order.freed(place),
                 Some(Kind::HostMemory | Kind::Registration) => {
                     early = early.or(self.freed_early(call, place));
                     self.order.freed(place);
@@ -365,14 +375,14 @@ impl Inner {
         let state = &mut *self.lock();
         let early = if launch.is_none() { state.note(call, &mut after) } else { None };
         if after.is_captured {
-            state.captured(call, launch);
+            state.captured(call, launch, after.sides);
             return Vec::new();
         }
         if let Some(launch) = launch {
             return state.launched_on(call, launch);
         }
-        let findings = match Piece::of(call) {
-            Some(piece) => state.copied(call, &piece),
+        let findings = match Submitted::of(call).filter(|_| !after.sides.is_empty()) {
+            Some(how) => state.copied(call, &how, &after.sides),
             None => state.ordered(call, stream_of(call), &after),
         };
         early.into_iter().chain(findings).collect()

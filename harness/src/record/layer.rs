@@ -23,6 +23,7 @@ use crate::objects::{Object, Objects, Place};
 use crate::procs;
 use crate::read;
 use crate::rules::Effect;
+use crate::stack;
 use cuda_driver_sys::{
     CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureStatus, Driver,
 };
@@ -55,6 +56,21 @@ impl Layer for Inner {
             return base(&self.base);
         }
         // SAFETY: 1: duty 1.
+        stack::with_room(&mut || unsafe { self.looked_at(function, words, base) })
+    }
+}
+
+impl Inner {
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract holds, and `base` makes it.
+    unsafe fn looked_at(
+        &self,
+        function: &'static Function,
+        words: &[u64],
+        base: &mut dyn FnMut(&Driver) -> CUresult,
+    ) -> CUresult {
+        // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
         let (doing, undo) = self.begin(function, words, raw.as_ref());
         // SAFETY: 1: `raw` was read from the words of this call, whose contract holds by duty 1.
@@ -72,9 +88,7 @@ impl Layer for Inner {
         }
         answer
     }
-}
 
-impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

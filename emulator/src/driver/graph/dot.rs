@@ -28,7 +28,7 @@ impl Flags {
 
 fn print(call: &Call, graph: CUgraph, path: Text, flags: c_uint) -> Outcome {
     let graph = call.graph(graph)?;
-    let path = path.name()?;
+    let path = path.path()?;
     if flags >= 1 << 17 {
         return Err(INVALID_VALUE);
     }

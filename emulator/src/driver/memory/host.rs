@@ -45,8 +45,8 @@ pub(in crate::driver) struct Range {
     block: Option<Block>,
 }
 
-/// Alignment of allocations: a page.
-const PAGE: u64 = 4096;
+/// The smallest page.
+const PAGE: usize = 4096;
 /// `CU_MEMHOSTREGISTER_READ_ONLY`.
 const READ_ONLY: c_uint = 8;
 /// `CU_MEMHOSTALLOC_DEVICEMAP`: told for every range, as driver 580 does.
@@ -144,7 +144,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         place.set(std::ptr::null_mut());
         return Ok(());
     }
-    let block = Block::new(bytes as u64, PAGE).ok_or(OUT_OF_MEMORY)?;
+    let block = Block::pages(bytes as u64).ok_or(OUT_OF_MEMORY)?;
     let memory = block.start().as_ptr();
     let state = call.state()?;
     let range = Range {
@@ -208,6 +208,9 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
+    if !is_mapped(pointer.addr(), bytes) {
+        return Err(INVALID_VALUE);
+    }
     if PINNED.find(pointer.addr(), 1).is_some_and(|(_, range)| range.block.is_some()) {
         // The driver's own allocation: so answered driver 580.
         return Err(INVALID_VALUE);
@@ -227,6 +230,29 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     // work when the range is out, or its context is destroyed and work given before is done.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())
+}
+
+/// Whether the process has memory in each page of a range; where it cannot be asked, whether there are so many addresses.
+fn is_mapped(address: usize, bytes: usize) -> bool {
+    let Some(end) = address.checked_add(bytes) else { return false };
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+    {
+        // Of the C library, with the types that it has on Linux of 64 bits.
+        unsafe extern "C" {
+            fn msync(at: *mut c_void, len: usize, flags: std::ffi::c_int) -> std::ffi::c_int;
+        }
+        const MS_ASYNC: std::ffi::c_int = 1;
+        // Pages of this size or a multiple of it.
+        let start = address & !(PAGE - 1);
+        // SAFETY: with this flag the call looks whether the pages are there, and does nothing to them.
+        let answer = unsafe { msync(std::ptr::without_provenance_mut(start), end - start, MS_ASYNC) };
+        // Larger pages may begin before.
+        answer == 0 || std::io::Error::last_os_error().kind() == std::io::ErrorKind::InvalidInput
+    }
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+    {
+        end > address
+    }
 }
 
 fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {

@@ -9,6 +9,7 @@ use cuda_driver_sys::CUresult;
 use cuda_ptx::image::{Entry, EntryKind, Fatbin, Image, ImageErrorKind, ImageKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
+use std::path::Path;
 
 use super::log::Refusal;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome};
@@ -20,7 +21,7 @@ const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 const MACHINE_CUDA: u16 = 190;
 
 /// The bytes of a file.
-pub(super) fn file(path: &str) -> Outcome<Vec<u8>> {
+pub(super) fn file(path: &Path) -> Outcome<Vec<u8>> {
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CUresult::CUDA_ERROR_FILE_NOT_FOUND,
         _ => INVALID_VALUE,

@@ -242,7 +242,7 @@ fn load_file(
     values: In<*mut c_void>,
     count: c_uint,
 ) -> Outcome {
-    let bytes = image::file(file.name()?)?;
+    let bytes = image::file(file.path()?)?;
     load(library, || image::text_of(&bytes), jit, jit_values, jit_count, options, values, count)
 }
 

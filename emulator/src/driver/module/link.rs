@@ -93,8 +93,8 @@ fn add_file(
 ) -> Outcome {
     let link = link(call, state)?;
     Options::read(count, options, values)?;
-    let path = path.name()?;
-    link.add(kind, image::file(path)?, path)
+    let path = path.path()?;
+    link.add(kind, image::file(path)?, &path.to_string_lossy())
 }
 
 impl Link {

@@ -215,7 +215,7 @@ fn load<'a>(
 
 fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
     call.context()?;
-    let bytes = image::file(file.name()?)?;
+    let bytes = image::file(file.path()?)?;
     load(call, module, || image::text_of(&bytes), Options::none())
 }
 

@@ -265,7 +265,7 @@ impl Warp {
             Control::Call(call) => self.call(index, call, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive => {
+            Control::ClusterArrive { .. } => {
                 self.cluster_arrive(index, lanes, around);
                 true
             }

@@ -6,7 +6,7 @@ const STYLE: &str = "\
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8ea; --paper: #18181b; --faint: #9a9aa2; --line: #34343a; --heat: 230, 159, 0; --bar: #56b4e9; --bad: #ff7b6b } }
 body { margin: 1.2rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
 h1 { font-size: 1.25rem; margin: 0 0 .3rem; overflow-wrap: anywhere }
-p { margin: .2rem 0 .8rem } .faint { color: var(--faint) } .bad { color: var(--bad) }
+p { margin: .2rem 0 .8rem; overflow-wrap: anywhere } .faint { color: var(--faint) } .bad { color: var(--bad) }
 .scroll { overflow-x: auto } table { border-collapse: collapse; font: 13px/1.35 ui-monospace, monospace }
 th { text-align: right; font-weight: 600; border-bottom: 1px solid var(--line) }
 td, th { padding: 0 .6rem } td { text-align: right; white-space: pre } td.code, th.code { text-align: left }

@@ -3,9 +3,11 @@
 
 mod support;
 
+use cuda_harness::or_skip;
 use serde_json::Value;
 use std::fs;
-use support::{finished, json, root, run, run_in, scratch, tool};
+use std::process::Command;
+use support::{TOOL, finished, json, recorder, root, run, run_in, scratch, tool};
 
 const TRANSPOSE: &[&str] = &[
     "--arg",
@@ -74,7 +76,12 @@ fn a_page_and_a_report_of_coverage_are_written() {
     let done = run(&transpose("examples/kernels/transpose.ptx", &["--html", names[0], "--lcov", names[1]]));
     assert_eq!(done.code, 0, "{}", done.err);
     let (page, report) = (fs::read_to_string(page).unwrap(), fs::read_to_string(report).unwrap());
-    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n") && !page.contains("http"));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    // The name of SVG is no address that is opened.
+    assert!(!page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "").contains("http"), "{page}");
+    // Nothing that only a terminal understands.
+    assert!(page.contains("<p>transpose on cuda-launch emulator") && !page.contains('\u{fffd}'), "{page}");
+    assert!(page.contains("Accesses to argument 0") && page.contains("<rect class=\"heat\""), "{page}");
     assert!(report.contains("examples/kernels/transpose.ptx\n") && report.contains("\nBRDA:"), "{report}");
     let lines = report.lines().filter(|line| line.starts_with("DA:")).count();
     assert!(report.contains(&format!("\nLF:{lines}\n")), "{report}");
@@ -115,4 +122,124 @@ fn the_coverage_of_a_program_is_written_when_it_ends() {
     let named = fs::canonicalize(ptx).unwrap();
     assert!(report.contains(&format!("SF:{}\n", named.display())), "{report}");
     assert!(report.contains("FNDA:8,transpose\n") && report.contains("end_of_record\n"), "{report}");
+}
+
+/// Each case of `not covered`, and the roof.
+#[test]
+fn what_did_not_run_is_named_and_the_roof_is_told() {
+    let file = scratch("uncovered").join("k.ptx");
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+                .reg .b64 %a; .reg .b32 %t; .reg .f32 %f; .reg .pred %p, %q;\nld.param.u64 %a, [p];\n\
+                mov.u32 %t, %tid.x;\nsetp.ge.u32 %p, %t, 32;\n@%p bra OTHER;\nld.global.f32 %f, [%a];\n\
+                fma.rn.f32 %f, %f, %f, %f; add.f32 %f, %f, %f;\nst.global.f32 [%a], %f;\n@!%p bra END;\n\
+                OTHER: mov.u32 %t, 1;\nmov.u32 %t, 2;\nEND: ret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let arguments = ["profile", file.to_str().unwrap(), "k", "--arg", "inout:f32:1", "--block", "32"];
+    let (code, answer) = json(&[&arguments[..], &["--roof", "a100"]].concat());
+    let uncovered = answer["not_covered"].as_array().unwrap();
+    let of = |one: &Value| (one["first_line"].clone(), one["last_line"].clone(), one["branch"].clone());
+    let expected =
+        [(10, 10, Value::from("never-taken")), (14, 14, "always-taken".into()), (15, 16, Value::Null)];
+    let expected = expected.map(|(first, last, branch)| (Value::from(first), Value::from(last), branch));
+    assert_eq!((code, uncovered.iter().map(of).collect::<Vec<_>>()), (0, expected.to_vec()));
+    // Two instructions on one line: three operations for each thread, one sector read and one written.
+    assert_eq!(
+        (&answer["operations"]["f32"], &line(&answer, "fma.rn")["operations"]),
+        (&96.into(), &96.into())
+    );
+    assert_eq!((&answer["operations_per_byte"], &answer["roof"]["limit"]), (&1.5.into(), &"memory".into()));
+    assert_eq!(answer["roof"]["operations_per_second"], 1.5 * 2039e9);
+    assert_eq!(answer["allocations"][0]["argument"], 0);
+    let shown = run(&arguments).out;
+    assert!(
+        shown.contains("line 10 (the branch is never taken); line 14 (the branch is always taken); lines 15 to 16 (2 instructions)"),
+        "{shown}"
+    );
+    let wrong = run(&[&arguments[..], &["--roof", "voodoo"]].concat());
+    assert!(wrong.code == 2 && wrong.err.contains("h100"), "{}", wrong.err);
+}
+
+/// A browser without a window, as its packages name it.
+fn browser() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let runs =
+        |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
+    or_skip(names.into_iter().find(runs), "there is no Chromium here")
+}
+
+/// The browser loads each page into frames as wide as a phone, in light and dark, and says how wide it is there and which colours it has.
+#[test]
+fn pages_fit_a_phone_and_follow_light_and_dark() {
+    let Some(browser) = browser() else { return };
+    let folder = scratch("browser");
+    let (long, kernel, page) =
+        (folder.join("long.ptx"), format!("k{}", "x".repeat(4095)), folder.join("page.html"));
+    let (long, page) = (long.to_str().unwrap(), page.to_str().unwrap());
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n";
+    fs::write(long, format!("{text}.visible .entry {kernel}(.param .u64 p)\n{{\nret;\n}}\n")).unwrap();
+    let matrix = "in:f32:1024*1";
+    let launch: [&[&str]; 2] = [
+        &[
+            "examples/kernels/matmul.ptx",
+            "matmul",
+            "--arg",
+            matrix,
+            "--arg",
+            matrix,
+            "--arg",
+            "out:f32:1024",
+            "--arg",
+            "u32:32",
+            "--arg",
+            "u32:32",
+            "--arg",
+            "u32:32",
+            "--grid",
+            "2,2",
+            "--block",
+            "16,16",
+        ],
+        &[long, &kernel, "--arg", "u64:0", "--grid", "1"],
+    ];
+    let mut pages = Vec::new();
+    for launch in launch {
+        let done = run(&[&["profile"], launch, &["--html", page]].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        pages.push(fs::read_to_string(page).unwrap());
+    }
+    if let Some(recorder) = recorder() {
+        let mut trace = tool();
+        trace
+            .args(["trace", "-o", page, "--recorder"])
+            .arg(recorder)
+            .args(["--", TOOL, "run"])
+            .args(launch[1]);
+        assert_eq!(finished(&trace.output().unwrap()).code, 0);
+        pages.push(fs::read_to_string(page).unwrap());
+    }
+    let frame = |page: &String, scheme: &str| {
+        let page = page.replace('&', "&amp;").replace('"', "&quot;");
+        format!(
+            "<iframe style=\"width: 375px; border: 0; color-scheme: {scheme}\" srcdoc=\"{page}\"></iframe>\n"
+        )
+    };
+    let frames: String =
+        pages.iter().flat_map(|page| ["light", "dark"].map(|scheme| frame(page, scheme))).collect();
+    let script = "onload = () => document.title = [...document.querySelectorAll('iframe')].map(frame => {
+        const page = frame.contentDocument, style = frame.contentWindow.getComputedStyle(page.body);
+        return [page.documentElement.scrollWidth <= frame.clientWidth, style.color, style.backgroundColor].join('|');
+    }).join('/')";
+    let all = folder.join("all.html");
+    fs::write(&all, format!("<!DOCTYPE html><body>{frames}<script>{script}</script></body>")).unwrap();
+    let mut command = Command::new(browser);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
+    let profile = format!("--user-data-dir={}", folder.join("settings").display());
+    let output = command.arg(profile).arg(format!("file://{}", all.display())).output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let title =
+        shown.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
+    let colours = ["rgb(28, 28, 30)|rgb(255, 255, 255)", "rgb(232, 232, 234)|rgb(24, 24, 27)"];
+    let expected: Vec<String> =
+        pages.iter().flat_map(|_| colours.map(|pair| format!("true|{pair}"))).collect();
+    assert_eq!(title, expected.join("/"), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -169,7 +169,7 @@ pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
-pub use profile::{Counts, InstructionProfile, KernelProfile, lcov};
+pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, lcov};
 pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 

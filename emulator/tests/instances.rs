@@ -372,3 +372,25 @@ fn what_cannot_be_is_an_error() {
     assert!(all.len() <= 16);
     assert_eq!(refused, InstanceError::NoSlot { slots: 16, waited: Duration::ZERO });
 }
+
+/// In a process of its own: the report is written when it ends.
+#[test]
+fn coverage_is_that_of_all_instances_and_of_kernels_that_are_never_launched() {
+    let name = "coverage_is_that_of_all_instances_and_of_kernels_that_are_never_launched";
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("instances-coverage");
+    if std::env::var_os("CUDA_LAUNCH_EMULATOR_COVERAGE").is_some() {
+        let (first, second) = (Instance::new().unwrap(), Instance::new().unwrap());
+        ok(stores(&begin(&first), 1));
+        drop(first);
+        ok(stores(&begin(&second), 2));
+        return;
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    let done = child(name, &[("CUDA_LAUNCH_EMULATOR_COVERAGE", folder.to_str().unwrap())]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let report = files.into_iter().find(|file| file.extension().is_some_and(|e| e == "info")).unwrap();
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("FNDA:2,store\n"), "{report}");
+    assert!(report.lines().any(|line| line.starts_with("FNDA:0,")), "{report}");
+}

@@ -17,16 +17,15 @@ pub(super) struct Arithmetic {
 
 impl Arithmetic {
     pub(super) fn of(profile: &KernelProfile) -> Self {
-        let text: Vec<&str> = profile.text.lines().collect();
         let mut all = Self::default();
         for instruction in &profile.instructions {
-            let line = (instruction.ptx_line as usize).checked_sub(1).and_then(|line| text.get(line));
-            all.add(line.copied().and_then(mnemonic).unwrap_or_default(), &instruction.counts);
+            all.add(&instruction.name, &instruction.counts);
         }
         all
     }
 
-    fn add(&mut self, mnemonic: &str, counts: &Counts) {
+    /// Adds those of an instruction.
+    pub(super) fn add(&mut self, mnemonic: &str, counts: &Counts) {
         let parts: Vec<&str> = mnemonic.split('.').collect();
         let name = parts.first().copied().unwrap_or_default();
         if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| name.ends_with("mma"))
@@ -69,13 +68,6 @@ fn products(part: &str) -> Option<u64> {
     number(m)?.checked_mul(number(n)?)?.checked_mul(number(k)?)
 }
 
-/// The name of the first instruction of a line: behind labels, braces and a guard.
-fn mnemonic(line: &str) -> Option<&str> {
-    let words = line.split_whitespace().map(|word| word.trim_start_matches('{'));
-    let mut words = words.filter(|word| !word.is_empty() && !word.ends_with(':') && !word.starts_with('@'));
-    words.next().map(|word| word.trim_end_matches(';'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,14 +89,5 @@ mod tests {
         for other in ["add.s32", "ld.global.f32", "mov.f32", "wmma.load.a.sync.aligned.m16n16k16.row.f16"] {
             assert_eq!(counted(other), [0; 4], "{other}");
         }
-    }
-
-    #[test]
-    fn names_behind_labels_and_guards() {
-        assert_eq!(mnemonic("\t@!%p1 bra \t$L__BB0_2;"), Some("bra"));
-        assert_eq!(mnemonic("$L__BB0_2: add.f32 %f1, %f2, %f3;"), Some("add.f32"));
-        assert_eq!(mnemonic("{ mul.f32 %f1, %f2, %f3;"), Some("mul.f32"));
-        assert_eq!(mnemonic("  ret;"), Some("ret"));
-        assert_eq!(mnemonic(""), None);
     }
 }

@@ -4,6 +4,8 @@ use cuda_emulator::{Counts, InstructionProfile, KernelProfile};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::arithmetic::Arithmetic;
+
 /// The most lines of a source file that are read.
 const MOST_BYTES: u64 = 4 << 20;
 /// Lines shown around those that have instructions.
@@ -20,17 +22,22 @@ pub(super) struct Line {
     pub(super) text: String,
     /// `None` where no instruction is.
     pub(super) counts: Option<Counts>,
+    /// Floating-point operations.
+    pub(super) operations: u64,
 }
 
 /// All lines that are reported.
 pub(super) struct Listing {
     pub(super) lines: Vec<Line>,
+    /// Whether they are those of the source.
+    pub(super) is_source: bool,
 }
 
 /// The instructions of a line.
 #[derive(Default)]
 struct At<'p> {
     counts: Counts,
+    arithmetic: Arithmetic,
     function: Option<&'p str>,
 }
 
@@ -44,6 +51,7 @@ impl Listing {
             let Some((file, line)) = place(instruction, is_source) else { continue };
             let at = files.entry(file).or_default().entry(line).or_default();
             at.counts += instruction.counts;
+            at.arithmetic.add(&instruction.name, &instruction.counts);
             if last != Some(&instruction.function) {
                 at.function = Some(&instruction.function);
                 last = Some(&instruction.function);
@@ -57,7 +65,7 @@ impl Listing {
             };
             add(&mut lines, file, &counted, &text);
         }
-        Listing { lines }
+        Listing { lines, is_source }
     }
 
     /// The most that a line has of something.
@@ -66,7 +74,7 @@ impl Listing {
     }
 }
 
-fn place(instruction: &InstructionProfile, is_source: bool) -> Option<(Option<&str>, u32)> {
+pub(super) fn place(instruction: &InstructionProfile, is_source: bool) -> Option<(Option<&str>, u32)> {
     match &instruction.source {
         Some((file, line)) if is_source => Some((Some(file), *line)),
         _ if is_source => None,
@@ -108,6 +116,7 @@ fn add(lines: &mut Vec<Line>, file: Option<&str>, counted: &BTreeMap<u32, At<'_>
                 function: at.and_then(|at| at.function).map(str::to_owned),
                 text: line.replace('\t', "    "),
                 counts: at.map(|at| at.counts),
+                operations: at.map_or(0, |at| at.arithmetic.all()),
             });
         }
         next = next.max(last + 1);
@@ -115,5 +124,12 @@ fn add(lines: &mut Vec<Line>, file: Option<&str>, counted: &BTreeMap<u32, At<'_>
 }
 
 fn between(file: Option<&str>) -> Line {
-    Line { file: file.map(str::to_owned), number: 0, function: None, text: String::new(), counts: None }
+    Line {
+        file: file.map(str::to_owned),
+        number: 0,
+        function: None,
+        text: String::new(),
+        counts: None,
+        operations: 0,
+    }
 }

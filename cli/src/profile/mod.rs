@@ -3,11 +3,13 @@
 mod arithmetic;
 mod lines;
 mod page;
+mod pictures;
+mod roof;
 mod text;
 
 use std::path::PathBuf;
 
-use cuda_emulator::{Counts, KernelProfile, lcov};
+use cuda_emulator::{AllocationProfile, Counts, KernelProfile, lcov};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -16,6 +18,7 @@ use crate::output::Outcome;
 use crate::run;
 use arithmetic::Arithmetic;
 use lines::{Line, Listing};
+use roof::{Gpu, Place};
 
 #[derive(clap::Args)]
 // The group of the flattened arguments has that name.
@@ -40,6 +43,9 @@ pub(crate) struct Arguments {
     /// Also write a coverage report (lcov), for genhtml and similar tools
     #[arg(long, value_name = "FILE")]
     lcov: Option<PathBuf>,
+    /// Compare with the published peaks of this GPU: t4, v100, a100, rtx3090, l4, l40s, rtx4090, h100 or h200
+    #[arg(long, value_name = "GPU", default_value = "h100")]
+    roof: String,
 }
 
 /// The answer of the command.
@@ -51,10 +57,15 @@ struct Answer {
     profile: KernelProfile,
     total: Counts,
     arithmetic: Arithmetic,
+    /// Where it is under the roof of a GPU, if it has arithmetic and accesses global memory.
+    place: Option<Place>,
+    /// The address of each argument's memory.
+    addresses: Vec<Option<u64>>,
     listing: Listing,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let gpu = Gpu::of(&arguments.roof)?;
     [&arguments.html, &arguments.lcov]
         .into_iter()
         .flatten()
@@ -68,8 +79,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     profile.instructions.iter().for_each(|instruction| total += instruction.counts);
     let listing = Listing::of(&profile, arguments.ptx, &counted.file);
     let arithmetic = Arithmetic::of(&profile);
-    let (heading, fault) = (counted.heading, counted.fault);
-    let answer = Answer { heading, fault, profile, total, arithmetic, listing };
+    let place = Place::of(gpu, arithmetic, arithmetic.intensity(&total));
+    let (heading, fault, addresses) = (counted.heading, counted.fault, counted.addresses);
+    let answer = Answer { heading, fault, profile, total, arithmetic, place, addresses, listing };
     if let Some(path) = &arguments.html {
         files::write(path, page::draw(&answer).as_bytes())?;
     }
@@ -102,12 +114,37 @@ fn answer_json(answer: &Answer) -> Value {
             "matrix": arithmetic.matrix,
         },
         "operations_per_byte": arithmetic.intensity(total),
+        "roof": answer.place.map(|place| json!({
+            "gpu": place.gpu.id,
+            "limit": place.limit(),
+            "operations_per_second": place.roof(),
+            "ridge": place.ridge(),
+        })),
+        "not_covered": text::uncovered(answer).iter().map(text::Uncovered::json).collect::<Vec<_>>(),
+        "allocations": profile.allocations.iter().map(|one| allocation_json(answer, one)).collect::<Vec<_>>(),
         "lines": lines.map(line_json).collect::<Vec<_>>(),
     })
 }
 
+fn allocation_json(answer: &Answer, allocation: &AllocationProfile) -> Value {
+    json!({
+        "argument": argument(answer, allocation),
+        "address": allocation.address,
+        "bytes": allocation.bytes,
+        "column_time": allocation.column_time,
+        "by_time": allocation.by_time,
+        "by_place": allocation.by_place,
+    })
+}
+
+/// The argument whose memory that is.
+fn argument(answer: &Answer, allocation: &AllocationProfile) -> Option<usize> {
+    answer.addresses.iter().position(|address| *address == Some(allocation.address))
+}
+
 fn line_json(line: &Line) -> Value {
     let mut value = counts_json(&line.counts.unwrap_or_default());
+    value["operations"] = line.operations.into();
     value["file"] = line.file.as_deref().into();
     value["line"] = line.number.into();
     value["function"] = line.function.as_deref().into();
@@ -131,7 +168,10 @@ fn counts_json(counts: &Counts) -> Value {
         "shared_wavefronts": counts.shared_wavefronts,
         "shared_wavefronts_ideal": counts.shared_wavefronts_ideal,
         "shared_bytes": counts.shared_bytes,
+        "local_requests": counts.local_requests,
+        "local_bytes": counts.local_bytes,
         "collisions": counts.collisions,
+        "barrier_wait": counts.barrier_wait,
     })
 }
 

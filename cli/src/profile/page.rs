@@ -1,7 +1,7 @@
 //! A profile as a self-contained HTML page.
 
-use super::text::{active, cells, summary};
-use super::{Answer, ratio};
+use super::text::{active, cells, more_cells, optional, summary};
+use super::{Answer, argument, pictures, ratio};
 use crate::markup::{self, escaped};
 
 /// What this page adds to the style of all.
@@ -10,11 +10,17 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem } d
 th { position: sticky; top: 0; background: var(--paper) }
 tr.gap td { border-top: 1px solid var(--line); height: .3rem } tr.never td.code { color: var(--bad) }
 td.part { min-width: 4rem } .bar { display: inline-block; height: .7em; background: var(--bar); vertical-align: baseline }
+h2 { font-size: 1rem; margin: 1rem 0 .3rem } dd { overflow-wrap: anywhere; min-width: 0 }
+.picture { width: 100%; max-width: 500px; height: auto } .picture text { fill: var(--ink); font: 11px system-ui, sans-serif }
+.maps { display: flex; flex-wrap: wrap; gap: .8rem } .maps .picture { flex: 1 1 260px }
+.axis, .frame { stroke: var(--line); fill: none } .roof { stroke: var(--bar); stroke-width: 2; fill: none }
+.kernel { stroke: rgb(var(--heat)); fill: rgb(var(--heat)) } line.kernel { stroke-dasharray: 3 3 } .heat { fill: rgb(var(--heat)) }
 @media (max-width: 600px) { dl { grid-template-columns: 1fr } dd { margin-bottom: .3rem } }
 ";
 
 pub(super) fn draw(answer: &Answer) -> String {
-    let mut page = format!("<p>{}</p>\n", escaped(&answer.heading));
+    let heading = anstream::adapter::strip_str(&answer.heading).to_string();
+    let mut page = format!("<p>{}</p>\n", escaped(&heading));
     if let Some(fault) = &answer.fault {
         page += &format!("<p class=\"bad\">The kernel was stopped: {}</p>\n", escaped(fault));
     }
@@ -22,29 +28,41 @@ pub(super) fn draw(answer: &Answer) -> String {
     for (name, told) in summary(answer) {
         page += &format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&told));
     }
-    page += "</dl>\n<p class=\"faint\">The darker a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
+    page += "</dl>\n";
+    page += &answer.place.map_or_else(String::new, pictures::roofline);
+    page += "<p class=\"faint\">The darker a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
              is 32. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
              the number that would do.</p>\n";
     page += &table(answer);
+    let blocks = answer.profile.blocks / answer.profile.launches.max(1);
+    for allocation in &answer.profile.allocations {
+        let name = match argument(answer, allocation) {
+            Some(index) => format!("Accesses to argument {index}"),
+            None => format!("Accesses to {:#x}", allocation.address),
+        };
+        page += &pictures::maps(allocation, &name, blocks);
+    }
     markup::page(&format!("Profile of {}", answer.profile.kernel), STYLE, &page)
 }
 
 fn table(answer: &Answer) -> String {
     let most = answer.listing.most(|counts| counts.warps);
+    let more: String = optional(answer).iter().map(|(name, _)| format!("<th>{name}</th>")).collect();
+    let columns = 7 + optional(answer).len();
     let mut text = String::from("<div class=\"scroll\"><table>\n");
     let mut file = None;
     for line in &answer.listing.lines {
         if file != Some(&line.file) {
             let title = line.file.as_deref().unwrap_or("PTX");
             text += &format!(
-                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th><th class=\"code\">{}</th></tr>\n",
+                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th>{more}<th class=\"code\">{}</th></tr>\n",
                 escaped(title)
             );
             file = Some(&line.file);
             continue;
         }
         if line.number == 0 {
-            text += "<tr class=\"gap\"><td colspan=\"7\"></td></tr>\n";
+            text += &format!("<tr class=\"gap\"><td colspan=\"{columns}\"></td></tr>\n");
             continue;
         }
         let [warps, threads, sectors, banks] = cells(line.counts.as_ref());
@@ -53,7 +71,8 @@ fn table(answer: &Answer) -> String {
         let heat = ratio(counts.warps, most).unwrap_or(0.0) * 0.45;
         let bar = active(&counts) / 32.0 * 4.0;
         text += &format!(
-            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td><td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td></tr>\n",
+            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td>{more}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td></tr>\n",
+            more = more_cells(answer, line).iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>(),
             class = if never { " class=\"never\"" } else { "" },
             number = line.number,
             bar = if bar > 0.0 {

@@ -1,14 +1,15 @@
 //! A profile for the terminal.
 
 use cuda_emulator::Counts;
+use serde_json::{Value, json};
 
+use super::lines::{Line, place};
 use super::{Answer, ratio};
 use crate::style;
 use crate::table::{Columns, Table, count, wrap};
 
 /// Columns of numbers, which end at the same place.
-const RIGHT: &[usize] = &[0, 1, 2, 3, 4];
-const HEADING: [&str; 6] = ["line", "warps", "threads", "sectors", "banks", ""];
+const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6];
 
 pub(super) fn show(answer: &Answer) -> String {
     let mut text = wrap(&answer.heading, "");
@@ -20,9 +21,15 @@ pub(super) fn show(answer: &Answer) -> String {
         .iter()
         .for_each(|(name, told)| text += &wrap(&format!("{} {told}", style::strong(name)), ""));
     text += &listing(answer);
-    let legend = "warps: instructions that warps executed on the line; threads: active ones of 32; sectors: of 32 bytes per access to global \
-                  memory, and how many would do; banks: passes per access to shared memory, and how many would do";
-    text + &wrap(&style::faint(legend), "")
+    let mut legend = String::from(
+        "warps: instructions that warps executed on the line; threads: active ones of 32; sectors: of 32 bytes per access to global \
+                  memory, and how many would do; banks: passes per access to shared memory, and how many would do",
+    );
+    for (_, meaning) in optional(answer) {
+        legend += "; ";
+        legend += meaning;
+    }
+    text + &wrap(&style::faint(&legend), "")
 }
 
 /// What is true of the whole launch: names and sentences.
@@ -61,6 +68,18 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
             format!("{} accesses, {conflicts} bank conflicts", total.shared_requests),
         ));
     }
+    if total.local_requests > 0 {
+        let told = format!("{} accesses, {} bytes", total.local_requests, total.local_bytes);
+        lines.push(("local memory:", told));
+    }
+    if total.barrier_wait > 0 {
+        let part = 100.0 * ratio(total.barrier_wait, total.warps + total.barrier_wait).unwrap_or(0.0);
+        let told = format!(
+            "warps wait for {} instructions of others, {part:.0} % of their time",
+            total.barrier_wait
+        );
+        lines.push(("barriers:", told));
+    }
     if total.collisions > 0 {
         lines.push(("atomics:", format!("{} collisions of threads of a warp", total.collisions)));
     }
@@ -81,26 +100,91 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
             intensity.map_or_else(String::new, |each| format!("; {each:.2} per byte of global memory"));
         lines.push(("operations:", format!("{}{each}", kinds.join(", "))));
     }
-    let (never, one_way) = uncovered(answer);
-    if never + one_way > 0 {
-        lines.push((
-            "not covered:",
-            format!(
-                "{} never ran, {one_way} {} went one way only",
-                count(never, "instruction"),
-                if one_way == 1 { "branch" } else { "branches" }
-            ),
-        ));
+    lines.extend(answer.place.map(|place| ("roofline:", place.text())));
+    let uncovered = uncovered(answer);
+    if !uncovered.is_empty() {
+        let told: Vec<String> = uncovered.iter().map(Uncovered::text).collect();
+        lines.push(("not covered:", told.join("; ")));
     }
     lines
 }
 
-/// Instructions that never ran, and branches that always went the same way.
-fn uncovered(answer: &Answer) -> (usize, usize) {
-    let instructions = &answer.profile.instructions;
-    let never = instructions.iter().filter(|instruction| !instruction.counts.ran()).count();
-    let one_way = |counts: &Counts| (counts.taken == 0) != (counts.not_taken == 0);
-    (never, instructions.iter().filter(|instruction| one_way(&instruction.counts)).count())
+/// Code that did not run.
+pub(super) struct Uncovered {
+    file: Option<String>,
+    /// First and last line.
+    lines: [u32; 2],
+    /// Instructions that never ran; of a branch that always went the same way, whether that was a jump.
+    what: Result<usize, bool>,
+}
+
+impl Uncovered {
+    fn text(&self) -> String {
+        let file = self.file.as_ref().map_or_else(String::new, |file| format!("{file} "));
+        let lines = match self.lines {
+            [first, last] if first == last => format!("line {first}"),
+            [first, last] => format!("lines {first} to {last}"),
+        };
+        match self.what {
+            Ok(number) => format!("{file}{lines} ({})", count(number, "instruction")),
+            Err(true) => format!("{file}{lines} (the branch is always taken)"),
+            Err(false) => format!("{file}{lines} (the branch is never taken)"),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let branch = self.what.err().map(|jumps| if jumps { "always-taken" } else { "never-taken" });
+        json!({
+            "file": self.file,
+            "first_line": self.lines[0],
+            "last_line": self.lines[1],
+            "instructions": self.what.ok(),
+            "branch": branch,
+        })
+    }
+}
+
+/// Instructions that never ran, and branches that always went the same way, in the order of the text.
+pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
+    let mut all: Vec<Uncovered> = Vec::new();
+    let mut goes_on = false;
+    for instruction in &answer.profile.instructions {
+        let counts = &instruction.counts;
+        let one_way = (counts.taken == 0) != (counts.not_taken == 0);
+        let Some((file, line)) = place(instruction, answer.listing.is_source) else { continue };
+        let what = match one_way {
+            true => Err(counts.taken > 0),
+            false => Ok(1),
+        };
+        let is_covered = counts.ran() && !one_way;
+        match all.last_mut() {
+            _ if is_covered => {}
+            Some(Uncovered { file: known, lines: [_, last], what: Ok(number) })
+                if goes_on && what.is_ok() && known.as_deref() == file && line >= *last =>
+            {
+                (*last, *number) = (line, *number + 1);
+            }
+            _ => all.push(Uncovered { file: file.map(str::to_owned), lines: [line, line], what }),
+        }
+        goes_on = !is_covered;
+    }
+    all
+}
+
+/// Columns that only some kernels need, with what they mean.
+pub(super) fn optional(answer: &Answer) -> Vec<(&'static str, &'static str)> {
+    let waits = ("waits", "waits: instructions of others for which warps wait at a barrier");
+    let operations = ("operations", "operations: floating-point operations of all threads");
+    let wanted = [(answer.total.barrier_wait > 0, waits), (answer.arithmetic.all() > 0, operations)];
+    wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, column)| column).collect()
+}
+
+/// The cells of these columns.
+pub(super) fn more_cells(answer: &Answer, line: &Line) -> Vec<String> {
+    let shown = |number: u64| if number == 0 { String::new() } else { number.to_string() };
+    let wait = line.counts.map_or(0, |counts| counts.barrier_wait);
+    let cell = |name: &str| shown(if name == "waits" { wait } else { line.operations });
+    optional(answer).into_iter().map(|(name, _)| cell(name)).collect()
 }
 
 fn listing(answer: &Answer) -> String {
@@ -111,7 +195,11 @@ fn listing(answer: &Answer) -> String {
         if table.is_none() || file != Some(&line.file) {
             text += &table.take().map_or_else(String::new, |table| table.print(""));
             text += &line.file.as_ref().map_or_else(String::new, |file| format!("{}\n", style::strong(file)));
-            table = Some(Table::new(&HEADING, RIGHT));
+            let mut heading = vec!["line", "warps", "threads", "sectors", "banks"];
+            heading.extend(optional(answer).iter().map(|(name, _)| name));
+            let right = RIGHT.get(..heading.len()).unwrap_or(RIGHT);
+            heading.push("");
+            table = Some(Table::new(&heading, right));
             file = Some(&line.file);
         }
         let Some(table) = &mut table else { continue };
@@ -119,7 +207,10 @@ fn listing(answer: &Answer) -> String {
             continue;
         }
         let [warps, threads, sectors, banks] = cells(line.counts.as_ref());
-        table.row(vec![line.number.to_string(), warps, threads, sectors, banks, line.text.clone()]);
+        let mut row = vec![line.number.to_string(), warps, threads, sectors, banks];
+        row.extend(more_cells(answer, line));
+        row.push(line.text.clone());
+        table.row(row);
     }
     text + &table.map_or_else(String::new, |table| table.print(""))
 }

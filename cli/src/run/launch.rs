@@ -94,11 +94,26 @@ impl Launcher {
 
     /// Runs the kernel once on fresh memory.
     pub(crate) fn once(&self, inputs: &[Input<'_>], fill: Fill) -> Result<Finished, Failure> {
+        Ok(self.once_at(inputs, fill)?.0)
+    }
+
+    /// The same, with the address of each argument's memory.
+    pub(super) fn once_at(
+        &self,
+        inputs: &[Input<'_>],
+        fill: Fill,
+    ) -> Result<(Finished, Vec<Option<u64>>), Failure> {
         let mut held = self.hold(inputs, fill)?;
-        match self.launch(&mut held).and_then(|()| self.outputs(&held)) {
-            Ok(outputs) => Ok(Finished::Outputs(outputs)),
-            Err(error) => fault(error),
-        }
+        let address = |argument: &DeviceArgument<'_>| match argument {
+            DeviceArgument::Memory { buffer, .. } => Some(buffer.as_device_ptr().addr()),
+            DeviceArgument::Value(_) => None,
+        };
+        let addresses = held.iter().map(address).collect();
+        let finished = match self.launch(&mut held).and_then(|()| self.outputs(&held)) {
+            Ok(outputs) => Finished::Outputs(outputs),
+            Err(error) => fault(error)?,
+        };
+        Ok((finished, addresses))
     }
 
     /// Runs it again and again on the same memory: milliseconds of each, measured by events.

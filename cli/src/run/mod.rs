@@ -127,6 +127,8 @@ pub(crate) struct Counted {
     pub(crate) heading: String,
     /// Why it was stopped, if it was.
     pub(crate) fault: Option<String>,
+    /// The address of each argument's memory; nothing for values.
+    pub(crate) addresses: Vec<Option<u64>>,
     /// `None` if it did not begin.
     pub(crate) profile: Option<cuda_emulator::KernelProfile>,
 }
@@ -145,7 +147,7 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
     let Prepared { file, inputs, variables, config } = prepared;
     let kernel = file.kernel(&arguments.kernel)?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
-    let finished = launcher.once(&inputs, launch::Fill::Zero)?;
+    let (finished, addresses) = launcher.once_at(&inputs, launch::Fill::Zero)?;
     let fault = match finished {
         Finished::Outputs(outputs) => {
             data::save(&inputs, &launcher.variables, &outputs)?;
@@ -154,7 +156,8 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
         Finished::Fault(fault) => Some(fault.message),
     };
     let profile = cuda_emulator::take_profiles().pop();
-    Ok(Counted { file: arguments.file.clone(), heading: report::heading(&launcher).0, fault, profile })
+    let heading = report::heading(&launcher).0;
+    Ok(Counted { file: arguments.file.clone(), heading, fault, addresses, profile })
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::config::Config;
@@ -16,6 +16,17 @@ use crate::profile::{KernelProfile, Profiler, lcov};
 
 /// Whether the program asked for it.
 static ASKED: OnceLock<()> = OnceLock::new();
+/// Who collects the coverage of the process, of all its instances.
+static COVERAGE: OnceLock<Coverage> = OnceLock::new();
+
+/// The coverage of a process.
+struct Coverage {
+    /// Where it is written.
+    folder: PathBuf,
+    /// The process: a forked child writes none.
+    process: u32,
+    profiler: Arc<Profiler>,
+}
 
 unsafe extern "C" {
     /// Of the C library: `int atexit(void (*)(void))`.
@@ -69,21 +80,23 @@ pub fn take_profiles() -> Vec<KernelProfile> {
 
 /// Who counts.
 pub(super) fn profiler(config: &Config) -> Option<Arc<Profiler>> {
-    let process = slot::current() == slot::PROCESS;
-    if process && config.coverage.is_some() {
+    let asked = || slot::current() == slot::PROCESS && ASKED.get().is_some();
+    let Some(folder) = &config.coverage else { return asked().then(Arc::default) };
+    let coverage = COVERAGE.get_or_init(|| {
         // SAFETY: declared as in C. The function is of the type that it takes, does not unwind (from `extern "C"` a panic ends the process), and
         // is there when it is called: at the end of the process, or before the library that has it is unloaded, whose own `atexit` it is.
         unsafe { atexit(at_exit) };
-    }
-    let wanted = process && ASKED.get().is_some() || config.coverage.is_some();
-    wanted.then(Arc::default)
+        Coverage { folder: folder.clone(), process: std::process::id(), profiler: Arc::default() }
+    });
+    Some(Arc::new(Profiler::covering(Arc::clone(&coverage.profiler))))
 }
 
 /// The process ends.
 extern "C" fn at_exit() {
-    let Some(state) = state::get() else { return };
-    let (Some(folder), Some(profiler)) = (&state.config.coverage, &state.profiler) else { return };
-    if let Err(error) = write(folder, &profiler.peek()) {
+    let Some(Coverage { folder, process, profiler }) = COVERAGE.get() else { return };
+    if *process == std::process::id()
+        && let Err(error) = write(folder, &profiler.peek())
+    {
         report::line(format_args!("coverage: {}: {error}", folder.display()));
     }
 }

@@ -274,7 +274,7 @@ impl Running {
         };
         if self.barriers.has_opened() {
             for (id, result) in self.barriers.take_opened() {
-                if lanes.watch.is_some() {
+                if lanes.watch.is_some() || lanes.profile.is_some() {
                     self.tell(lanes, id);
                 }
                 self.warps.iter_mut().for_each(|warp| warp.open(id, result));
@@ -283,12 +283,15 @@ impl Running {
         Ok(ran)
     }
 
-    /// Tells the watch that a barrier has opened.
+    /// Tells the watch, and who counts, that a barrier has opened.
     #[cold]
     fn tell(&self, lanes: &mut Lanes<'_>, id: u32) {
         let env = lanes.env;
         if let Some(watch) = &mut lanes.watch {
             watch.met(env, &self.block, &self.barriers.met(id));
+        }
+        if let Some(profile) = &mut lanes.profile {
+            profile.met(self.block.linear, &self.barriers.met(id));
         }
     }
 }

@@ -232,7 +232,10 @@ pub(crate) enum Control {
     /// `bar`, `barrier`
     Barrier(Barrier),
     /// `barrier.cluster.arrive`: waiting is [`Control::ClusterWait`].
-    ClusterArrive,
+    ClusterArrive {
+        /// Whether what its threads stored before is seen by those that wait.
+        released: bool,
+    },
     /// `barrier.cluster.wait`
     ClusterWait,
     /// A `.sync` instruction of which not all members are there yet.

@@ -241,6 +241,9 @@ impl Work<'_> {
                     if let Some(watch) = &mut lanes.watch {
                         watch.left(index);
                     }
+                    if let Some(profile) = &mut lanes.profile {
+                        profile.left((0..group.blocks()).map(|block| group.linear(block)));
+                    }
                     if let Some((progress, blocks)) = self.progress {
                         progress.done.fetch_add(blocks, Relaxed);
                     }

@@ -9,7 +9,7 @@ use cuda_ptx::FunctionKind;
 use super::decode::Looks;
 use super::image::{Image, LoadFailure};
 use super::kernel::Kernel;
-use super::{decode, load, table};
+use super::{decode, load, profile, table};
 use crate::memory::Memory;
 
 /// A PTX module: its text, its symbols, its variables placed in device memory. Functions are decoded when a kernel
@@ -35,8 +35,14 @@ impl Program {
         memory: &Arc<Memory>,
         symbols: &[(String, u64)],
     ) -> Result<Program, LoadFailure> {
-        let image = load::load(text, memory, symbols)?;
-        Ok(Program { image: Arc::new(image), memory: Arc::clone(memory), kernels: Mutex::default() })
+        let image = Arc::new(load::load(text, memory, symbols)?);
+        let program = Program { image, memory: Arc::clone(memory), kernels: Mutex::default() };
+        if let Some(profiler) = memory.profiler().filter(|profiler| profiler.covers()) {
+            // Coverage also has what is never launched.
+            let kernels = program.kernels().filter_map(|name| program.kernel(name));
+            kernels.for_each(|kernel| profiler.declare(profile::nothing(&kernel)));
+        }
+        Ok(program)
     }
 
     /// Names of the kernels in source order.

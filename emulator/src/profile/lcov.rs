@@ -1,9 +1,10 @@
 //! Coverage of device code in the format of `lcov`, which `genhtml` and coverage services read.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
-use super::KernelProfile;
+use super::{InstructionProfile, KernelProfile};
 
 /// What is known of a source file.
 #[derive(Default)]
@@ -20,10 +21,9 @@ struct File {
 /// says which file has that text.
 pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) -> String {
     let mut files: BTreeMap<String, File> = BTreeMap::new();
-    for kernel in kernels {
-        let has_source = kernel.instructions.iter().any(|instruction| instruction.source.is_some());
-        let ptx = if has_source { None } else { name(&kernel.text) };
-        for instruction in &kernel.instructions {
+    for function in functions(kernels) {
+        let ptx = if function.has_source { None } else { name(function.text) };
+        for (index, instruction) in function.instructions.iter().enumerate() {
             let place = match (&instruction.source, &ptx) {
                 (Some((file, line)), _) => (file.to_string(), *line),
                 (None, Some(file)) => (file.clone(), instruction.ptx_line),
@@ -38,8 +38,10 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
                 let ways = ran.then_some([counts.taken, counts.not_taken]);
                 file.branches.entry(line).or_default().push(ways);
             }
-            // The first of its instructions is the first in the list.
-            file.functions.entry(instruction.function.to_string()).or_insert((line, counts.warps));
+            if index == 0 {
+                // Modules may have functions of the same name.
+                file.functions.entry(instruction.function.to_string()).or_insert((line, 0)).1 += counts.warps;
+            }
         }
     }
     let mut text = String::new();
@@ -48,6 +50,43 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
         let _ = record(&mut text, path, file);
     }
     text
+}
+
+/// A function of a module, with what all kernels that reach it did there.
+struct Function<'k> {
+    text: &'k str,
+    /// Whether its module has `.loc`.
+    has_source: bool,
+    instructions: Vec<InstructionProfile>,
+}
+
+/// Each function once, in the order of the kernels that reach them.
+fn functions(kernels: &[KernelProfile]) -> Vec<Function<'_>> {
+    let mut all: Vec<Function<'_>> = Vec::new();
+    let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for kernel in kernels {
+        let has_source = kernel.instructions.iter().any(|instruction| instruction.source.is_some());
+        for instructions in kernel.instructions.chunk_by(|one, next| one.function == next.function) {
+            let Some(first) = instructions.first() else { continue };
+            match known.entry((&first.function, &kernel.text)) {
+                Entry::Occupied(place) => {
+                    // Decoded from the same lines, the instructions are the same.
+                    let function = all.get_mut(*place.get()).map(|function| &mut function.instructions);
+                    let pairs = function.into_iter().flatten().zip(instructions);
+                    pairs.for_each(|(known, new)| known.counts += new.counts);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(all.len());
+                    all.push(Function {
+                        text: &kernel.text,
+                        has_source,
+                        instructions: instructions.to_vec(),
+                    });
+                }
+            }
+        }
+    }
+    all
 }
 
 fn record(text: &mut String, path: &str, file: &File) -> std::fmt::Result {

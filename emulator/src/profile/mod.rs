@@ -2,8 +2,11 @@
 //!
 //! Off by default, and then free: kernels are decoded differently when it is on (`engine/profile`).
 
+mod heat;
 mod lcov;
 
+pub use heat::AllocationProfile;
+pub(crate) use heat::Heat;
 pub use lcov::lcov;
 
 use std::fmt;
@@ -43,6 +46,13 @@ pub struct Counts {
     pub shared_wavefronts_ideal: u64,
     /// Bytes that their threads requested.
     pub shared_bytes: u64,
+    /// Accesses of warps to local memory: arrays of a thread, and registers that were spilled.
+    pub local_requests: u64,
+    /// Bytes that their threads requested.
+    pub local_bytes: u64,
+    /// Barriers of a block: instructions for which its warps waited there, if all warps execute theirs at the same rate. This is no
+    /// counter of Nsight Compute, whose stalls are measured in time.
+    pub barrier_wait: u64,
     /// Atomic operations of threads on an address that another thread of the warp updated in the same instruction.
     pub collisions: u64,
 }
@@ -70,6 +80,9 @@ impl AddAssign for Counts {
         self.shared_wavefronts += other.shared_wavefronts;
         self.shared_wavefronts_ideal += other.shared_wavefronts_ideal;
         self.shared_bytes += other.shared_bytes;
+        self.local_requests += other.local_requests;
+        self.local_bytes += other.local_bytes;
+        self.barrier_wait += other.barrier_wait;
         self.collisions += other.collisions;
     }
 }
@@ -80,6 +93,8 @@ impl AddAssign for Counts {
 pub struct InstructionProfile {
     /// The function that it is in.
     pub function: Arc<str>,
+    /// Its name with all modifiers, as in the PTX: `fma.rn.f32`.
+    pub name: Arc<str>,
     /// Its line in the PTX text, counted from 1.
     pub ptx_line: u32,
     /// File and line of the source, if the PTX has `.loc`.
@@ -106,15 +121,36 @@ pub struct KernelProfile {
     pub threads: u64,
     /// All instructions in the order of the text, followed by those of called functions; includes those that never ran.
     pub instructions: Vec<InstructionProfile>,
+    /// The allocations of global memory that it accessed, in the order of their addresses; at most 64.
+    pub allocations: Vec<AllocationProfile>,
 }
 
 /// Collects what launches did.
 #[derive(Default)]
 pub struct Profiler {
     kernels: Mutex<Vec<KernelProfile>>,
+    /// Who also gets everything, and is told of the kernels of each module.
+    coverage: Option<Arc<Profiler>>,
 }
 
 impl Profiler {
+    /// One that hands everything on to another, for the coverage of the whole process.
+    pub(crate) fn covering(coverage: Arc<Profiler>) -> Profiler {
+        Profiler { kernels: Mutex::default(), coverage: Some(coverage) }
+    }
+
+    /// Whether it wants to know of kernels that are never launched.
+    pub(crate) fn covers(&self) -> bool {
+        self.coverage.is_some()
+    }
+
+    /// A module has this kernel, with no counts.
+    pub(crate) fn declare(&self, kernel: KernelProfile) {
+        if let Some(coverage) = &self.coverage {
+            coverage.add(kernel);
+        }
+    }
+
     /// What was counted since the last call, by kernel in the order of their first launches.
     pub fn take(&self) -> Vec<KernelProfile> {
         std::mem::take(&mut *self.lock())
@@ -127,16 +163,25 @@ impl Profiler {
 
     /// Adds what a worker counted of a launch.
     pub(crate) fn add(&self, new: KernelProfile) {
+        if let Some(coverage) = &self.coverage {
+            coverage.add(KernelProfile { allocations: Vec::new(), ..new.clone() });
+        }
         let mut kernels = self.lock();
         // The text is shared by all kernels of a loaded module; modules of the same text are told together.
         let same = |known: &&mut KernelProfile| known.kernel == new.kernel && known.text == new.text;
-        let Some(known) = kernels.iter_mut().find(same) else { return kernels.push(new) };
+        let Some(known) = kernels.iter_mut().find(same) else {
+            let mut new = new;
+            new.allocations.sort_by_key(|allocation| (allocation.address, allocation.bytes));
+            return kernels.push(new);
+        };
         known.launches += new.launches;
         known.blocks += new.blocks;
         known.threads += new.threads;
         for (known, new) in known.instructions.iter_mut().zip(&new.instructions) {
             known.counts += new.counts;
         }
+        heat::merge(&mut known.allocations, new.allocations);
+        known.allocations.sort_by_key(|allocation| (allocation.address, allocation.bytes));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<KernelProfile>> {

@@ -181,3 +181,88 @@ fn without_lines_of_the_source_those_of_the_ptx_are_told() {
     assert_eq!(lcov(&profiles, |_| None), "");
     assert!(lcov(&profiles, |_| Some("/k.ptx".to_owned())).contains("SF:/k.ptx\nFN:6,k\nFNDA:1,k\n"));
 }
+
+#[test]
+fn waits_at_barriers_are_counted_in_instructions() {
+    let body = [
+        "setp.ge.u32 %p1, %t, 32;",
+        "@%p1 bra MEET;", // warps 1 and 2 skip the next three lines
+        "add.u32 %r1, %t, 1;",
+        "add.u32 %r1, %r1, 1;",
+        "add.u32 %r1, %r1, 1;",
+        "MEET: bar.sync 0;",
+        "setp.lt.u32 %p2, %t, 64;",
+        "@%p2 bra AGAIN;", // warp 2 has two more
+        "add.u32 %r1, %t, 1;",
+        "add.u32 %r1, %t, 1;",
+        "AGAIN: bar.sync 0;",
+    ];
+    let waits: Vec<u64> = lines(&body, 2, 96, 4).iter().map(|counts| counts.barrier_wait).collect();
+    assert_eq!(waits, [0, 0, 0, 0, 0, 2 * (3 + 3), 0, 0, 0, 0, 2 * (2 + 2)]);
+    // Who only arrives does not wait, and who waits does so until the last has arrived.
+    let body = [
+        "setp.lt.u32 %p1, %t, 32;",
+        "@%p1 bra FIRST;",
+        "add.u32 %r1, %t, 1;",
+        "bar.arrive 1, 64;",
+        "bra DONE;",
+        "FIRST: bar.sync 1, 64;",
+        "DONE: @%p1 bar.sync 2, 32;",
+    ];
+    let waits: Vec<u64> = lines(&body, 1, 64, 4).iter().map(|counts| counts.barrier_wait).collect();
+    assert_eq!(waits, [0, 0, 0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn local_memory_is_counted_by_its_space_and_by_generic_addresses() {
+    let body = [
+        ".local .align 16 .b8 own[64];",
+        "st.local.v2.u32 [own], {%t, %t};",
+        "setp.lt.u32 %p1, %t, 5;",
+        "@%p1 ld.local.u16 %r1, [own+2];",
+        "mov.u64 %rd1, own; cvta.local.u64 %rd1, %rd1;",
+        "ld.u32 %r2, [%rd1];",
+    ];
+    let counts = lines(&body, 1, 40, 4);
+    let of: Vec<_> = counts.iter().map(|counts| [counts.local_requests, counts.local_bytes]).collect();
+    assert_eq!(of, [[0, 0], [2, 40 * 8], [0, 0], [1, 5 * 2], [0, 0], [2, 40 * 4]]);
+    assert!(counts.iter().all(|counts| counts.global_requests == 0));
+}
+
+#[test]
+fn accesses_to_an_allocation_are_told_by_block_time_and_place() {
+    let device = Device::profiled(&snippet(
+        "mov.u32 %r1, %ctaid.x;\nmad.wide.u32 %rd1, %r1, 512, %at;\nst.global.u32 [%rd1], %t;",
+    ));
+    let out = device.zeroed::<u8>(1024);
+    device.launch("k", [2, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let profile = device.profiles().remove(0);
+    let [allocation] = &*profile.allocations else { panic!("{profile:?}") };
+    assert_eq!((allocation.address, allocation.bytes, allocation.column_time), (out, 1024, 1));
+    let found = |cells: &[u64]| -> Vec<(usize, usize, u64)> {
+        let cells = cells.iter().enumerate().filter(|(_, number)| **number > 0);
+        cells.map(|(at, number)| (at / 64, at % 64, *number)).collect()
+    };
+    // The store is the seventh instruction; each block writes four sectors, of two columns each.
+    assert_eq!(found(&allocation.by_time), [(0, 7, 4), (32, 7, 4)]);
+    let places: Vec<_> = [(0, [0, 2, 4, 6]), (32, [32, 34, 36, 38])].into_iter().collect();
+    let places = places.into_iter().flat_map(|(row, at)| at.map(|column| (row, column, 1)));
+    assert_eq!(found(&allocation.by_place), places.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_function_that_several_kernels_call_is_told_once_with_what_all_did() {
+    let text = format!(
+        "{HEADER}.func twice(.reg .u32 %x) {{\n.reg .u32 %y; .reg .pred %p;\nsetp.lt.u32 %p, %x, 8;\n\
+         @%p bra END;\nadd.u32 %y, %x, %x;\nEND: ret;\n}}\n\
+         .visible .entry one() {{\n.reg .u32 %t;\nmov.u32 %t, %tid.x;\ncall twice, (%t);\nret;\n}}\n\
+         .visible .entry two() {{\n.reg .u32 %t;\nmov.u32 %t, %tid.x;\ncall twice, (%t);\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    device.launch("one", [1, 1, 1], [8, 1, 1], &Args::new());
+    device.launch("two", [3, 1, 1], [32, 1, 1], &Args::new());
+    let told = lcov(&device.profiles(), |_| Some("/k.ptx".to_owned()));
+    assert!(told.contains("FNDA:4,twice\n"), "{told}");
+    // Threads 0 to 7 of four blocks jump, the others of three do not.
+    assert!(told.contains("\nBRDA:7,0,0,32\nBRDA:7,0,1,72\nBRF:2\nBRH:2\n"), "{told}");
+}

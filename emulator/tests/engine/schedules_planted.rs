@@ -284,6 +284,52 @@ const PLANTED: &[Planted] = &[
              barrier.cluster.arrive; barrier.cluster.wait;",
         )
     },
+    Planted {
+        cluster: 2,
+        ..planted(
+            "an arrival at the barrier of a cluster that does not release",
+            (2, 32),
+            "memory",
+            ".shared .b32 s[32];
+             mov.u32 %r1, s; shl.b32 %r2, %t, 2; add.u32 %r1, %r1, %r2; add.u32 %r3, %t, 50;
+             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+             mov.u32 %r4, %cluster_ctarank; xor.b32 %r4, %r4, 1; mapa.shared::cluster.u32 %r5, %r1, %r4;
+             st.shared::cluster.u32 [%r5], %r3;
+             barrier.cluster.arrive.<<relaxed|release>>.aligned; barrier.cluster.wait.aligned;
+             ld.shared.u32 %r6, [%r1];
+             mov.u32 %r7, %ctaid.x; mul.wide.u32 %rd1, %r7, 128; add.u64 %rd1, %rd1, %at; st.global.u32 [%rd1], %r6;",
+        )
+    },
+    planted(
+        "a fence for the block where the last block needs one for the device",
+        (6, 32),
+        "memory",
+        "setp.ne.u32 %p1, %t, 0; @%p1 exit;
+         mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %out;
+         add.u32 %r2, %r1, 100; st.global.u32 [%rd1+16], %r2;
+         <<membar.cta|membar.gl>>;
+         atom.global.add.u32 %r3, [%out], 1; setp.ne.u32 %p2, %r3, 5; @%p2 exit;
+         mov.u32 %r4, 0; mov.u32 %r5, 0;
+         SUM: mul.wide.u32 %rd2, %r4, 4; add.u64 %rd2, %rd2, %out; ld.volatile.global.u32 %r6, [%rd2+16];
+         add.u32 %r5, %r5, %r6; add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 6; @%p3 bra SUM;
+         st.global.u32 [%out+4], %r5;",
+    ),
+    // In the twin a fence for the block is enough for its own threads, and the one for the device also covers what its thread saw of another.
+    planted(
+        "a number that a thread sees from its block, and others see from that thread",
+        (2, 64),
+        "memory",
+        "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p4, %r1, 0; @%p4 bra READER;
+         setp.eq.u32 %p1, %t, 0; @%p1 bra WRITER; setp.ne.u32 %p2, %t, 32; @%p2 exit;
+         WAIT: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra WAIT;
+         membar.cta; ld.global.u32 %r3, [%out+64]; st.global.u32 [%out+128], %r3;
+         <<|membar.gl;>> st.volatile.global.u32 [%out+4], 1; exit;
+         WRITER: st.global.u32 [%out+64], 7; membar.cta; st.volatile.global.u32 [%out], 1; exit;
+         READER: setp.ne.u32 %p1, %t, 0; @%p1 exit;
+         ld.volatile.global.u32 %r4, [%out+4]; setp.eq.u32 %p3, %r4, 0; @%p3 exit;
+         ld.volatile.global.u32 %r5, [%out+64]; ld.volatile.global.u32 %r6, [%out+128]; add.u32 %r5, %r5, %r6;
+         sub.u32 %r5, %r5, 14; st.global.u32 [%out+192], %r5;",
+    ),
 ];
 
 const BYTES: usize = 4096;

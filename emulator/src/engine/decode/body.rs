@@ -1,6 +1,7 @@
 //! Walks the statements of a function.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use cuda_ptx::{FunctionKind, Operand as Text, Space, Statement, Variable};
 
@@ -54,6 +55,8 @@ pub(crate) struct Body<'a> {
     pub(super) last_writes: LastWrites,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
+    /// The names of the instructions, in kernels that are counted.
+    pub(super) names: Option<Vec<Arc<str>>>,
 }
 
 /// The names of variables whose addresses the statements ask for.
@@ -104,6 +107,7 @@ pub(super) fn decode<'a>(
         stack: None,
         last_writes: LastWrites::default(),
         reserved: false,
+        names: sites.profiled.is_some().then(Vec::new),
     };
     if let Err(Refusal(message)) = body.function(reached) {
         // Nothing of such a function can be trusted: it stops at its first instruction.
@@ -264,6 +268,9 @@ impl<'a> Body<'a> {
             Statement::Instruction(instruction) => {
                 self.origin.line = instruction.line;
                 self.origin.statement += 1;
+                if let Some(names) = &mut self.names {
+                    names.push(instruction.name.into());
+                }
                 let start = self.drafts.len();
                 let table = self.table;
                 let result = Builder::new(self, instruction).and_then(|mut builder| table(&mut builder));

@@ -1,15 +1,16 @@
 //! From drafts to code: slots for the registers, targets for the branches.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cuda_ptx::Function;
 
-use super::super::code::{Code, Control, Inst, Matrix, Row, Slot};
+use super::super::code::{BarrierAction, Code, Control, Inst, Matrix, Row, Slot};
 use super::super::exec::alu::GUARDED;
 use super::super::exec::matrix::group::BOTH;
 use super::super::flow;
 use super::super::flow::slots::Frame;
-use super::super::profile::{PROFILE, Profiled};
+use super::super::profile::{PROFILE, Profiled, local_bytes};
 use super::super::schedule::{ORDER, Role, Scheduled};
 use super::super::watch::{Event, Registers, What};
 use super::body::Body;
@@ -29,9 +30,15 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
+    // The statement of the instruction before; 0 is none of the text.
+    let mut last = 0;
     let busy = if sites.watches() { busy(&body.drafts) } else { BTreeSet::new() };
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
+        let barrier = match &draft.control {
+            Some(Control::Barrier(barrier)) => Some(barrier.action != BarrierAction::Arrive),
+            _ => None,
+        };
         let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
         let registers = registers(draft, &busy);
         let mut inst = inst(draft, &places, (&body.labels, registers), &mut lists, sites);
@@ -43,7 +50,15 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             scheduled.push(known);
         }
         if sites.profiled.is_some() {
-            profiled.push(Profiled { exec: inst.exec, note: draft.note, conditional });
+            let names = body.names.as_deref().unwrap_or_default();
+            let name = (draft.origin.statement as usize).checked_sub(1).and_then(|at| names.get(at));
+            let name = name.map_or_else(Arc::default, Arc::clone);
+            // The others that it was decoded into work out its address.
+            let local = if draft.site { local_bytes(&name) } else { 0 };
+            let first = draft.origin.statement != last;
+            let (exec, note) = (inst.exec, draft.note);
+            profiled.push(Profiled { exec, note, conditional, name, barrier, first, local });
+            last = draft.origin.statement;
             inst.exec = PROFILE;
         }
         insts.push(inst);
@@ -134,7 +149,11 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         (Some(Control::Exit), _) => Role::End,
         // The end of a called function is nothing special.
         (Some(Control::Return), _) if function == 0 => Role::End,
-        (Some(Control::Barrier(_) | Control::ClusterArrive | Control::WarpSync(_)), None) => Role::Meet,
+        (Some(Control::ClusterArrive { released: false }), None) => Role::None,
+        (Some(Control::Barrier(_) | Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => {
+            Role::Meet
+        }
+        (_, Some(What::Fence)) if draft.imm != 0 => Role::MeetBlock,
         (_, Some(What::Fence | What::WarpSync)) => Role::Meet,
         (None, Some(What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)) => {
             Role::Access { parts: true }

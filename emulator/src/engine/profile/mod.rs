@@ -7,16 +7,18 @@
 
 mod note;
 
-pub(super) use note::Profiled;
+pub(super) use note::{Profiled, local_bytes};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::code::{Exec, Inst, Step};
 use super::env::Env;
-use super::exec::lanes::Lanes;
-use super::watch::{Touch, What, copies, touches};
-use crate::profile::{Counts, InstructionProfile, KernelProfile, Profiler};
+use super::exec::lanes::{Lanes, bits};
+use super::exec::memory::{address, local_offset};
+use super::kernel::Kernel;
+use super::watch::{Note, Touch, What, copies, touches};
+use crate::profile::{Counts, Heat, InstructionProfile, KernelProfile, Profiler};
 
 /// Bytes of a sector, the least that is moved between the L1 cache and the L2 cache.
 const SECTOR: u64 = 32;
@@ -56,14 +58,30 @@ pub(super) struct Profile {
     profiler: Arc<Profiler>,
     /// By function of the kernel, then by instruction.
     counts: Vec<Vec<Counts>>,
+    /// By the linear number of a block, then by warp: how far each is.
+    clocks: HashMap<u64, Vec<Clock>>,
+    heat: Heat,
+}
+
+/// How far a warp is.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    /// Instructions that it has executed, and for which it has waited.
+    now: u64,
+    /// The barrier at which it has arrived, until that opens: when, and the instruction where it waits.
+    arrived: Option<(u64, Option<(usize, usize)>)>,
 }
 
 impl Profile {
     /// For a launch in memory that has a profiler.
     pub(super) fn new(env: &Env<'_>) -> Option<Box<Profile>> {
         let profiler = Arc::clone(env.memory.profiler()?);
-        let counts = env.kernel.codes.iter().map(|code| vec![Counts::default(); code.insts.len()]).collect();
-        Some(Box::new(Profile { profiler, counts }))
+        Some(Box::new(Profile {
+            profiler,
+            counts: zeroed(env.kernel),
+            clocks: HashMap::new(),
+            heat: Heat::default(),
+        }))
     }
 
     fn counts(&mut self, (code, at): (usize, usize)) -> Option<&mut Counts> {
@@ -81,15 +99,28 @@ impl Profile {
         profiled: &Profiled,
         place: (usize, usize),
     ) {
-        let Some(counts) = self.counts(place) else { return };
         let mask = lanes.mask();
         // SAFETY: 1: the guard of an instruction of the entered code: the caller's duty 1.
         let on = mask & unsafe { lanes.passing(inst.guard) };
+        let time = self.tick(lanes, profiled, place, on != 0);
+        let counts = self.counts.get_mut(place.0).and_then(|code| code.get_mut(place.1));
+        let Some(counts) = counts else { return };
         counts.warps += 1;
         counts.threads += u64::from(mask.count_ones());
         counts.threads_on += u64::from(on.count_ones());
+        if profiled.local > 0 && on != 0 {
+            counts.local_requests += 1;
+            counts.local_bytes += profiled.local * u64::from(on.count_ones());
+        }
         let Some(note) = profiled.note.filter(|_| on != 0) else { return };
         lanes.set_mask(on);
+        let (block, blocks) = (lanes.block().linear, blocks(lanes.env));
+        let mut access = |counts: &mut Counts, env: &Env<'_>, touches: &[Touch]| {
+            access(counts, env, touches, |touch, sector| {
+                let start = (sector * SECTOR).saturating_sub(touch.region.base);
+                self.heat.count((touch.region.base, touch.region.len), start, time, (block, blocks));
+            });
+        };
         match note.what {
             // SAFETY: 1: the note, the instruction's own, says that it is a `cp.async`: the caller's duty 1.
             What::Copy => unsafe {
@@ -107,6 +138,10 @@ impl Profile {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
+                // SAFETY: 1: as for the touches.
+                let local = unsafe { local(lanes, inst, &note) };
+                counts.local_requests += u64::from(local > 0);
+                counts.local_bytes += local * note.bytes;
                 if matches!(note.what, What::Atomic { .. }) {
                     let places: BTreeSet<u64> = touches.iter().map(Touch::host).collect();
                     counts.collisions += (touches.len() - places.len()) as u64;
@@ -117,41 +152,112 @@ impl Profile {
         lanes.set_mask(mask);
     }
 
-    /// Hands over what was counted; the first worker also tells of the launch itself.
-    pub(super) fn finish(self, env: &Env<'_>, first: bool) {
-        let volume = |extents: [u32; 3]| extents.iter().map(|extent| u64::from(*extent)).product::<u64>();
-        let blocks = volume(env.launch.grid);
-        let files: BTreeMap<u32, Arc<str>> =
-            env.kernel.files.iter().map(|(number, name)| (*number, Arc::from(name.as_str()))).collect();
-        let mut instructions: Vec<InstructionProfile> = Vec::new();
-        let codes = env.kernel.codes.iter().zip(&env.kernel.profiled).zip(&self.counts);
-        for ((code, profiled), counts) in codes {
-            let function: Arc<str> = code.name.as_str().into();
-            let mut last = 0;
-            for ((origin, profiled), counts) in code.origins.iter().zip(profiled).zip(counts) {
-                // Statement 0: the decoder's own.
-                match instructions.last_mut() {
-                    _ if origin.statement == 0 => continue,
-                    Some(known) if origin.statement == last => one_more(known, profiled, counts),
-                    _ => instructions.push(InstructionProfile {
-                        function: Arc::clone(&function),
-                        ptx_line: origin.line,
-                        source: files.get(&origin.file).map(|file| (Arc::clone(file), origin.source_line)),
-                        conditional: profiled.conditional,
-                        counts: *counts,
-                    }),
-                }
-                last = origin.statement;
+    /// A warp executes an instruction, or skips it with all its threads; how far it is.
+    fn tick(&mut self, lanes: &Lanes<'_>, profiled: &Profiled, place: (usize, usize), runs: bool) -> u64 {
+        let (block, warp) = (lanes.block().linear, lanes.warp().index as usize);
+        let clocks = self.clocks.entry(block).or_default();
+        if clocks.len() <= warp {
+            clocks.resize(warp + 1, Clock::default());
+        }
+        let Some(clock) = clocks.get_mut(warp) else { return 0 };
+        clock.now += u64::from(profiled.first);
+        if let Some(waits) = profiled.barrier.filter(|_| runs) {
+            clock.arrived = Some((clock.now, waits.then_some(place)));
+        }
+        clock.now
+    }
+
+    /// A barrier of a block opens, at which these warps have arrived.
+    pub(super) fn met(&mut self, block: u64, warps: &[usize]) {
+        let Some(clocks) = self.clocks.get_mut(&block) else { return };
+        let mut arrived = Vec::new();
+        for warp in warps {
+            let Some(clock) = clocks.get_mut(*warp) else { continue };
+            arrived.extend(clock.arrived.take().map(|(time, place)| (*warp, time, place)));
+        }
+        let last = arrived.iter().map(|(_, time, _)| *time).max().unwrap_or(0);
+        for (warp, time, place) in arrived {
+            let Some(place) = place else { continue };
+            if let Some(clock) = self.clocks.get_mut(&block).and_then(|clocks| clocks.get_mut(warp)) {
+                clock.now += last - time;
+            }
+            if let Some(counts) = self.counts(place) {
+                counts.barrier_wait += last - time;
             }
         }
-        self.profiler.add(KernelProfile {
-            kernel: env.kernel.name.clone(),
-            text: Arc::clone(&env.kernel.text),
-            launches: u64::from(first),
-            blocks: if first { blocks } else { 0 },
-            threads: if first { blocks * volume(env.launch.block) } else { 0 },
-            instructions,
-        });
+    }
+
+    /// These blocks, by their linear numbers, have ended.
+    pub(super) fn left(&mut self, blocks: impl Iterator<Item = u64>) {
+        blocks.for_each(|block| drop(self.clocks.remove(&block)));
+    }
+
+    /// Hands over what was counted; the first worker also tells of the launch itself.
+    pub(super) fn finish(self, env: &Env<'_>, first: bool) {
+        let blocks = blocks(env);
+        let mut profile = of(env.kernel, &self.counts);
+        profile.allocations = self.heat.into_allocations();
+        if first {
+            profile.launches = 1;
+            profile.blocks = blocks;
+            profile.threads = blocks * volume(env.launch.block);
+        }
+        self.profiler.add(profile);
+    }
+}
+
+fn volume(extents: [u32; 3]) -> u64 {
+    extents.iter().map(|extent| u64::from(*extent)).product()
+}
+
+/// The blocks of a launch.
+fn blocks(env: &Env<'_>) -> u64 {
+    volume(env.launch.grid)
+}
+
+/// A kernel that was not launched.
+pub(super) fn nothing(kernel: &Kernel) -> KernelProfile {
+    of(kernel, &zeroed(kernel))
+}
+
+fn zeroed(kernel: &Kernel) -> Vec<Vec<Counts>> {
+    kernel.codes.iter().map(|code| vec![Counts::default(); code.insts.len()]).collect()
+}
+
+/// The instructions of a kernel with these counts, by function.
+fn of(kernel: &Kernel, counts: &[Vec<Counts>]) -> KernelProfile {
+    let files: BTreeMap<u32, Arc<str>> =
+        kernel.files.iter().map(|(number, name)| (*number, Arc::from(name.as_str()))).collect();
+    let mut instructions: Vec<InstructionProfile> = Vec::new();
+    let codes = kernel.codes.iter().zip(&kernel.profiled).zip(counts);
+    for ((code, profiled), counts) in codes {
+        let function: Arc<str> = code.name.as_str().into();
+        let mut last = 0;
+        for ((origin, profiled), counts) in code.origins.iter().zip(profiled).zip(counts) {
+            // Statement 0: the decoder's own.
+            match instructions.last_mut() {
+                _ if origin.statement == 0 => continue,
+                Some(known) if origin.statement == last => one_more(known, profiled, counts),
+                _ => instructions.push(InstructionProfile {
+                    function: Arc::clone(&function),
+                    name: Arc::clone(&profiled.name),
+                    ptx_line: origin.line,
+                    source: files.get(&origin.file).map(|file| (Arc::clone(file), origin.source_line)),
+                    conditional: profiled.conditional,
+                    counts: *counts,
+                }),
+            }
+            last = origin.statement;
+        }
+    }
+    KernelProfile {
+        kernel: kernel.name.clone(),
+        text: Arc::clone(&kernel.text),
+        launches: 0,
+        blocks: 0,
+        threads: 0,
+        instructions,
+        allocations: Vec::new(),
     }
 }
 
@@ -163,8 +269,22 @@ fn one_more(known: &mut InstructionProfile, part: &Profiled, counts: &Counts) {
     known.counts.threads_on = counts.threads_on;
 }
 
-/// Counts one access of a warp.
-fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch]) {
+/// Threads that access local memory.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code, and the note is its own.
+unsafe fn local(lanes: &Lanes<'_>, inst: &Inst, note: &Note) -> u64 {
+    let Some(slot) = inst.ops.get(note.address).filter(|_| note.bytes > 0) else { return 0 };
+    let is_local = |lane: &usize| {
+        // SAFETY: 1: the note says which operand is the address: the caller's duty 1; 2: lanes of a mask are below 32.
+        let address = unsafe { address(lanes, inst, *slot, *lane) };
+        local_offset(lanes, inst, address, note.bytes).is_some()
+    };
+    bits(lanes.mask()).filter(is_local).count() as u64
+}
+
+/// Counts one access of a warp; `each` is told of each sector of global memory, with an access to it.
+fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch], mut each: impl FnMut(&Touch, u64)) {
     let constant = |touch: &&Touch| {
         let inside = |&(start, bytes): &(u64, u64)| touch.address.wrapping_sub(start) < bytes;
         env.kernel.constants.iter().any(inside)
@@ -173,10 +293,12 @@ fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch]) {
     let (shared, others): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|touch| touch.region.private);
     let global: Vec<_> = others.into_iter().filter(|touch| !constant(touch)).collect();
     if let Some(first) = global.first() {
-        let sectors: BTreeSet<u64> = global.iter().flat_map(|touch| sectors(touch)).collect();
+        let mut all: BTreeMap<u64, &Touch> = BTreeMap::new();
+        global.iter().for_each(|touch| all.extend(sectors(touch).map(|sector| (sector, *touch))));
+        all.iter().for_each(|(sector, touch)| each(touch, *sector));
         let places: BTreeSet<u64> = global.iter().map(|touch| touch.address).collect();
         counts.global_requests += 1;
-        counts.global_sectors += sectors.len() as u64;
+        counts.global_sectors += all.len() as u64;
         counts.global_sectors_ideal += (places.len() as u64 * first.bytes).div_ceil(SECTOR);
         counts.global_bytes += global.iter().map(|touch| touch.bytes).sum::<u64>();
     }

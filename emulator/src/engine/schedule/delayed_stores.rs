@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 // Relies on: what a region describes is there while the threads run that see it (the head of `exec::memory::region`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::exec::memory::Region;
 use super::super::watch::Touch;
@@ -73,6 +73,8 @@ struct Store {
     lane: usize,
     place: Place,
     bytes: [u8; LONGEST],
+    /// Whether the threads of its block see it.
+    in_block: bool,
 }
 
 /// The stores of all warps that are not visible yet.
@@ -82,13 +84,15 @@ pub(super) struct DelayedStores {
     stores: BTreeMap<WarpKey, Vec<Store>>,
     /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
     places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
+    /// Blocks of which others do not see stores that their own threads do.
+    blocks: BTreeSet<u64>,
 }
 
 impl DelayedStores {
     /// A thread has stored that, in that line.
     pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST], line: u32) {
         self.places.insert((place.host(), warp, lane), (place.bytes as u64, line));
-        self.stores.entry(warp).or_default().push(Store { lane, place, bytes });
+        self.stores.entry(warp).or_default().push(Store { lane, place, bytes, in_block: false });
     }
 
     /// Whether everything is visible.
@@ -104,9 +108,31 @@ impl DelayedStores {
         near.find_map(|((host, ..), (bytes, line))| (host + bytes > start).then_some(*line))
     }
 
-    /// All that these threads of a warp stored becomes visible; whether that changed memory.
+    /// All that these threads of a warp stored becomes visible, and what they may have seen of other threads of their block; whether that
+    /// changed memory.
     pub(super) fn flush(&mut self, warp: WarpKey, lanes: u32) -> bool {
-        self.land(warp, |store| lanes & 1 << store.lane != 0)
+        let own = self.land(warp, |store| lanes & 1 << store.lane != 0);
+        own | (self.blocks.remove(&warp.0) && self.land_of_block(warp.0, |_| true))
+    }
+
+    /// All that these threads of a warp stored becomes visible to their block.
+    pub(super) fn flush_to_block(&mut self, warp: WarpKey, lanes: u32) -> bool {
+        let of = |store: &Store| lanes & 1 << store.lane != 0;
+        let changed = self.land(warp, |store| of(store) && store.place.region.private);
+        for store in self.stores.get_mut(&warp).into_iter().flatten().filter(|store| of(store)) {
+            store.in_block = true;
+            self.blocks.insert(warp.0);
+        }
+        changed
+    }
+
+    /// Those of a block's stores become visible that its threads see, as far as they are chosen.
+    fn land_of_block(&mut self, block: u64, chosen: impl Fn(&Store) -> bool) -> bool {
+        let warps: Vec<WarpKey> =
+            self.stores.range((block, 0)..=(block, u32::MAX)).map(|(warp, _)| *warp).collect();
+        warps
+            .into_iter()
+            .fold(false, |changed, warp| changed | self.land(warp, |store| store.in_block && chosen(store)))
     }
 
     /// These threads end: what they stored in shared memory becomes visible.
@@ -114,9 +140,10 @@ impl DelayedStores {
         self.land(warp, |store| lanes & 1 << store.lane != 0 && store.place.region.private)
     }
 
-    /// What a thread stored at that place becomes visible: it is about to use it.
+    /// What a thread stored at that place becomes visible, or what others of its block did for it to see: it is about to use it.
     pub(super) fn meet(&mut self, warp: WarpKey, lane: usize, place: &Place) -> bool {
-        self.land(warp, |store| store.lane == lane && store.place.meets(place))
+        let own = self.land(warp, |store| store.lane == lane && store.place.meets(place));
+        own | (self.blocks.contains(&warp.0) && self.land_of_block(warp.0, |store| store.place.meets(place)))
     }
 
     /// One that the number chooses becomes visible.

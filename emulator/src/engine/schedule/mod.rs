@@ -155,6 +155,7 @@ impl Order {
         let Some(note) = scheduled.note.filter(|_| accesses && on != 0) else {
             self.changed |= match scheduled.role {
                 Role::Meet => self.late.flush(warp, on),
+                Role::MeetBlock => self.late.flush_to_block(warp, on),
                 Role::End => self.late.end(warp, on),
                 _ => false,
             };

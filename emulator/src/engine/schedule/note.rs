@@ -27,6 +27,8 @@ pub(crate) enum Role {
     },
     /// Threads wait for others, or a fence: what they stored before is seen.
     Meet,
+    /// A fence for the threads of a block: these see what was stored before.
+    MeetBlock,
     /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
     End,
     /// A branch, where threads may part.

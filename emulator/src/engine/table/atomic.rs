@@ -217,11 +217,14 @@ fn fence(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     push_fence(builder, form)
 }
 
-fn push_fence(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
-    builder.push(fence_draft());
+fn push_fence(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mut draft = fence_draft();
+    draft.imm = u64::from(form.has("cta"));
+    builder.push(draft);
     Ok(())
 }
 
+/// Its `imm` says whether it concerns the threads of a block only.
 fn fence_draft() -> Draft {
     let mut draft = Draft::new(sync::FENCE, &[], &[]);
     draft.note = Some(Note { what: What::Fence, address: 0, bytes: 0 });

@@ -32,8 +32,9 @@ pub(super) const ROWS: &[Row] = &[
     build("barrier[.cta].red.or[.aligned].pred", |builder, form| {
         barrier(builder, form.has("aligned"), BarrierAction::Or)
     }),
-    build("barrier.cluster.arrive[.{release|relaxed}][.aligned]", |builder, _| {
-        builder.control(Control::ClusterArrive, &[], &[], Flow::Pause);
+    build("barrier.cluster.arrive[.{release|relaxed}][.aligned]", |builder, form| {
+        let released = !form.has("relaxed");
+        builder.control(Control::ClusterArrive { released }, &[], &[], Flow::Pause);
         Ok(())
     }),
     build("barrier.cluster.wait[.acquire][.aligned]", |builder, _| {

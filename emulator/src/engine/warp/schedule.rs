@@ -266,7 +266,7 @@ impl Warp {
             Control::Grow => self.grow(index, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive => {
+            Control::ClusterArrive { .. } => {
                 self.cluster_arrive(index, lanes, around);
                 true
             }

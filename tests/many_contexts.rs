@@ -19,9 +19,9 @@ use support::{answer, counted, expect_parameters, reset};
 /// So many have a number.
 const NUMBERS: usize = 64;
 
+/// A launch of a kernel without parameters, so that there is no memory that tells contexts apart.
 type Way = fn(&CudaFunction, &CudaStream) -> Result<(), Error>;
 
-/// Of a kernel without parameters, so that there is no memory that tells contexts apart.
 const WAYS: &[Way] = &[
     |f, stream| unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [] }

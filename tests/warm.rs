@@ -224,8 +224,10 @@ fn a_warm_launch_is_within_each_limit_of_its_device() {
         (A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64),
     ];
     for (at, (attribute, usual)) in limits.into_iter().enumerate() {
-        for most in [usual / 2, usual - 1, usual] {
-            let ctx = CudaContext::with_driver(&limited(Some((attribute, most as i32))), 0).unwrap();
+        for told in [0, usual / 2, usual - 1, usual] {
+            let ctx = CudaContext::with_driver(&limited(Some((attribute, told as i32))), 0).unwrap();
+            // None can have no block or no thread, whatever it says.
+            let most = told.max(1);
             ctx.bind().unwrap();
             expect_parameters(&[4]);
             let (stream, module) = (ctx.new_stream().unwrap(), ctx.load_module(PTX).unwrap());

@@ -42,21 +42,27 @@ impl DeviceLimits {
                 device.named_attribute(A::$attribute, &stringify!($attribute)).map(|v| v.max(0) as u32)
             };
         }
+        // Whatever a driver says, a launch has at least one of each: 0 stands for too many where a warm launch compares.
+        macro_rules! dim {
+            ($($attribute:ident)*) => {
+                ($(get!($attribute)?.max(1)),*)
+            };
+        }
         Ok(Self {
             compute_capability: (
                 get!(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
                 get!(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             ),
             multiprocessors: get!(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            max_grid_dim: (
-                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
-                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
-                get!(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            max_grid_dim: dim!(
+                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X
+                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y
+                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z
             ),
-            max_block_dim: (
-                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
-                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
-                get!(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            max_block_dim: dim!(
+                CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X
+                CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y
+                CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z
             ),
             max_threads_per_block: get!(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             max_shared_memory: get!(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,

@@ -10,6 +10,10 @@ use crate::driver::stream::queue::StreamQueue;
 /// static, and above it the number of the context. A launch puts the word together from its own signature and the number that the
 /// stream has: the words are the same only if both are.
 ///
+/// A number is that of one context as long as this is open, and of another one later. Nobody takes one for the other: kernel and stream
+/// are handles that keep their own contexts open, and the word ends with the kernel. What fits it once always does, so that it does not
+/// matter which of two threads stores its word last, or when another one sees it.
+///
 /// Stays 0, as no launch's is, for kernels with rules beyond the limits, so that their launches are all examined.
 #[derive(Debug)]
 pub(crate) struct Verified {
@@ -33,7 +37,8 @@ pub(crate) const USUAL_DIMS: [i32; 6] = [
 /// The threads per block that every device allows so far, and each kernel that does not need too many registers.
 pub(crate) const USUAL_THREADS: u32 = 1024;
 
-/// Addresses are below; the numbers of contexts, and what is added while a stream is held, are above.
+/// Addresses are below; the numbers of contexts, and what is added while a stream is held, are above. Of two static values one address
+/// also differs from the other below: a program and its libraries are not so large.
 const ADDRESS_BITS: u32 = 48;
 
 /// Of a kernel whose context has no number. No stream has this: the lower bits of a context's are 0.

@@ -102,9 +102,13 @@ impl Program {
 
     /// Launches a graph on one stream, and fills memory on the other; what was found.
     fn beside(&self, graph: CUgraph, memory: u64) -> Vec<Rule> {
+        self.beside_bytes(graph, memory, BYTES)
+    }
+
+    fn beside_bytes(&self, graph: CUgraph, memory: u64, bytes: usize) -> Vec<Rule> {
         let exec = self.instantiate(graph);
         self.launch(exec, self.a);
-        self.fill(memory, BYTES, self.b);
+        self.fill(memory, bytes, self.b);
         self.synchronize();
         ok(unsafe { self.driver().cuGraphExecDestroy(exec) }).unwrap();
         self.found()
@@ -148,10 +152,13 @@ fn what_is_between_rows_is_not_written() {
     let program = Program::new();
     let graph = program.graph();
     program.copy(graph, &copied(program.y, program.x, 8, 4));
-    assert_eq!(program.beside(graph, program.y), []);
+    assert_eq!(program.beside_bytes(graph, program.y + 8, 56), []);
+    assert_eq!(program.beside_bytes(graph, program.y + 8, 57), [Rule::StreamRace]);
+    assert_eq!(program.beside_bytes(graph, program.y + 71, 1), [Rule::StreamRace]);
+    assert_eq!(program.beside_bytes(graph, program.y + 200, 56), []);
     // Rows without gaps are one range.
     program.copy(graph, &copied(program.y, program.x, 64, 4));
-    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    assert_eq!(program.beside_bytes(graph, program.y + 200, 56), [Rule::StreamRace]);
 }
 
 #[test]

@@ -67,6 +67,7 @@ impl Rig {
             }
         }
         let host = vec![0; BYTES];
+        ok(unsafe { cuda.driver.cuCtxSynchronize() }).unwrap();
         Rig { found, cuda, _check: check, stream, x, y, host, array, volume, _instance: instance }
     }
 
@@ -86,6 +87,8 @@ impl Rig {
         assert_eq!(found.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [Rule::OutOfRange], "{words}");
         assert_eq!(found[0].1, words);
         assert_ne!(answer, CUresult::SUCCESS, "{words}");
+        // What comes next may use the same memory on another stream.
+        ok(unsafe { self.cuda.driver.cuCtxSynchronize() }).unwrap();
     }
 
     fn host(&self) -> *mut c_void {

@@ -14,7 +14,7 @@ use super::order::Stream;
 use super::rule::{Finding, Rule};
 use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node};
 use super::state::State;
-use super::walk::{How, Touch};
+use super::walk::How;
 use super::work::waits_in_a_graph;
 use crate::kind::Kind;
 use crate::launch::Raw;
@@ -40,7 +40,7 @@ pub(super) struct Deed {
 impl Deed {
     fn of_launch(call: &Call<'_>, launch: &Launch) -> Deed {
         let used = launch.touches.iter().filter(|touch| touch.how != How::Shared);
-        Deed::of(call, &launch.kernel.name, used.map(Touch::side).collect())
+        Deed::of(call, &launch.kernel.name, used.map(Side::touched).collect())
     }
 
     fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> Deed {
@@ -263,7 +263,7 @@ impl State {
             || waits_in_a_graph(name)
             || name.starts_with("cuMemAlloc")
             || name.starts_with("cuMemFree")
-            // Drivers refuse it.
+            // The emulator refuses it; what a GPU's driver makes of it was not tried.
             || name == "cuGraphLaunch"
             || launch.is_some_and(|launch| !launch.records.is_empty());
         self.capture.nodes.is_opaque |= is_other;

@@ -9,6 +9,7 @@
 use super::Inner;
 use super::call::Call;
 use super::state::State;
+use super::walk::{How, Touch};
 use crate::read;
 use cuda_driver_sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUDA_MEMSET_NODE_PARAMS,
@@ -81,6 +82,11 @@ impl Where {
 }
 
 impl Side {
+    /// What a thread of a kernel certainly uses.
+    pub(super) fn touched(touch: &Touch) -> Side {
+        Side::range(touch.how == How::Write, touch.address, touch.bytes)
+    }
+
     /// One range of memory.
     pub(super) fn range(writes: bool, start: u64, bytes: u64) -> Side {
         Side { writes, element: None, place: Where::line(start), size: Size::line(bytes) }

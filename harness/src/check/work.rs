@@ -147,7 +147,7 @@ impl State {
         }
         let mut findings = Vec::new();
         for touch in touches.iter().filter(|touch| touch.how != How::Shared) {
-            findings.extend(self.access(call, &kernel.name, &touch.side(), stream, at));
+            findings.extend(self.access(call, &kernel.name, &Side::touched(touch), stream, at));
         }
         findings.iter_mut().for_each(|finding| finding.kernel = Some(kernel.name.to_string()));
         // One is enough for a launch.

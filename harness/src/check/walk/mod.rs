@@ -7,7 +7,6 @@
 mod decode;
 mod run;
 
-use super::sides::Side;
 use cuda_ptx::{Function, FunctionKind};
 use decode::{Op, Special};
 
@@ -31,12 +30,6 @@ pub(super) struct Touch {
     pub(super) how: How,
     /// The offset of the parameter that the address was made of.
     pub(super) parameter: Option<usize>,
-}
-
-impl Touch {
-    pub(super) fn side(&self) -> Side {
-        Side::range(self.how == How::Write, self.address, self.bytes)
-    }
 }
 
 /// What is done there.

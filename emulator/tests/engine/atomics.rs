@@ -2,7 +2,7 @@
 
 use cuda_emulator::engine::run;
 
-use crate::support::{Args, Device, HEADER, launch, snippet};
+use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_fault};
 
 /// The old and the new value of one atomic on `start`, as a thread alone performs it.
 fn once(instruction: &str, ty: &str, start: u64, b: u64, c: Option<u64>) -> (u64, u64) {
@@ -127,4 +127,42 @@ fn atomics_of_the_test_kernels_decode() {
         let refused: Vec<_> = kernel.unsupported().collect();
         assert!(refused.is_empty(), "{name}: {refused:?}");
     }
+}
+
+#[test]
+fn vectors_are_changed_element_by_element() {
+    // 64 threads add to four floats, to two more and to eight halves; then each takes maxima and minima with its own number.
+    let body = "cvt.rn.f32.u32 %f1, %t; neg.f32 %f2, %f1; mov.f32 %f3, 0f3F000000; mov.f32 %f4, 0f40000000;\n\
+                red.global.add.v4.f32 [%out], {%f1, %f2, %f3, %f4};\n\
+                atom.global.gpu.relaxed.add.v2.f32 {%f5, %f6}, [%out+16], {%f4, %f3};\n\
+                mov.b16 %h1, 0x3c00; mov.b16 %h2, 0x4000;\n\
+                red.global.add.noftz.v8.f16 [%out+32], {%h1, %h2, %h1, %h2, %h1, %h2, %h1, %h1};\n\
+                cvt.rn.f16.u32 %h3, %t; neg.f16 %h4, %h3; mov.b32 %r1, {%h3, %h4}; mov.b32 %r2, {%h4, %h3};\n\
+                red.global.max.noftz.v2.f16x2 [%out+48], {%r1, %r2}; atom.global.min.noftz.v2.f16x2 {%r3, %r4}, [%out+56], {%r1, %r2};\n\
+                cvt.rn.bf16.f32 %h5, %f1; red.global.max.noftz.v2.bf16 [%out+64], {%h5, %h5}; red.global.add.noftz.v2.bf16 [%out+68], {%h1, %h1};";
+    let out = outputs::<u32>(&snippet(body), 64, 18);
+    let float = |at: usize| f32::from_bits(out[at]);
+    assert_eq!([0, 1, 2, 3, 4, 5].map(float), [2016.0, -2016.0, 32.0, 128.0, 128.0, 32.0]);
+    // 64 and 128 as halves; 63 and -63, zeros where nothing is beyond them; a zero may have either sign.
+    assert_eq!(out[8..12], [0x5800_5400, 0x5800_5400, 0x5800_5400, 0x5400_5400]);
+    assert_eq!(
+        [12, 13, 14, 15].map(|at: usize| out[at] & 0x7fff_7fff),
+        [0x53e0, 0x53e0_0000, 0x53e0_0000, 0x53e0]
+    );
+    assert_eq!(
+        [12, 13, 14, 15].map(|at: usize| out[at] & 0xffff_0000 == 0xd3e0_0000 || out[at] & 0xffff == 0xd3e0),
+        [false, false, true, true]
+    );
+    // 63 in bf16; 64 times the number whose bits are those of a half.
+    let unit = f32::from_bits(0x3c00_0000);
+    assert_eq!((out[16], out[17]), (0x427c_427c, ((unit * 64.0).to_bits() >> 16) * 0x1_0001));
+    let fault = snippet_fault(&snippet("red.global.add.v4.f32 [%out+8], {%f1, %f1, %f1, %f1};"), 1, 64);
+    assert_eq!(fault.kind, cuda_emulator::engine::FaultKind::MisalignedAddress);
+    // An element that is written may be read, too.
+    let body = "mov.b16 %h1, 0x3c00; atom.global.add.noftz.v2.f16 {%h1, %h2}, [%out+4], {%h1, %h1}; st.global.u16 [%out+8], %h2;";
+    assert_eq!(outputs::<u32>(&snippet(body), 1, 3), [0, 0x3c00_3c00, 0]);
+    // Of a number and NaN, the number.
+    let body = "mov.b32 %r1, 0x7e00bc00; mov.b32 %r2, 0xbc007e00; st.global.v2.u32 [%out], {%r1, %r1};\n\
+                atom.global.min.noftz.v2.f16x2 {%r3, %r4}, [%out], {%r2, %r2}; st.global.v2.u32 [%out+8], {%r3, %r4};";
+    assert_eq!(outputs::<u32>(&snippet(body), 1, 4), [0xbc00_bc00, 0xbc00_bc00, 0x7e00_bc00, 0x7e00_bc00]);
 }

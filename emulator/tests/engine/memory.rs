@@ -400,3 +400,22 @@ fn a_function_has_variables_of_its_own_in_device_memory() {
     );
     assert_eq!(outputs::<u32>(&text, 1, 3), [5 + 200 + 7, 8 + 200 + 7, 1000]);
 }
+
+#[test]
+fn copies_whose_source_is_ignored_leave_zeros() {
+    let body = ".shared .align 16 .b8 s[64]; mov.u32 %r1, 0x11223344; st.global.u32 [%out], %r1; st.shared.u32 [s], %r1; st.shared.u32 [s+16], %r1;\n\
+                setp.ne.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 0; mov.u32 %r2, s;\n\
+                cp.async.ca.shared.global [%r2], [%out], 4, %p1; cp.async.ca.shared.global [%r2+4], [%out], 4, %p2;\n\
+                cp.async.ca.shared.global [%r2+8], [1], 4, %p1; cp.async.wait_all; ld.shared.v2.u32 {%r3, %r4}, [s];\n\
+                fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; fence.release.sync_restrict::shared::cta.cluster; membar.proxy.alias;\n\
+                st.global.v2.u32 [%out+8], {%r3, %r4};";
+    assert_eq!(outputs::<u32>(&snippet(body), 1, 4)[2..], [0, 0x1122_3344]);
+}
+
+#[test]
+fn special_registers_as_vectors_and_predicates() {
+    let body = "mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid; mov.v4.u32 {%r5, %r6, %r7, %r8}, %ntid; mov.pred %p1, %is_explicit_cluster; selp.u32 %r9, 1, 0, %p1;\n\
+                mov.u32 %r10, %envreg5; mov.u64 %rd1, %pm3_64; mov.u64 %rd2, %current_graph_exec; cvt.u32.u64 %r11, %rd1; cvt.u32.u64 %r12, %rd2; or.b32 %r10, %r10, %r12;\n\
+                setp.ne.u32 %p2, %t, 3; @%p2 exit; st.global.v4.u32 [%out], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%out+16], {%r5, %r6, %r7, %r8}; st.global.v2.u32 [%out+32], {%r9, %r10};";
+    assert_eq!(outputs::<u32>(&snippet(body), 5, 10), [3, 0, 0, 0, 5, 1, 1, 0, 0, 0]);
+}

@@ -83,6 +83,9 @@ impl<'a> Builder<'_, 'a> {
             self.push_helper(draft);
             return Ok(register);
         }
+        if is_zero(name) {
+            return Ok(self.constant(class, 0));
+        }
         match self.body.symbol(name)? {
             Symbol::Register { .. } => {
                 if offset != 0 {
@@ -169,6 +172,15 @@ impl<'a> Builder<'_, 'a> {
             _ => None,
         }
     }
+}
+
+/// Whether a special register has nothing to say here: counters of performance, what drivers leave for their own use, and the graph that
+/// launched the kernel from a kernel.
+fn is_zero(name: &str) -> bool {
+    let below = |digits: &str, limit| digits.parse::<u32>().is_ok_and(|number| number < limit);
+    name == "%current_graph_exec"
+        || name.strip_prefix("%envreg").is_some_and(|digits| below(digits, 32))
+        || name.strip_prefix("%pm").is_some_and(|rest| below(rest.trim_end_matches("_64"), 8))
 }
 
 /// The address of a variable or function, if it is the same for all threads.

@@ -119,3 +119,22 @@ fn local(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Step {
     lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
     Step::Fault
 }
+
+/// Refuses addresses that are no multiple of a vector's size: operand 0 is the address, `imm` its offset, `aux` the access and, shifted by
+/// 16, the size.
+pub(crate) const ALIGNED: Exec = aligned;
+
+unsafe fn aligned(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = u64::from(inst.aux >> 16).max(1);
+    for lane in live(lanes) {
+        // SAFETY: 1: the decoder made operand 0 the address, as wide as the access in `aux` says (duty 2 of `Exec`); 2: live lanes are
+        // below 32.
+        let address = unsafe { address(lanes, inst, inst.ops[0], lane) };
+        if !address.is_multiple_of(bytes) {
+            let message = format!("misaligned atomic access of {bytes} bytes at 0x{address:x}");
+            lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(address), message);
+            return Step::Fault;
+        }
+    }
+    Step::Next
+}

@@ -6,8 +6,10 @@ use super::super::code::Exec;
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::decode::scope::class_of;
-use super::super::exec::atomics::{Operation, atomic};
+use super::super::exec::alu::lane1;
+use super::super::exec::atomics::{ALIGNED, Operation, atomic};
 use super::super::exec::memory::Access;
+use super::super::exec::operand::Class;
 use super::super::exec::sync;
 use super::super::watch::{Event, Note, What};
 use super::{Form, Row, build};
@@ -31,13 +33,41 @@ pub(super) const ROWS: &[Row] = &[
     build(atomics!("atom", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), atom),
     build(atomics!("atom", "add.{f32|f64}"), atom),
     build(atomics!("atom", "add.noftz.{f16|f16x2|bf16|bf16x2}"), atom),
+    build(
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}].global.add.{v2|v4}.f32",
+        atom_vector,
+    ),
+    build(
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}].global.{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
+        atom_vector,
+    ),
     build(atomics!("atom", "exch.{u32|s32|f32|u64|s64|f64}"), atom),
     build(atomics!("atom", "cas.{u16|u32|s32|u64|s64}"), atom),
     build(atomics!("red", "{and|or|xor}.{b32|b64}"), red),
     build(atomics!("red", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), red),
     build(atomics!("red", "add.{f32|f64}"), red),
     build(atomics!("red", "add.noftz.{f16|f16x2|bf16|bf16x2}"), red),
+    build("red[.{relaxed|release}][.{cta|cluster|gpu|sys}].global.add.{v2|v4}.f32", red_vector),
+    build(
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}].global.{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
+        red_vector,
+    ),
     build("membar.{cta|gl|sys}", fence),
+    build("membar.proxy.alias", fence),
+    build(
+        "fence.{acquire|release}.{sync_restrict::shared::cta|sync_restrict::shared::cluster}.cluster",
+        fence,
+    ),
+    build(
+        "fence.proxy.async::generic.{acquire|release}.{sync_restrict::shared::cta|sync_restrict::shared::cluster}.cluster",
+        |builder, _| {
+            builder.expect_operands(0)?;
+            let mut draft = fence_draft();
+            draft.event = Some(Event::ProxyFence);
+            builder.push(draft);
+            Ok(())
+        },
+    ),
     build("fence[.{sc|acq_rel|acquire|release}].{cta|cluster|gpu|sys}", fence),
     build("fence.mbarrier_init.release.cluster", fence),
     build("fence.proxy.tensormap::generic.release.{cta|cluster|gpu|sys}", fence),
@@ -66,6 +96,72 @@ fn atom(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 fn red(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let dest = builder.temporary(class_of(form.ty()))?;
     access(builder, form, dest, 0)
+}
+
+/// `atom {d, e}, [a], {b, c}`: each element by itself, as the ISA has it.
+fn atom_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(3)?;
+    let class = class_of(form.ty());
+    let dests = builder.elements(builder.operand(0)?)?;
+    let dests = dests.iter().map(|text| builder.dest(text, class)).collect::<Result<Vec<_>, _>>()?;
+    vector(builder, form, &dests, 1)
+}
+
+/// `red [a], {b, c}`
+fn red_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let class = class_of(form.ty());
+    let count = builder.elements(builder.operand(1)?)?.len();
+    let dests = (0..count).map(|_| builder.temporary(class)).collect::<Result<Vec<_>, _>>()?;
+    vector(builder, form, &dests, 0)
+}
+
+/// The operands from `first` on are the address and the elements.
+fn vector(
+    builder: &mut Builder<'_, '_>,
+    form: &Form<'_>,
+    dests: &[Operand],
+    first: usize,
+) -> Result<(), Refusal> {
+    let (class, bytes) = (class_of(form.ty()), form.ty().size() as u64);
+    let elements = builder.elements(builder.operand(first + 1)?)?;
+    let count = form.any(&["v2", "v4", "v8"]).and_then(|v| v[1..].parse().ok()).unwrap_or(0);
+    if elements.len() != count || dests.len() != count || count as u64 * bytes > 16 {
+        return Err(Refusal::new(format!("{count} elements, of 16 bytes in all at most, are expected")));
+    }
+    let address = builder.address(builder.operand(first)?, false)?;
+    let exec = operation(form).ok_or_else(|| Refusal::new("no such operation on that type"))?;
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    let mut check = Draft::new(ALIGNED, &[], &[address.base]);
+    (check.imm, check.aux) =
+        (address.offset, Access::new(1, Some(Space::Global), narrow).0 | (bytes as u32 * count as u32) << 16);
+    builder.push(check);
+    // The address stays as it is until the last element, whichever register is written.
+    let (base, copy) = match address.narrow {
+        true => (builder.temporary(Class::Word)?, lane1(|a: u32| a)),
+        false => (builder.temporary(Class::Wide)?, lane1(|a: u64| a)),
+    };
+    builder.lane(copy, &[base], &[address.base]);
+    let mut read = Vec::with_capacity(count);
+    for element in &elements {
+        let (source, own) = (builder.source(element, class)?, builder.temporary(class)?);
+        builder.lane(
+            if class == Class::Wide { lane1(|a: u64| a) } else { lane1(|a: u32| a) },
+            &[own],
+            &[source],
+        );
+        read.push(own);
+    }
+    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    for (index, (dest, b)) in dests.iter().zip(read).enumerate() {
+        let mut draft = Draft::new(exec, &[*dest], &[base, b, b]);
+        draft.aux = Access::new(1, Some(Space::Global), ordered | narrow | Access::ATOMIC).0;
+        (draft.imm, draft.site) = (address.offset.wrapping_add(index as u64 * bytes), true);
+        let after_guess = form.any(&["min", "max"]).is_some();
+        draft.note = Some(Note { what: What::Atomic { reads: true, after_guess }, address: 1, bytes });
+        builder.push(draft);
+    }
+    Ok(())
 }
 
 /// The operands from `first` on are the address, `b`, and for `cas` `c`.
@@ -155,6 +251,20 @@ operations! {
     AddBf16<u16>: |old, b, _c, _s| half::add::<Bf16, false, false>(old, b);
     AddF16x2<u32>: |old, b, _c, _s| half::add_x2::<F16, false, false>(old, b);
     AddBf16x2<u32>: |old, b, _c, _s| half::add_x2::<Bf16, false, false>(old, b);
+    MinF16<u16>: |old, b, _c, _s| half::min::<F16, false, false, false>(old, b);
+    MaxF16<u16>: |old, b, _c, _s| half::max::<F16, false, false, false>(old, b);
+    MinBf16<u16>: |old, b, _c, _s| half::min::<Bf16, false, false, false>(old, b);
+    MaxBf16<u16>: |old, b, _c, _s| half::max::<Bf16, false, false, false>(old, b);
+    MinF16x2<u32>: |old, b, _c, _s| both(old, b, half::min::<F16, false, false, false>);
+    MaxF16x2<u32>: |old, b, _c, _s| both(old, b, half::max::<F16, false, false, false>);
+    MinBf16x2<u32>: |old, b, _c, _s| both(old, b, half::min::<Bf16, false, false, false>);
+    MaxBf16x2<u32>: |old, b, _c, _s| both(old, b, half::max::<Bf16, false, false, false>);
+}
+
+/// An operation on two halves.
+#[inline(always)]
+fn both(a: u32, b: u32, one: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(one(a as u16, b as u16)) | u32::from(one((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
 /// What runs for the operation and type of a form.
@@ -169,6 +279,14 @@ fn operation(form: &Form<'_>) -> Option<Exec> {
         (Type::Bf16, "add") => atomic::<u16, AddBf16>(),
         (Type::F16x2, "add") => atomic::<u32, AddF16x2>(),
         (Type::Bf16x2, "add") => atomic::<u32, AddBf16x2>(),
+        (Type::F16, "min") => atomic::<u16, MinF16>(),
+        (Type::F16, "max") => atomic::<u16, MaxF16>(),
+        (Type::Bf16, "min") => atomic::<u16, MinBf16>(),
+        (Type::Bf16, "max") => atomic::<u16, MaxBf16>(),
+        (Type::F16x2, "min") => atomic::<u32, MinF16x2>(),
+        (Type::F16x2, "max") => atomic::<u32, MaxF16x2>(),
+        (Type::Bf16x2, "min") => atomic::<u32, MinBf16x2>(),
+        (Type::Bf16x2, "max") => atomic::<u32, MaxBf16x2>(),
         _ => match ty.size() {
             2 => short(name)?,
             4 => word(name, signed),

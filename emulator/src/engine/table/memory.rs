@@ -13,6 +13,7 @@ use super::super::exec::{copy, load as loads, store as stores};
 use super::super::watch::{Event, Group, Note, What};
 use super::control::{event, wait_group};
 use super::{Form, Row, build, lane};
+use crate::numeric::compare;
 
 /// The element types of `ld` and `st`, as they stand in patterns.
 macro_rules! with_types {
@@ -341,6 +342,17 @@ fn copy_async(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal
         return Err(Refusal::new("the size is 4, 8 or 16"));
     };
     let read = match builder.operands().get(3) {
+        Some(text) if builder.class_of(text) == Some(Class::Predicate) => {
+            // The source is ignored where it holds.
+            let (ignored, read) = (builder.source(text, Class::Predicate)?, builder.temporary(Class::Word)?);
+            let (none, all) = (builder.constant(Class::Word, 0), builder.constant(Class::Word, *size as u64));
+            builder.push_helper(Draft::new(
+                lane3(compare::selp::<u32>).exec.pick(),
+                &[read],
+                &[none, all, ignored],
+            ));
+            read
+        }
         Some(text) => builder.source(text, Class::Word)?,
         None => builder.constant(Class::Word, *size as u64),
     };

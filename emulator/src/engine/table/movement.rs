@@ -70,7 +70,10 @@ fn mov_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
     builder.expect_operands(2)?;
     let (class, count) = (class_of(form.ty()), if form.has("v2") { 2 } else { 4 });
     let to = builder.elements(builder.operand(0)?)?;
-    let from = builder.elements(builder.operand(1)?)?;
+    let from = match builder.operand(1)? {
+        Text::Name(name) if of_axes(name).is_some() => of_axes(name).unwrap_or_default(),
+        text => builder.elements(text)?,
+    };
     if (to.len(), from.len()) != (count, count) {
         return Err(Refusal::new(format!("{count} elements on both sides are expected")));
     }
@@ -85,6 +88,18 @@ fn mov_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
         builder.lane(copy(class)?, &[dest], &[own]);
     }
     Ok(())
+}
+
+/// The elements of a special register that is a vector; the fourth is zero.
+fn of_axes(name: &str) -> Option<Vec<Text<'static>>> {
+    let axes = match name {
+        "%tid" => ["%tid.x", "%tid.y", "%tid.z"],
+        "%ntid" => ["%ntid.x", "%ntid.y", "%ntid.z"],
+        "%ctaid" => ["%ctaid.x", "%ctaid.y", "%ctaid.z"],
+        "%nctaid" => ["%nctaid.x", "%nctaid.y", "%nctaid.z"],
+        _ => return None,
+    };
+    Some(axes.into_iter().map(Text::Name).chain([Text::Literal(cuda_ptx::Literal::Int(0))]).collect())
 }
 
 /// A copy of a register.

@@ -13,8 +13,8 @@ use crate::texture::{Edge, Shape};
 pub(super) const ROWS: &[Row] = &[
     build("tex.{1d|2d|3d|a1d|a2d}.v4.{f32|u32|s32}.{f32|s32}", fetch),
     build("tex.level.{1d|2d|3d|a1d|a2d}.v4.{f32|u32|s32}.f32", fetch),
-    build("suld.b.{1d|2d|3d|a1d|a2d}[.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero}", load),
-    build("sust.b.{1d|2d|3d|a1d|a2d}[.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero}", store),
+    build("suld.b.{1d|2d|3d|a1d|a2d}[.{ca|cg|cs|cv}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero}", load),
+    build("sust.b.{1d|2d|3d|a1d|a2d}[.{wb|cg|cs|wt}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero}", store),
 ];
 
 fn shape(form: &Form<'_>) -> Shape {

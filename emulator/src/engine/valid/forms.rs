@@ -239,7 +239,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
-         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{add|min|max}.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].exch[.L2::cache_hint].{b32|b64|b128} \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
@@ -256,7 +256,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "red[.async][.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
-         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{add|min|max}.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{min|max}[.L2::cache_hint].{u32|s32|u64|s64}",
@@ -311,5 +311,5 @@ const FORMS: &[(&str, &str)] = &[
     ("stacksave.{u32|u64}", "d"),
     ("stackrestore.{u32|u64}", "s"),
     ("nanosleep.u32", "s"),
-    ("membar.{cta|gl|sys}", ""),
+    ("membar.{cta|gl|sys} membar.proxy.alias", ""),
 ];

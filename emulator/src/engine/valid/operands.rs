@@ -217,7 +217,7 @@ pub(super) fn source(
 pub(super) fn predicate(names: &Names<'_>, operand: &Operand<'_>, role: Role) -> Result<(), String> {
     let reads = role == Role::Predicate;
     let found = match operand {
-        Operand::Literal(Literal::Int(_)) if reads => return Ok(()),
+        Operand::Literal(Literal::Int(_)) | Operand::Name("%is_explicit_cluster") if reads => return Ok(()),
         Operand::Not(name) if reads => register(names, &Operand::Name(name)),
         operand => register(names, operand),
     };

@@ -11,7 +11,7 @@ pub(super) struct Arithmetic {
     pub(super) single: u64,
     /// `f16` and `bf16`
     pub(super) half: u64,
-    /// Of `mma` and `wmma.mma`, whatever their types.
+    /// Of `mma`, `wmma.mma` and `wgmma`, whatever their types.
     pub(super) matrix: u64,
 }
 
@@ -30,7 +30,9 @@ impl Arithmetic {
         let name = parts.first().copied().unwrap_or_default();
         if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| name.ends_with("mma"))
         {
-            self.matrix += 2 * products * counts.warps * u64::from(parts.get(1) != Some(&"load"));
+            // Four warps together execute one `wgmma`.
+            let warps = if name == "wgmma" { 4 } else { 1 };
+            self.matrix += 2 * products * counts.warps / warps * u64::from(parts.get(1) != Some(&"load"));
             return;
         }
         let each = match name {
@@ -86,6 +88,8 @@ mod tests {
         assert_eq!(counted("add.ftz.f32"), [0, 100, 0, 0]);
         assert_eq!(counted("mul.rn.f16x2"), [0, 0, 200, 0]);
         assert_eq!(counted("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), [0, 0, 0, 2 * 2048 * 10]);
+        let group = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
+        assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 10 / 4]);
         for other in ["add.s32", "ld.global.f32", "mov.f32", "wmma.load.a.sync.aligned.m16n16k16.row.f16"] {
             assert_eq!(counted(other), [0; 4], "{other}");
         }

@@ -138,7 +138,7 @@ impl Profile {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 access(counts, lanes.env, &touches);
-                // SAFETY: 1: as for the touches.
+                // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let local = unsafe { local(lanes, inst, &note) };
                 counts.local_requests += u64::from(local > 0);
                 counts.local_bytes += local * note.bytes;

@@ -11,7 +11,7 @@ use cuda_launch::graph::{
     Branches, CopyNode, Dependency, DotFlags, Edge, GraphNode, HostMemory, InstantiateFlags, KernelNode,
     MemsetNode, NodeKind,
 };
-use cuda_launch::module::{JitOptions, Linker};
+use cuda_launch::module::{JitOptions, LinkInput, Linker};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
 use graph_support::{Gpu, N, exec, graph_error, input};
@@ -283,7 +283,8 @@ fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
         };
         let mut linker = Linker::new(&gpu.ctx, &JitOptions::default()).unwrap();
         linker.add(DECIDE, "decide").unwrap();
-        linker.add_file(&library).unwrap();
+        // SAFETY: 1: the file is the toolkit's library, which nobody writes to.
+        unsafe { linker.add_file_unchecked(LinkInput::Library, &library) }.unwrap();
         linker.complete().unwrap().load(&gpu.ctx).unwrap()
     };
     let decide = module.load_function("decide").unwrap();

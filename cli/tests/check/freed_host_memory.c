@@ -1,4 +1,4 @@
-/* A copy to pinned memory that was freed. */
+/* A copy to pinned memory that was freed. It is large, so that a driver gives it back to the system at once. */
 #include "driver.h"
 #include "rows.h"
 
@@ -8,7 +8,7 @@ int main(void) {
     char *bytes;
     OK(cuMemAlloc_v2(&x, 256));
     OK(cuMemsetD32_v2(x, 1, 64));
-    OK(cuMemHostAlloc((void **)&bytes, 256, 0));
+    OK(cuMemHostAlloc((void **)&bytes, 64 << 20, 0));
 #ifdef WRONG
     OK(cuMemFreeHost(bytes));
 #endif

@@ -52,19 +52,6 @@ const OPS: [Op; 14] = [
     Op::Ge,
 ];
 
-/// What follows with the third operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Second {
-    /// Nothing, or that the result goes into part of it.
-    Merge,
-    /// `.add`
-    Add,
-    /// `.min`
-    Min,
-    /// `.max`
-    Max,
-}
-
 /// A part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -99,8 +86,8 @@ pub struct Video {
     pub signed: [bool; 3],
     /// `.sat`
     pub saturate: bool,
-    /// What follows.
-    pub second: Second,
+    /// `.add`: to the third operand
+    pub add: bool,
     /// `.wrap` of a shift.
     pub wrap: bool,
 }
@@ -111,7 +98,7 @@ impl Video {
     pub fn bits(self) -> u64 {
         let [d, a, b] = self.signed.map(u64::from);
         let flags = u64::from(self.saturate) << 3 | u64::from(self.wrap) << 4;
-        d | a << 1 | b << 2 | flags | (self.second as u64) << 5 | (self.op as u64) << 8
+        d | a << 1 | b << 2 | flags | u64::from(self.add) << 5 | (self.op as u64) << 8
     }
 
     fn from_bits(bits: u64) -> Video {
@@ -120,7 +107,7 @@ impl Video {
             op: OPS[(bits >> 8 & 15) as usize % OPS.len()],
             signed: [flag(0), flag(1), flag(2)],
             saturate: flag(3),
-            second: [Second::Merge, Second::Add, Second::Min, Second::Max][(bits >> 5 & 3) as usize],
+            add: flag(5),
             wrap: flag(4),
         }
     }
@@ -157,10 +144,10 @@ impl Video {
     }
 }
 
-/// Where a scalar instruction's operands and its result are, as a number.
-pub fn parts(d: Part, a: Part, b: Part) -> u64 {
+/// Where a scalar instruction's operands are, as a number.
+pub fn parts(a: Part, b: Part) -> u64 {
     let number = |part: Part| u64::from(part.shift / 8) | u64::from(part.bits / 8 - 1) << 2;
-    number(d) << 16 | number(a) << 20 | number(b) << 24
+    number(a) << 20 | number(b) << 24
 }
 
 fn part(control: u64, at: u32) -> Part {
@@ -168,19 +155,9 @@ fn part(control: u64, at: u32) -> Part {
 }
 
 /// A scalar instruction: `control` is [`Video::bits`] and [`parts`].
-pub fn scalar(a: u32, b: u32, c: u32, control: u64) -> u32 {
+pub fn scalar(a: u32, b: u32, control: u64) -> u32 {
     let video = Video::from_bits(control);
-    let (to, from, other) = (part(control, 16), part(control, 20), part(control, 24));
-    let first = video.first(from.of(a, video.signed[1]), other.of(b, video.signed[2]));
-    let result = video.saturated(first, to.bits) as u32;
-    match video.second {
-        Second::Merge => result << (to.shift & 31) & to.mask() | c & !to.mask(),
-        Second::Add => result.wrapping_add(c),
-        Second::Min if video.signed[0] => (result as i32).min(c as i32) as u32,
-        Second::Min => result.min(c),
-        Second::Max if video.signed[0] => (result as i32).max(c as i32) as u32,
-        Second::Max => result.max(c),
-    }
+    video.first(part(control, 20).of(a, video.signed[1]), part(control, 24).of(b, video.signed[2])) as u32
 }
 
 /// Which parts a SIMD instruction takes from its operands' two words, and which of its results count, as a number: selectors are
@@ -206,9 +183,10 @@ pub fn simd<const BITS: u32>(a: u32, b: u32, c: u32, control: u64) -> u32 {
         let (x, y) = (selected(20, index, video.signed[1]), selected(32, index, video.signed[2]));
         let value = video.saturated(video.first(x, y), BITS) as u32;
         let to = Part { shift: index * BITS, bits: BITS };
-        result = match video.second {
-            Second::Add => result.wrapping_add(value),
-            _ => result & !to.mask() | value << (to.shift & 31) & to.mask(),
+        result = if video.add {
+            result.wrapping_add(value)
+        } else {
+            result & !to.mask() | value << (to.shift & 31) & to.mask()
         };
     }
     result
@@ -225,19 +203,14 @@ pub struct Mad {
     pub minus_c: bool,
     /// `.po`
     pub plus_one: bool,
-    /// `.sat`
-    pub saturate: bool,
-    /// `.shr7`, `.shr15`
-    pub shift: u32,
 }
 
 impl Mad {
     /// The number.
     pub fn bits(self) -> u64 {
         let [a, b] = self.signed.map(u64::from);
-        let flags = [self.minus_product, self.minus_c, self.plus_one, self.saturate].map(u64::from);
-        let flags = flags[0] << 2 | flags[1] << 3 | flags[2] << 4 | flags[3] << 5;
-        a | b << 1 | flags | u64::from(self.shift & 15) << 8
+        let [product, c, one] = [self.minus_product, self.minus_c, self.plus_one].map(u64::from);
+        a | b << 1 | product << 2 | c << 3 | one << 4
     }
 }
 
@@ -253,10 +226,5 @@ pub fn mad(a: u32, b: u32, c: u32, control: u64) -> u32 {
     let c = if minus_c && !minus_product { !c } else { c };
     let c = if signed { i128::from(c as i32) } else { i128::from(c) };
     let one = i128::from(flag(4) || minus_product || minus_c);
-    let sum = (product + c + one) >> (control >> 8 & 15);
-    match (flag(5), signed) {
-        (false, _) => sum as u32,
-        (true, true) => sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
-        (true, false) => sum.clamp(0, u32::MAX.into()) as u32,
-    }
+    (product + c + one) as u32
 }

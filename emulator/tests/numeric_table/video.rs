@@ -23,31 +23,7 @@ fn model(name: &str, selectors: [&str; 3], [a, b, c]: [u32; 3]) -> u32 {
     };
     if count == 1 {
         let (ta, tb) = (scalar_part(a, selectors[1], a_signed), scalar_part(b, selectors[2], b_signed));
-        let to = match selectors[0].chars().next() {
-            Some('b') => 8,
-            Some('h') => 16,
-            _ => 32,
-        };
-        let value = limit(first(&words, ta, tb), to);
-        let low = value as u32;
-        // The third operand has the destination's type, and so has what it meets.
-        let number = |word: u32| if d_signed { i64::from(word as i32) } else { i64::from(word) };
-        if has("add") {
-            return low.wrapping_add(c);
-        } else if words.last() == Some(&"min") {
-            return number(low).min(number(c)) as u32;
-        } else if words.last() == Some(&"max") {
-            return number(low).max(number(c)) as u32;
-        }
-        let mut bytes = c.to_le_bytes();
-        let source = low.to_le_bytes();
-        match selectors[0] {
-            "" => return low,
-            "h0" => bytes[..2].copy_from_slice(&source[..2]),
-            "h1" => bytes[2..].copy_from_slice(&source[..2]),
-            byte => bytes[byte[1..].parse::<usize>().unwrap()] = source[0],
-        }
-        return u32::from_le_bytes(bytes);
+        return first(&words, ta, tb) as u32;
     }
     let parts: Vec<u32> =
         [a, b].iter().flat_map(|word| (0..count as u32).map(move |i| word >> (i * bits))).collect();
@@ -153,15 +129,7 @@ fn mad(name: &str, [asel, bsel]: [&str; 2], minus: [bool; 3], [a, b, c]: [u32; 3
         (.., true) => product + extended(!c) + 1,
         _ => product + extended(c),
     };
-    let scaled = sum.div_euclid(if has("shr7") {
-        128
-    } else if has("shr15") {
-        32_768
-    } else {
-        1
-    });
-    let (least, most) = if signed { (i32::MIN.into(), i32::MAX.into()) } else { (0, i128::from(u32::MAX)) };
-    if has("sat") { scaled.max(least).min(most) as u32 } else { scaled as u32 }
+    sum as u32
 }
 
 fn row(t: &mut Table, name: String, selectors: [&'static str; 3], third: bool) {
@@ -176,7 +144,7 @@ fn row(t: &mut Table, name: String, selectors: [&'static str; 3], third: bool) {
     t.row(Promise::Exact, ptx, inputs, W, Box::new(ours));
 }
 
-/// All operations and types; of selectors and what follows, each with some of them.
+/// All operations and types that are supported; of selectors and what follows, each with some of them.
 pub fn table(t: &mut Table) {
     const TYPES: [&str; 2] = ["u32", "s32"];
     const PARTS: [&str; 7] = ["", "b0", "b1", "b2", "b3", "h0", "h1"];
@@ -195,12 +163,10 @@ pub fn table(t: &mut Table) {
             if !mode.is_empty() && b == "s32" {
                 continue;
             }
-            for sat in ["", ".sat"] {
-                let name = format!("{op}.{d}.{a}.{b}{sat}{mode}");
-                row(t, name.clone(), ["", "", ""], false);
-                row(t, name.clone(), [PARTS[1 + next(6)], PARTS[next(7)], PARTS[next(7)]], true);
-                row(t, format!("{name}.{}", ["add", "min", "max"][next(3)]), ["", PARTS[next(7)], ""], true);
-            }
+            let name = format!("{op}.{d}.{a}.{b}{mode}");
+            row(t, name.clone(), ["", "", ""], false);
+            row(t, name.clone(), ["", PARTS[next(7)], PARTS[next(7)]], false);
+            row(t, name, ["", PARTS[1 + next(6)], ""], false);
         }
     }
     for (index, cmp) in ["eq", "ne", "lt", "le", "gt", "ge"].into_iter().enumerate() {
@@ -208,8 +174,7 @@ pub fn table(t: &mut Table) {
             let name = format!("{}.{}.{cmp}", TYPES[types / 2], TYPES[types % 2]);
             let scalar = format!("vset.{name}");
             row(t, scalar.clone(), ["", PARTS[next(7)], PARTS[next(7)]], false);
-            row(t, scalar.clone(), [PARTS[1 + next(6)], "", PARTS[next(7)]], true);
-            row(t, format!("{scalar}.{}", ["add", "min", "max"][next(3)]), ["", "", ""], true);
+            row(t, scalar, ["", "", ""], false);
             row(t, format!("vset2.{name}"), [["", "h0", "h1"][index % 3], "", "h03"], true);
             row(t, format!("vset2.{name}.add"), ["", "h21", ""], true);
             row(t, format!("vset4.{name}"), [["", "b20", "b3"][index % 3], "", "b1357"], true);
@@ -234,13 +199,13 @@ pub fn table(t: &mut Table) {
     }
     for types in 0..4 {
         let types = format!("s32.{}.{}", TYPES[types / 2], TYPES[types % 2]);
-        for end in ["", ".sat", ".shr7", ".sat.shr15"] {
+        for _parts in 0..2 {
             for (signs, po) in
                 [("   ", ""), ("-  ", ""), (" - ", ""), ("  -", ""), ("-- ", ""), ("   ", ".po")]
             {
                 let minus: Vec<bool> = signs.chars().map(|sign| sign == '-').collect();
                 let minus = [minus[0], minus[1], minus[2]];
-                let name = format!("vmad.{types}{po}{end}");
+                let name = format!("vmad.{types}{po}");
                 let parts = [PARTS[next(7)], PARTS[next(7)]];
                 let [a, b] =
                     parts.map(|part| if part.is_empty() { String::new() } else { format!(".{part}") });

@@ -1,4 +1,5 @@
-//! "Video Instructions", scalar and SIMD.
+//! "Video Instructions", scalar and SIMD. Scalar ones that saturate, scale, have a second operation or write part of the destination are
+//! left out: an H200 computes many of them otherwise than the ISA says.
 
 use cuda_ptx::{Operand as Text, Type};
 
@@ -8,18 +9,18 @@ use super::super::exec::alu::{lane3, lane4};
 use super::super::exec::operand::Class;
 use super::{Form, Row, build};
 use crate::numeric::int;
-use crate::numeric::video::{self, Mad, Op, Part, Second, Video};
+use crate::numeric::video::{self, Mad, Op, Part, Video};
 
 pub(super) const ROWS: &[Row] = &[
-    build("vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
-    build("vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
-    build("vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
-    build("vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
-    build("vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
-    build("vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
-    build("vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
-    build("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]", scalar),
-    build("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}]", mad),
+    build("vadd.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
+    build("vsub.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
+    build("vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
+    build("vmin.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
+    build("vmax.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
+    build("vshl.{u32|s32}.{u32|s32}.u32.{clamp|wrap}", scalar),
+    build("vshr.{u32|s32}.{u32|s32}.u32.{clamp|wrap}", scalar),
+    build("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}", scalar),
+    build("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po]", mad),
     build("vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
     build("vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
     build("vavrg2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
@@ -66,13 +67,8 @@ fn video(mnemonic: &str, form: &Form<'_>) -> Video {
         [a, b] => [false, a, b],
         _ => [false; 3],
     };
-    let second = match form.any(&["add", "min", "max"]) {
-        Some("add") => Second::Add,
-        Some("min") => Second::Min,
-        Some(_) => Second::Max,
-        None => Second::Merge,
-    };
-    Video { op: op(mnemonic, form), signed, saturate: form.has("sat"), second, wrap: form.has("wrap") }
+    let op = op(mnemonic, form);
+    Video { op, signed, saturate: form.has("sat"), add: form.has("add"), wrap: form.has("wrap") }
 }
 
 /// An operand without the selector behind its dot, whether it is negated, and the selector.
@@ -117,51 +113,49 @@ fn digits(selector: &str, letter: char, most: u32) -> Result<Vec<u32>, Refusal> 
     parts.filter(|parts| !parts.is_empty()).ok_or_else(refused)
 }
 
-/// The destination, the sources, and their selectors; a third source that is missing is zero.
-type Operands<'a> = (Operand, [Operand; 3], [Option<&'a str>; 3], [bool; 3]);
+/// The destination, the sources, their selectors, and whether the sources are negated.
+type Operands<'a> = (Operand, Vec<Operand>, [Option<&'a str>; 3], [bool; 3]);
 
-fn operands<'a>(builder: &mut Builder<'_, 'a>, third: bool) -> Result<Operands<'a>, Refusal> {
+fn operands<'a>(builder: &mut Builder<'_, 'a>, sources: usize) -> Result<Operands<'a>, Refusal> {
+    builder.expect_operands(sources + 1)?;
     let (d, _, to) = split(builder.operand(0)?);
-    let third = third || to.is_some();
-    builder.expect_operands(if third { 4 } else { 3 })?;
-    let (a, minus_a, from) = split(builder.operand(1)?);
-    let (b, minus_b, other) = split(builder.operand(2)?);
-    let (a, b) = (builder.source(&a, Class::Word)?, builder.source(&b, Class::Word)?);
-    let (mut c, mut minus_c) = (builder.constant(Class::Word, 0), false);
-    if third {
-        let (text, minus, _) = split(builder.operand(3)?);
-        (c, minus_c) = (builder.source(&text, Class::Word)?, minus);
+    let (mut words, mut selectors, mut minus) = (Vec::new(), [to, None, None], [false; 3]);
+    for index in 0..sources {
+        let (text, is_negated, selector) = split(builder.operand(index + 1)?);
+        words.push(builder.source(&text, Class::Word)?);
+        minus[index] = is_negated;
+        if index < 2 {
+            selectors[index + 1] = selector;
+        }
     }
-    let d = builder.dest(&d, Class::Word)?;
-    Ok((d, [a, b, c], [to, from, other], [minus_a, minus_b, minus_c]))
+    Ok((builder.dest(&d, Class::Word)?, words, selectors, minus))
 }
 
-/// `vadd.. d{.dsel}, a{.asel}, b{.bsel}{, c}`
+/// `vadd.. d, a{.asel}, b{.bsel}`
 fn scalar(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mnemonic = builder.name().split('.').next().unwrap_or_default();
+    if split(builder.operand(0)?).2.is_some() {
+        return Err(Refusal::new("a destination with a selector is not supported".to_owned()));
+    }
     let video = video(mnemonic, form);
-    let (d, [a, b, c], [to, from, other], _) = operands(builder, video.second != Second::Merge)?;
-    let control = video.bits() | video::parts(part(to)?, part(from)?, part(other)?);
-    let control = builder.constant(Class::Wide, control);
-    builder.lane(lane4(video::scalar), &[d], &[a, b, c, control]);
+    let (d, words, [_, from, other], _) = operands(builder, 2)?;
+    let control = builder.constant(Class::Wide, video.bits() | video::parts(part(from)?, part(other)?));
+    builder.lane(lane3(video::scalar), &[d], &[words[0], words[1], control]);
     Ok(())
 }
 
 /// `vmad.. d, {-}a{.asel}, {-}b{.bsel}, {-}c`
 fn mad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    let (d, [a, b, c], [to, from, other], [minus_a, minus_b, minus_c]) = operands(builder, true)?;
+    let (d, words, [_, from, other], [minus_a, minus_b, minus_c]) = operands(builder, 3)?;
     let signed: Vec<bool> = form.types().skip(1).map(|ty| ty == Type::S32).collect();
     let mad = Mad {
         signed: [signed.first() == Some(&true), signed.get(1) == Some(&true)],
         minus_product: minus_a != minus_b,
         minus_c,
         plus_one: form.has("po"),
-        saturate: form.has("sat"),
-        shift: if form.has("shr7") { 7 } else { u32::from(form.has("shr15")) * 15 },
     };
-    let control = mad.bits() | video::parts(part(to)?, part(from)?, part(other)?);
-    let control = builder.constant(Class::Wide, control);
-    builder.lane(lane4(video::mad), &[d], &[a, b, c, control]);
+    let control = builder.constant(Class::Wide, mad.bits() | video::parts(part(from)?, part(other)?));
+    builder.lane(lane4(video::mad), &[d], &[words[0], words[1], words[2], control]);
     Ok(())
 }
 
@@ -169,7 +163,8 @@ fn mad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 fn simd(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mnemonic = builder.name().split('.').next().unwrap_or_default();
     let video = video(mnemonic, form);
-    let (d, [a, b, c], [to, from, other], _) = operands(builder, true)?;
+    let (d, words, [to, from, other], _) = operands(builder, 3)?;
+    let (a, b, c) = (words[0], words[1], words[2]);
     if video.op == Op::AbsDiff
         && mnemonic.ends_with('4')
         && [to, from, other] == [None; 3]
@@ -178,7 +173,7 @@ fn simd(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         && video.signed[1] == video.signed[2]
     {
         // What compilers emit.
-        let lane = match (video.signed[1], video.second == Second::Add) {
+        let lane = match (video.signed[1], video.add) {
             (false, false) => lane3(int::vabsdiff4::<false, false>),
             (false, true) => lane3(int::vabsdiff4::<false, true>),
             (true, false) => lane3(int::vabsdiff4::<true, false>),

@@ -29,7 +29,7 @@ fn is_there() -> bool {
     let before = BEFORE.get_or_init(all);
     match identity() {
         Some(now) => before.contains(&now) || is_put_there(),
-        None => cfg!(not(unix)),
+        None => cfg!(any(not(unix), miri)),
     }
 }
 
@@ -39,7 +39,11 @@ fn all() -> Vec<Identity> {
     identity().into_iter().chain(others).collect()
 }
 
+/// None under Miri, which shows a program no folder.
 fn numbers() -> Vec<i32> {
+    if cfg!(miri) {
+        return Vec::new();
+    }
     let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     files.filter_map(|file| file.file_name().to_str()?.parse().ok()).collect()
 }
@@ -47,6 +51,7 @@ fn numbers() -> Vec<i32> {
 /// Whether another number means the same open file: opened once, and not only the file of that name.
 #[cfg(all(
     target_os = "linux",
+    not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
@@ -69,6 +74,7 @@ fn is_put_there() -> bool {
 
 #[cfg(not(all(
     target_os = "linux",
+    not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
@@ -77,17 +83,17 @@ fn is_put_there() -> bool {
 }
 
 /// Past the lock of the standard library's handle: in a forked process nobody may be there to release it.
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn write(bytes: &[u8]) -> io::Result<()> {
     (&*file()).write_all(bytes)
 }
 
-#[cfg(not(unix))]
+#[cfg(not(all(unix, not(miri))))]
 fn write(bytes: &[u8]) -> io::Result<()> {
     io::stderr().write_all(bytes)
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn file() -> std::mem::ManuallyDrop<std::fs::File> {
     use std::os::fd::FromRawFd;
     // SAFETY: the number is only used in calls that answer an error where nothing is open; it is not closed, as the `ManuallyDrop` never
@@ -95,24 +101,24 @@ fn file() -> std::mem::ManuallyDrop<std::fs::File> {
     std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(2) })
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn identity() -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     file().metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn identity_of(path: &str) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-#[cfg(not(unix))]
+#[cfg(not(all(unix, not(miri))))]
 fn identity() -> Option<Identity> {
     None
 }
 
-#[cfg(not(unix))]
+#[cfg(not(all(unix, not(miri))))]
 fn identity_of(_: &str) -> Option<Identity> {
     None
 }
@@ -120,6 +126,7 @@ fn identity_of(_: &str) -> Option<Identity> {
 /// Writes without the signals that would end the program where nobody reads a pipe any more, or a file is at its limit.
 #[cfg(all(
     target_os = "linux",
+    not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
@@ -152,6 +159,7 @@ pub fn without_a_signal<R>(write: impl FnOnce() -> R) -> R {
 
 #[cfg(not(all(
     target_os = "linux",
+    not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
@@ -162,6 +170,7 @@ pub fn without_a_signal<R>(write: impl FnOnce() -> R) -> R {
 /// Of the C library, with the types and numbers that it has on Linux of 64 bits.
 #[cfg(all(
     target_os = "linux",
+    not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]

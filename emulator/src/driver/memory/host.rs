@@ -45,8 +45,6 @@ pub(in crate::driver) struct Range {
     block: Option<Block>,
 }
 
-/// The smallest page.
-const PAGE: usize = 4096;
 /// `CU_MEMHOSTREGISTER_READ_ONLY`.
 const READ_ONLY: c_uint = 8;
 /// `CU_MEMHOSTALLOC_DEVICEMAP`: told for every range, as driver 580 does.
@@ -242,7 +240,8 @@ fn is_mapped(address: usize, bytes: usize) -> bool {
             fn msync(at: *mut c_void, len: usize, flags: std::ffi::c_int) -> std::ffi::c_int;
         }
         const MS_ASYNC: std::ffi::c_int = 1;
-        // Pages of this size or a multiple of it.
+        // Pages have this size or a multiple of it.
+        const PAGE: usize = 4096;
         let start = address & !(PAGE - 1);
         // SAFETY: with this flag the call looks whether the pages are there, and does nothing to them.
         let answer = unsafe { msync(std::ptr::without_provenance_mut(start), end - start, MS_ASYNC) };

@@ -42,7 +42,7 @@ const LIMITS: &[Limit] = &[
     Limit("alloc-drop", 1300.0, 4.0, 6.0),
     Limit("alloc-address-drop", 2210.0, 4.0, 10.0),
     Limit("event-drop", 150.0, 3.0, 0.0),
-    Limit("stream-drop", 1720.0, 3.0, 2.1),
+    Limit("stream-drop", 1710.0, 3.0, 2.1),
     Limit("stream-10000", 1700.0, 3.0, 2.1),
     Limit("event-record", 150.0, 1.0, 0.0),
     Limit("synchronize", 150.0, 1.0, 0.0),

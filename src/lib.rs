@@ -47,6 +47,18 @@ mod ordering;
 mod show;
 mod trace;
 
+/// What the emulator counts of launches: instructions, active threads, sectors, bank conflicts, by line.
+///
+/// [`profile`](emulator::profile) counts the launches of some code, [`LaunchBuilder::profile`] one launch. `cuda-launch profile` shows the same of a
+/// kernel file, without a program.
+#[cfg(feature = "emulator")]
+pub mod emulator {
+    pub use crate::launch::profile::profile;
+    pub use cuda_emulator::{
+        AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov,
+    };
+}
+
 /// Attributes and limits of devices, and partitions of one.
 pub mod device {
     pub use crate::driver::{CudaDevice, DeviceAttribute, DeviceLimits, DeviceUuid, PeerAttribute};

@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_emulator::{Instance, InstanceOptions};
+use cuda_launch::emulator::{self, KernelProfile};
 use cuda_launch::memory::{ManagedAttach, PinnedFlags};
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{CUdevice, CUresult, pfn};
 use cuda_launch::{
-    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, ManagedBuffer, PinnedBuffer,
-    cuda_launch,
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Driver, Error, ErrorKind, LaunchConfig, LaunchPlan,
+    ManagedBuffer, PinnedBuffer, cuda_launch,
 };
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -116,4 +119,92 @@ fn objects_of_two_instances_do_not_meet() {
     let (a, b) = (context(&a).new_stream().unwrap(), context(&b).new_stream().unwrap());
     let buffer = DeviceBuffer::from_host(&a, &[1_u8, 2, 3]).unwrap();
     assert!(buffer.to_host_vec(&b).unwrap_err().is_context_mismatch());
+}
+
+/// A driver of which nothing is known but the name of its device.
+fn other(instance: &Instance) -> Arc<Driver> {
+    unsafe extern "C" fn name(name: *mut c_char, bytes: c_int, _: CUdevice) -> CUresult {
+        let text = c"NVIDIA H200".to_bytes_with_nul();
+        let bytes = text.len().min(bytes as usize);
+        unsafe { name.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), bytes) };
+        CUresult::SUCCESS
+    }
+    let replace = |call: &str| match call {
+        "cuDeviceGetName" => name as pfn::cuDeviceGetName as *const c_void,
+        _ => null(),
+    };
+    unsafe { cuda_harness::replaced(&instance.driver(), replace) }
+}
+
+/// `fill` writes 64 numbers: 8 sectors, in 2 warps.
+#[test]
+fn launches_of_all_kinds_are_counted_where_they_are_asked_for() {
+    let instance = Instance::new().unwrap();
+    let ctx = context(&instance);
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(FILL).unwrap();
+    let function = module.load_function("fill").unwrap();
+    let mut out = DeviceBuffer::<u32>::zeroed(&stream, N as usize).unwrap();
+    let config = LaunchConfig::for_num_elems(N);
+    let of = |profile: &KernelProfile| (profile.launches, profile.total().global_sectors);
+
+    let mut builder = stream.launch_builder(&function);
+    builder.arg(&mut out).arg(&N).arg(&7u32);
+    let one = unsafe { builder.profile(config) }.unwrap();
+    assert_eq!((&*one.kernel, of(&one)), ("fill", (1, 8)));
+    let store = one.instructions.iter().find(|one| one.name.starts_with("st.")).unwrap();
+    let line = one.lines().into_iter().find(|line| line.line == store.ptx_line).unwrap();
+    assert_eq!((line.file, line.counts.warps, line.counts.threads_on), (None, 2, 64));
+    assert!(one.to_string().ends_with(" 8        8      0\n"), "{one}");
+    let mut prepared = builder.prepare(config).unwrap();
+
+    let mut plan = LaunchPlan::record(&ctx, |stream| {
+        let launch = |_| unsafe {
+            cuda_launch! { kernel: fill, module: module, stream: stream, config: config, args: [ptr_mut(out), N, 9u32] }
+        };
+        (0..3).try_for_each(launch)
+    })
+    .unwrap();
+    let (answer, kernels) = emulator::profile(&ctx, || {
+        // A macro, a prepared launch, a plan of three; not those of another thread, nor what is only recorded.
+        assert_eq!(fill(&module, &stream, N, 5)?, [5; N as usize]);
+        unsafe { prepared.launch_on(&stream) }?;
+        plan.launch(&stream)?;
+        thread::scope(|scope| scope.spawn(|| fill(&module, &ctx.new_stream()?, N, 5)).join().unwrap())?;
+        LaunchPlan::record(&ctx, |stream| unsafe { prepared.launch_on(stream) }.map(|_| ())).map(|_| 3)
+    })
+    .unwrap();
+    assert_eq!((answer, kernels.iter().map(of).collect::<Vec<_>>()), (3, vec![(5, 5 * 8)]));
+    assert_eq!(out.to_host_vec(&stream).unwrap(), [9; N as usize]);
+
+    // Inside each other: the inner one counts its own.
+    let (inner, outer) = emulator::profile(&ctx, || {
+        fill(&module, &stream, N, 5)?;
+        let inner = emulator::profile(&ctx, || fill(&module, &stream, N, 5))?.1;
+        fill(&module, &stream, N, 5).map(|_| inner)
+    })
+    .unwrap();
+    assert_eq!((of(&inner[0]), of(&outer[0])), ((1, 8), (2, 16)));
+
+    // What went on before a fault is lost with the error; nothing is counted any more.
+    let error = emulator::profile(&ctx, || Ok(())).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotEmulated(_)), "{error}");
+    let mut builder = stream.launch_builder(&function);
+    builder.arg(&mut out).arg(&(1u32 << 20)).arg(&7u32);
+    let error = unsafe { builder.profile(LaunchConfig::for_num_elems(1 << 20)) }.unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "{error}");
+}
+
+/// A driver that is not the emulator is told by name, and nothing is launched on it.
+#[test]
+fn a_profile_on_another_driver_is_an_error_that_names_its_device() {
+    let instance = Instance::new().unwrap();
+    let ctx = CudaContext::with_driver(&other(&instance), 0).unwrap();
+    let error = emulator::profile::<()>(&ctx, || panic!("it was run")).unwrap_err();
+    let ErrorKind::NotEmulated(not) = error.kind() else { panic!("{error}") };
+    assert_eq!((&*not.device, error.is_unsupported()), ("NVIDIA H200", true));
+    assert!(
+        error.to_string().contains("\"NVIDIA H200\"") && error.to_string().contains("=emulator"),
+        "{error}"
+    );
 }

@@ -159,9 +159,9 @@ pub mod texture;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
-    Instance, InstanceError, InstanceOptions, LiveHandles, driver, faults, forget_written, last_fault,
-    live_handles, set_checks, set_profile, set_schedules, set_time_limit, symbol_address, take_differences,
-    take_findings, take_profiles, unsupported_calls,
+    Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,
+    last_fault, live_handles, profile, set_checks, set_profile, set_schedules, set_time_limit,
+    symbol_address, take_differences, take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
@@ -169,7 +169,7 @@ pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use profile::Profiler;
-pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, lcov};
+pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov};
 pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
 

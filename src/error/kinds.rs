@@ -88,6 +88,10 @@ pub enum ErrorKind {
     /// The driver is too old for the request.
     #[error(transparent)]
     Unsupported(#[from] super::module::Unsupported),
+    /// A profile was requested of launches that the emulator does not run.
+    #[cfg(feature = "emulator")]
+    #[error(transparent)]
+    NotEmulated(#[from] super::NotEmulated),
     /// A file could not be read.
     #[error("cannot read {}: {error}", path.display())]
     File {

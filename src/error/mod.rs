@@ -22,6 +22,8 @@ mod module;
 #[cfg(feature = "async")]
 mod operation;
 mod plan;
+#[cfg(feature = "emulator")]
+mod profile;
 mod region;
 mod state;
 #[cfg(any(feature = "tensor", feature = "texture"))]
@@ -56,6 +58,8 @@ pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
 pub use plan::PlanError;
+#[cfg(feature = "emulator")]
+pub use profile::NotEmulated;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
 pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, UnfinishedLaunch};
 #[cfg(feature = "tensor")]
@@ -410,6 +414,10 @@ impl Error {
     /// ```
     pub fn is_unsupported(&self) -> bool {
         use ErrorKind as K;
+        #[cfg(feature = "emulator")]
+        if matches!(self.kind(), K::NotEmulated(_)) {
+            return true;
+        }
         matches!(
             self.kind(),
             K::Attribute(AttributeError::TooNew { .. })

@@ -40,6 +40,7 @@
 // | `node` | a checked kernel with its arguments as a value, for graphs |
 // | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
 // | `timed` | a launch between two events |
+// | `profile` | what launches do, counted by the emulator |
 // | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |
 // | `macros` | `cuda_launch!`, which puts these together |
 // | `async_macros` | `cuda_launch_async!`, the same as an operation |
@@ -65,6 +66,8 @@ pub(crate) mod named;
 pub(crate) mod node;
 pub(crate) mod packet;
 mod prepared;
+#[cfg(feature = "emulator")]
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod site;
 #[cfg(feature = "async")]

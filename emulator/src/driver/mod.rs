@@ -7,6 +7,7 @@ mod array;
 mod check;
 mod config;
 mod context;
+mod counted;
 mod default_stream;
 mod device;
 mod entry;
@@ -45,6 +46,7 @@ mod work;
 pub use check::allocate_at;
 pub use check::{forget_written, set_checks, take_findings};
 pub use config::set_time_limit;
+pub use counted::{ProfileError, profile};
 pub use default_stream::on_own_stream;
 #[doc(hidden)]
 pub use device::nvml::{NvmlDevice, nvml_devices};

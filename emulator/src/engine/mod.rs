@@ -42,5 +42,5 @@ pub use grid::{run, run_until};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
 pub use launch::{Launch, Printer, RunControl, Stats};
-pub use program::Program;
+pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};

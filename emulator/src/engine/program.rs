@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuda_ptx::FunctionKind;
 
@@ -18,6 +18,22 @@ pub struct Program {
     pub(super) image: Arc<Image>,
     memory: Arc<Memory>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
+}
+
+/// A kernel that can be decoded so that what it does is counted.
+pub struct Countable {
+    image: Arc<Image>,
+    index: usize,
+    looks: Looks,
+    kernel: OnceLock<Arc<Kernel>>,
+}
+
+impl Countable {
+    /// The same kernel with everything that is counted, decoded on first use.
+    pub fn counted(&self) -> &Arc<Kernel> {
+        self.kernel
+            .get_or_init(|| Arc::new(decode::kernel(&self.image, self.index, self.looks, table::decode)))
+    }
 }
 
 impl Program {
@@ -52,25 +68,37 @@ impl Program {
 
     /// The kernel of that name, decoded on first use: the same one each time (`cuModuleGetFunction`).
     pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
-        let index = *self.image.by_name.get(name)?;
-        if self.image.functions.get(index)?.kind != FunctionKind::Entry {
-            return None;
-        }
+        let index = self.index(name)?;
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(name) {
             return Some(Arc::clone(kernel));
         }
-        let looks = Looks {
+        let kernel = Arc::new(decode::kernel(&self.image, index, self.looks(), table::decode));
+        kernels.insert(name.to_owned(), Arc::clone(&kernel));
+        Some(kernel)
+    }
+
+    /// The kernel of that name, for launches that are counted although others are not.
+    pub fn countable(&self, name: &str) -> Option<Countable> {
+        let (index, looks) = (self.index(name)?, Looks { profiles: true, ..self.looks() });
+        Some(Countable { image: Arc::clone(&self.image), index, looks, kernel: OnceLock::new() })
+    }
+
+    /// Which function the kernel of that name is.
+    fn index(&self, name: &str) -> Option<usize> {
+        let index = *self.image.by_name.get(name)?;
+        (self.image.functions.get(index)?.kind == FunctionKind::Entry).then_some(index)
+    }
+
+    fn looks(&self) -> Looks {
+        Looks {
             watches: self.memory.checker().is_some(),
             profiles: self.memory.profiler().is_some(),
             // What surfaces hold, and what kernels allocate, cannot be put back.
             schedules: self.memory.scheduler().is_some()
                 && !self.image.text.contains("sust.")
                 && !self.image.externs.iter().any(|name| matches!(name.as_str(), "malloc" | "free")),
-        };
-        let kernel = Arc::new(decode::kernel(&self.image, index, looks, table::decode));
-        kernels.insert(name.to_owned(), Arc::clone(&kernel));
-        Some(kernel)
+        }
     }
 
     /// Variables that were declared `.extern` and that no image defines: they were made here, of zeros.
@@ -87,6 +115,12 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         load::release(&self.image, &self.memory);
+    }
+}
+
+impl fmt::Debug for Countable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Countable").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

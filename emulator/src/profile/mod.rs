@@ -4,10 +4,12 @@
 
 mod heat;
 mod lcov;
+mod lines;
 
 pub use heat::AllocationProfile;
 pub(crate) use heat::Heat;
 pub use lcov::lcov;
+pub use lines::LineProfile;
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -30,7 +32,8 @@ pub struct Counts {
     pub not_taken: u64,
     /// Conditional branches: times the threads of a warp went both ways.
     pub divergent: u64,
-    /// Accesses of warps to global memory.
+    /// Accesses of warps to global memory; of bulk copies (`cp.async.bulk` and its tensor forms), which single threads begin, one for each
+    /// thread.
     pub global_requests: u64,
     /// Sectors of 32 bytes that these touched.
     pub global_sectors: u64,
@@ -44,7 +47,7 @@ pub struct Counts {
     pub shared_wavefronts: u64,
     /// Passes that would have been enough without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// Bytes that their threads requested.
+    /// Bytes that their threads requested, and those that bulk copies and `st.async` read and wrote, which are no accesses of warps.
     pub shared_bytes: u64,
     /// Accesses of warps to local memory: arrays of a thread, and registers that were spilled.
     pub local_requests: u64,

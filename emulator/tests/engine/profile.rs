@@ -266,3 +266,26 @@ fn a_function_that_several_kernels_call_is_told_once_with_what_all_did() {
     // Threads 0 to 7 of four blocks jump, the others of three do not.
     assert!(told.contains("\nBRDA:7,0,0,32\nBRDA:7,0,1,72\nBRF:2\nBRH:2\n"), "{told}");
 }
+
+#[test]
+fn copies_of_threads_count_at_both_sides() {
+    // 16 bytes of each of 32 threads, 32 apart in global memory and one after the other in shared memory: 32 sectors where 16 would do, and
+    // 8 threads fill the banks at a time.
+    let body = [
+        ".shared .align 16 .b8 tile[512];",
+        "mad.wide.u32 %rd1, %t, 32, %out; mov.u32 %r9, tile; mad.lo.u32 %r1, %t, 16, %r9;",
+        "cp.async.ca.shared.global [%r1], [%rd1], 16;",
+        "cp.async.wait_all;",
+    ];
+    let counts = lines(&body, 1, 32, 1024)[2];
+    let of =
+        [counts.global_requests, counts.global_sectors, counts.global_sectors_ideal, counts.global_bytes];
+    assert_eq!(of, [1, 32, 16, 512]);
+    let of = [
+        counts.shared_requests,
+        counts.shared_wavefronts,
+        counts.shared_wavefronts_ideal,
+        counts.shared_bytes,
+    ];
+    assert_eq!(of, [1, 4, 4, 512]);
+}

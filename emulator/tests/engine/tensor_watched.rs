@@ -1,6 +1,6 @@
 //! Copies under the checks, in several orders, and counted.
 
-use cuda_emulator::{Checks, DifferenceKind, Schedules};
+use cuda_emulator::{Checks, Counts, DifferenceKind, Schedules};
 
 use crate::bulk::WAIT;
 use crate::support::{Args, Device};
@@ -90,4 +90,58 @@ fn copies_are_counted() {
         // In line 11 all threads commit and wait.
         assert_eq!((of(9), of(11)), ((4, 1), (12, 257)), "{load}");
     }
+}
+
+#[test]
+fn the_sectors_that_copies_move_are_counted() {
+    // Requests, sectors, as many as would do, bytes of global memory; bytes of shared memory.
+    let of = |load: &str, store: &str, sizes: &[u64], tile: &[u32]| {
+        let device = Device::profiled(&alone(load, store, 128));
+        let (place, out) = (device.upload(&(0..1024).collect::<Vec<u32>>()), device.zeroed::<u32>(2048));
+        let map = tiled(2, sizes, tile).encode(place);
+        device.launch("k", [1; 3], [128, 1, 1], &Args::new().add(place).add(out).bytes(&map));
+        let profile = device.profiles().remove(0);
+        let line = |line| {
+            let mut counts = Counts::default();
+            let of_line = profile.instructions.iter().filter(|one| one.ptx_line == line);
+            of_line.for_each(|one| counts += one.counts);
+            assert_eq!((counts.shared_requests, counts.shared_wavefronts), (0, 0), "no access of a warp");
+            let Counts { global_requests, global_sectors, global_sectors_ideal, global_bytes, .. } = counts;
+            [global_requests, global_sectors, global_sectors_ideal, global_bytes, counts.shared_bytes]
+        };
+        // The maps have as many as the copies: nothing else accesses that memory.
+        let (load, store) = (line(9), line(11));
+        let accessed = profile.allocations.iter().find(|one| one.address == place).unwrap();
+        let expected = load[1] + store[1];
+        for map in [&accessed.by_time, &accessed.by_place] {
+            assert_eq!(map.iter().sum::<u64>(), expected);
+        }
+        (load, store)
+    };
+    let nothing = "bra N; N:";
+    // 512 bytes from the start of an allocation on are 16 sectors; 16 bytes further, they reach into one more.
+    assert_eq!(of(LOAD, nothing, &[32, 16], &[32, 4]), ([1, 16, 16, 512, 512], [0; 5]));
+    let beside = LOAD.replace("[%in]", "[%in+16]");
+    assert_eq!(of(&beside, nothing, &[32, 16], &[32, 4]).0, [1, 17, 16, 512, 512]);
+    // A box of 4 rows of 128 bytes; another one is stored 4 rows further.
+    let whole = [1, 16, 16, 512, 512];
+    assert_eq!(of(LOAD_TENSOR, STORE_TENSOR, &[32, 16], &[32, 4]), (whole, whole));
+    // 16 bytes of each of 32 rows, of which the tensor has 16, or 12 from the fourth on: half a sector each. Shared memory gets all.
+    let rows = ([1, 16, 8, 16 * 16, 512], [1, 12, 6, 12 * 16, 512]);
+    assert_eq!(of(LOAD_TENSOR, STORE_TENSOR, &[32, 16], &[4, 32]), rows);
+    // Rows of 16 bytes, one behind the other: two have one sector.
+    assert_eq!(of(LOAD_TENSOR, nothing, &[4, 64], &[4, 32]).0, whole);
+}
+
+#[test]
+fn each_thread_that_copies_is_a_request_and_reductions_count_once() {
+    // 8 threads of one warp add 32 bytes each, 64 bytes apart, to `out`.
+    let add = "bra N; N: mad.wide.u32 %p, %t0, 64, %out; setp.lt.u32 %first, %t0, 8;\n\
+               @%first cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%p], [%s], 32;";
+    let device = Device::profiled(&alone(LOAD, add, 128));
+    launched(&device, 0, 32);
+    let counts = device.counts()[&12];
+    assert_eq!((counts.warps, counts.threads_on, counts.global_requests), (4, 8, 8));
+    assert_eq!((counts.global_sectors, counts.global_sectors_ideal, counts.global_bytes), (8, 8, 256));
+    assert_eq!(counts.shared_bytes, 256);
 }

@@ -86,6 +86,12 @@ impl CudaStream {
 }
 
 impl<'a, 'event> LaunchBuilder<'a, 'event> {
+    /// The stream of the launch.
+    #[cfg(feature = "emulator")]
+    pub(super) fn stream(&self) -> &'a CudaStream {
+        self.stream
+    }
+
     /// The next argument: memory by its address, a value as it is. [`BuilderArgument`] says what it may be.
     #[inline(always)]
     pub fn arg<Kind>(&mut self, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {

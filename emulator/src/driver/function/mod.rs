@@ -15,7 +15,7 @@ use super::module::Shape;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::{logs, report};
-use crate::engine::Kernel;
+use crate::engine::{Countable, Kernel};
 use attributes::Settings;
 
 entries! {
@@ -35,6 +35,8 @@ pub(super) struct Function {
     pub(super) handle: usize,
     pub(super) context: Arc<Context>,
     pub(super) kernel: Arc<Kernel>,
+    /// The kernel for launches that are counted.
+    pub(super) countable: Countable,
     pub(super) shape: Shape,
     module: usize,
     name: CString,
@@ -53,7 +55,7 @@ impl Function {
         handle: usize,
         context: Arc<Context>,
         module: usize,
-        kernel: Arc<Kernel>,
+        (kernel, countable): (Arc<Kernel>, Countable),
         shape: Shape,
     ) -> Function {
         Function {
@@ -64,6 +66,7 @@ impl Function {
             name: CString::new(kernel.name.as_str()).unwrap_or_default(),
             settings: Mutex::new(Settings::of(&kernel, &shape)),
             kernel,
+            countable,
             loaded: AtomicBool::new(false),
             told: AtomicBool::new(false),
         }

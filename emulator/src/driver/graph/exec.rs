@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::operation::Operation;
 use super::plan::{Circle, Plan};
 use super::{Graph, Node, memory};
+use crate::driver::counted::counted;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
@@ -196,8 +197,8 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let operations = plan.operations();
     let freed = memory::launch(&operations, exec.flags & AUTO_FREE != 0)?;
     let calls = operations.iter().any(|operation| matches!(operation, Operation::Work(Work::Host(_))));
-    let turn =
-        Turn { state: state.clone(), stream: stream.handle, caller: None, points: Some(plan.points()) };
+    let (points, counted) = (Some(plan.points()), counted());
+    let turn = Turn { state: state.clone(), stream: stream.handle, caller: None, points, counted };
     let run = move || {
         plan.begin();
         let outcome = plan.run(&turn);

@@ -120,6 +120,8 @@ impl Module {
         }
         let shape = contents.shapes.get(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
         let kernel = contents.program.kernel(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let countable = contents.program.countable(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let kernel = (kernel, countable);
         let handle = FUNCTIONS.reserve();
         let function =
             Arc::new(Function::new(handle, Arc::clone(&self.context), self.handle, kernel, *shape));

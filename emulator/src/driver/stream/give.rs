@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Stream;
 use super::capture::fail;
+use crate::driver::counted::counted;
 use crate::driver::entry::Outcome;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
@@ -55,7 +56,8 @@ impl Stream {
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
         work.check_stream()?;
-        let turn = Turn { state: state.clone(), stream: self.handle, caller: Some(call.name), points: None };
+        let (state, counted) = (state.clone(), counted());
+        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: None, counted };
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
         let done = match pace {

@@ -9,7 +9,9 @@ use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
+use crate::driver::work::Turn;
 use crate::engine::{self, Fault, Launch, RunControl};
+use crate::profile::Profiler;
 use crate::progress;
 
 /// A launch that was checked, with all that the program gave.
@@ -65,10 +67,26 @@ impl KernelCall {
     }
 
     /// Runs it to its end, in the memory of its context and of those that it may reach.
-    pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        let Some(counted) = &turn.counted else { return self.run_in(&turn.state, None) };
+        let own = Arc::<Profiler>::default();
+        let outcome = self.run_in(&turn.state, Some(&own));
+        for profile in own.take() {
+            turn.state.profiler.iter().for_each(|all| all.add(profile.clone()));
+            counted.add(profile);
+        }
+        outcome
+    }
+
+    /// The same, counted by that profiler if there is one.
+    fn run_in(&self, state: &State, profiler: Option<&Arc<Profiler>>) -> Result<(), Box<Fault>> {
         let Kept { function, launch, .. } = &*self.0;
         let context = &function.context;
         let memory = context.memory.with_peers(context.peer_devices()).with_heap(Arc::clone(&context.heap));
+        let (kernel, memory) = match profiler {
+            Some(profiler) => (function.countable.counted(), memory.with_profiler(Arc::clone(profiler))),
+            None => (&function.kernel, memory),
+        };
         let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let ends = RunControl {
@@ -76,7 +94,7 @@ impl KernelCall {
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),
         };
-        engine::run_until(&function.kernel, launch, &memory, state.config.workers, ends).map(|_| ())
+        engine::run_until(kernel, launch, &memory, state.config.workers, ends).map(|_| ())
     }
 
     /// The function.

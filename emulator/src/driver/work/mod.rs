@@ -12,6 +12,7 @@ pub(super) mod values;
 
 use cuda_driver_sys::CUresult;
 
+use super::counted::Counted;
 use super::entry::{NOT_SUPPORTED, Outcome};
 use super::report;
 use super::state::{Call, Shared, State};
@@ -54,6 +55,8 @@ pub(super) struct Turn {
     pub(super) caller: Option<&'static str>,
     /// What the event nodes of a graph make and wait for.
     pub(super) points: Option<Points>,
+    /// Who counts what its kernels do, because the thread that gave it asked for that.
+    pub(super) counted: Option<Counted>,
 }
 
 impl Work {
@@ -116,7 +119,7 @@ impl Work {
     /// Does it; in a graph, as the part of that node.
     pub(super) fn run(&self, node: usize, turn: &Turn) -> Result<(), Box<Fault>> {
         match self {
-            Work::Kernel(kernel) => kernel.run(&turn.state),
+            Work::Kernel(kernel) => kernel.run(turn),
             Work::Copy(copy) => copy.run(turn),
             Work::Fill(fill) => fill.run(turn),
             Work::Host(call) => {

@@ -172,6 +172,10 @@ fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u
         watch.touch(lanes, lane, region, (address, bytes), side);
         lanes.watch = Some(watch);
     }
+    if let Some(mut profile) = lanes.profile.take() {
+        profile.piece(lanes, lane, region, (address, bytes));
+        lanes.profile = Some(profile);
+    }
     if writes {
         note_order(lanes, region, address, bytes);
     }
@@ -179,7 +183,7 @@ fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u
 
 /// Where bytes are, for those who look on.
 fn seen(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, writes: bool) -> Option<(Region, u64)> {
-    if lanes.watch.is_none() && lanes.order.is_none() {
+    if lanes.watch.is_none() && lanes.order.is_none() && lanes.profile.is_none() {
         return None;
     }
     let aux = Access::new(1, space, if writes { Access::WRITE } else { 0 });

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `PROFILE` only in code that knows what it replaces.
 
+mod bulk;
 mod note;
 
 pub(super) use note::{Profiled, local_bytes};
@@ -12,6 +13,7 @@ pub(super) use note::{Profiled, local_bytes};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use self::bulk::Bulk;
 use super::code::{Exec, Inst, Step};
 use super::env::Env;
 use super::exec::lanes::{Lanes, bits};
@@ -37,6 +39,9 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
     // SAFETY: 1, 2: what the decoder chose for the instruction and this CPU before it put this in its place: the duties
     // of `Exec` are the caller's.
     let step = unsafe { (profiled.exec)(lanes, inst) };
+    if let Some(profile) = &mut lanes.profile {
+        profile.end_bulk((code, at));
+    }
     let (mask, target) = (lanes.mask(), lanes.taken);
     if profiled.conditional
         && let Some(counts) = lanes.profile.as_mut().and_then(|profile| profile.counts((code, at)))
@@ -61,6 +66,8 @@ pub(super) struct Profile {
     /// By the linear number of a block, then by warp: how far each is.
     clocks: HashMap<u64, Vec<Clock>>,
     heat: Heat,
+    /// What the instruction that runs does as a bulk copy.
+    bulk: Bulk,
 }
 
 /// How far a warp is.
@@ -81,6 +88,7 @@ impl Profile {
             counts: zeroed(env.kernel),
             clocks: HashMap::new(),
             heat: Heat::default(),
+            bulk: Bulk::default(),
         }))
     }
 
@@ -103,6 +111,7 @@ impl Profile {
         // SAFETY: 1: the guard of an instruction of the entered code: the caller's duty 1.
         let on = mask & unsafe { lanes.passing(inst.guard) };
         let time = self.tick(lanes, profiled, place, on != 0);
+        self.bulk.begin(time);
         let counts = self.counts.get_mut(place.0).and_then(|code| code.get_mut(place.1));
         let Some(counts) = counts else { return };
         counts.warps += 1;

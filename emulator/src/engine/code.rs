@@ -100,6 +100,8 @@ pub(crate) struct Inst {
     pub(crate) aux: u32,
     /// Number of this memory access among those of the kernel: where the region that it hit last is remembered.
     pub(crate) site: u32,
+    /// Number of the shape of addresses that this load remembers for others, or that another did for this one.
+    pub(crate) shape: u32,
 }
 
 impl Inst {
@@ -112,6 +114,7 @@ impl Inst {
         guard: 1,
         aux: 0,
         site: u32::MAX,
+        shape: u32::MAX,
     };
 }
 

@@ -50,6 +50,8 @@ pub struct Kernel {
     pub(super) allocates: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
+    /// Shapes of addresses that loads remember for each other.
+    pub(super) shapes: u32,
     /// What is known of the watched instructions, by site; empty if nothing is watched.
     pub(super) watched: Vec<Watched>,
     /// What is known of the counted instructions, by function; empty if nothing is counted.

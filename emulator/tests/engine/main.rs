@@ -1,6 +1,7 @@
 //! The engine through its own interface: PTX in, results and faults out. No driver is involved.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod again;
 mod atomics;
 mod barriers;
 mod bulk;

@@ -1,6 +1,7 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
+use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
 use super::super::watch::{Event, Note};
 
@@ -63,6 +64,10 @@ pub(crate) struct Draft {
     pub(crate) aux: u32,
     /// Whether it accesses memory and so wants a site number.
     pub(crate) site: bool,
+    /// How it runs if other loads of the block have its address register, where it is one that can run so.
+    pub(crate) again: Option<Again>,
+    /// See [`Inst::shape`](super::super::code::Inst::shape).
+    pub(crate) shape: u32,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
     /// Which work it has to do with that continues after it, for kernels that are watched.
@@ -95,6 +100,8 @@ impl Draft {
             imm: 0,
             aux: 0,
             site: false,
+            again: None,
+            shape: u32::MAX,
             note: None,
             event: None,
             moves: false,

@@ -16,6 +16,7 @@ use super::super::watch::{Event, Registers, What};
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
 use super::registers::guard_bits;
+use super::shapes;
 use super::sites::Sites;
 
 /// Makes the code of a decoded function.
@@ -25,6 +26,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
+    shapes::mark(&mut body.drafts, &blocks, &mut sites.shapes);
     let constants = body.pool.finish();
     let places = Places { frame: &frame, constants: constants.len() as u32 };
     let mut lists = Lists::default();
@@ -206,6 +208,7 @@ fn inst(
         guard: guard.unwrap_or(1),
         aux: draft.aux,
         site,
+        shape: draft.shape,
     }
 }
 

@@ -11,6 +11,7 @@ mod pool;
 mod registers;
 pub(super) mod rows;
 pub(super) mod scope;
+mod shapes;
 mod sites;
 
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
     let threads = directives.reqntid.or(directives.maxntid);
     let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let constants = image.globals.values().chain(image.nested.values()).filter(|global| global.constant);
-    let count = sites.count;
+    let (count, shapes) = (sites.count, sites.shapes);
     let (watched, profiled, scheduled) = sites.noted();
     Kernel {
         name: image.functions.get(index).map(|f| f.name.clone()).unwrap_or_default(),
@@ -62,6 +63,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
         dynamic: link.dynamic,
         sites: count,
+        shapes,
         watched,
         profiled,
         scheduled,

@@ -21,6 +21,8 @@ pub(in crate::engine) struct Looks {
 pub(super) struct Sites {
     /// How many there are.
     pub(super) count: u32,
+    /// How many shapes of addresses loads remember for each other.
+    pub(super) shapes: u32,
     /// By site; `None` if nothing is watched.
     watched: Option<Vec<Watched>>,
     /// Index of the function that is decoded.
@@ -34,7 +36,14 @@ pub(super) struct Sites {
 impl Sites {
     pub(super) fn new(looks: Looks) -> Sites {
         let (watched, profiled) = (looks.watches.then(Vec::new), looks.profiles.then(Vec::new));
-        Sites { count: 0, watched, function: 0, profiled, scheduled: looks.schedules.then(Vec::new) }
+        Sites {
+            count: 0,
+            shapes: 0,
+            watched,
+            function: 0,
+            profiled,
+            scheduled: looks.schedules.then(Vec::new),
+        }
     }
 
     /// Whether instructions are watched.

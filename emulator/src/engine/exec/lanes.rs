@@ -15,6 +15,7 @@ use super::super::profile::{Profile, Profiled};
 use super::super::schedule::{Order, Scheduled};
 use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
+use super::load_again::Shape;
 use super::memory::Region;
 
 /// Fewer live lanes than this run one by one.
@@ -78,6 +79,10 @@ pub(crate) struct Lanes<'e> {
     pub(crate) sites: Box<[Region]>,
     /// Instructions of which that was memory of the running block.
     private_sites: Vec<u32>,
+    /// The shapes of addresses that loads remember for others of their block.
+    shapes: Box<[Shape]>,
+    /// How often the lanes were pointed at a frame.
+    turn: u64,
     /// Weak hint that the split waits for others: counts loads that can only be meant to see other threads' stores.
     pub(crate) polls: u32,
     /// Instructions executed so far, each counted once for every live lane.
@@ -113,6 +118,8 @@ impl<'e> Lanes<'e> {
             warp: std::ptr::null_mut(),
             sites: vec![Region::NONE; env.kernel.sites as usize].into(),
             private_sites: Vec::new(),
+            shapes: vec![Shape::NONE; env.kernel.shapes as usize].into(),
+            turn: 0,
             polls: 0,
             instructions: 0,
             trouble: None,
@@ -145,6 +152,26 @@ impl<'e> Lanes<'e> {
         }
     }
 
+    /// Which time it is that the lanes are pointed at a frame: until the next one instructions follow each other as in the text.
+    #[inline(always)]
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// The shape of that number.
+    #[inline(always)]
+    pub(crate) fn shape(&self, number: u32) -> Shape {
+        self.shapes.get(number as usize).copied().unwrap_or(Shape::NONE)
+    }
+
+    /// Remembers the shape of that number.
+    #[inline(always)]
+    pub(crate) fn remember_shape(&mut self, number: u32, shape: Shape) {
+        if let Some(known) = self.shapes.get_mut(number as usize) {
+            *known = shape;
+        }
+    }
+
     /// Points the lanes at a warp of that block.
     pub(crate) fn enter_warp(&mut self, warp: &UnsafeCell<WarpState>) {
         self.warp = warp.get();
@@ -162,6 +189,7 @@ impl<'e> Lanes<'e> {
         // The decoder counts from the first register, behind the constants.
         self.regs = rows.as_mut_ptr().wrapping_add(code.constants.len());
         self.predicates = predicates.as_mut_ptr();
+        self.turn += 1;
         self.code = Some(code);
         self.local_base = local_base;
         self.local_top = LOCAL_START + local_base + code.local_bytes + dynamic;

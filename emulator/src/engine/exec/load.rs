@@ -103,7 +103,7 @@ unsafe fn quick_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> 
 
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+pub(super) unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
     unsafe { load_body::<L, true>(lanes, inst) }
 }
@@ -213,7 +213,12 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
 /// 2. `row` is sixteen lanes of a row of the frame.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn load_half<L: Width>(host: *const u8, uniform: bool, stride: usize, row: *mut L::Register) {
+pub(super) unsafe fn load_half<L: Width>(
+    host: *const u8,
+    uniform: bool,
+    stride: usize,
+    row: *mut L::Register,
+) {
     // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
     // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame, which
     // is no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).

@@ -8,6 +8,7 @@ pub(crate) mod control;
 pub(crate) mod copy;
 pub(crate) mod lanes;
 pub(crate) mod load;
+pub(crate) mod load_again;
 pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;

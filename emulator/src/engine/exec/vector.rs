@@ -124,7 +124,9 @@ impl Eight for u32 {
     #[target_feature(enable = "avx2")]
     unsafe fn in_two_rows(numbers: *const u32, steps: [&Steps; 2]) -> bool {
         let eights = numbers.cast::<__m256i>();
-        let [low, high] = steps.map(|steps| steps.narrow.as_ptr().cast::<__m256i>());
+        // No `map`: it does not have these features, so that the compiler calls it, and it the closure.
+        let (low, high) =
+            (steps[0].narrow.as_ptr().cast::<__m256i>(), steps[1].narrow.as_ptr().cast::<__m256i>());
         // SAFETY: 32 numbers, the caller's duty 1, are four times eight, and sixteen steps two times; these loads need no alignment.
         unsafe {
             let equal = |at: usize, start: __m256i, steps: *const __m256i| {
@@ -176,7 +178,8 @@ impl Eight for u64 {
     #[target_feature(enable = "avx2")]
     unsafe fn in_two_rows(numbers: *const u64, steps: [&Steps; 2]) -> bool {
         let fours = numbers.cast::<__m256i>();
-        let steps = steps.map(|steps| steps.wide.as_ptr().cast::<__m256i>());
+        // As above.
+        let steps = [steps[0].wide.as_ptr().cast::<__m256i>(), steps[1].wide.as_ptr().cast::<__m256i>()];
         // SAFETY: 32 numbers, the caller's duty 1, are two times four times four, and sixteen steps four times; these loads need no
         // alignment.
         unsafe {

@@ -9,7 +9,7 @@ use super::super::decode::scope::Symbol;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
-use super::super::exec::{copy, load as loads, store as stores};
+use super::super::exec::{copy, load as loads, load_again, store as stores};
 use super::super::watch::{Event, Group, Note, What};
 use super::control::{event, wait_group};
 use super::{Form, Row, build, lane};
@@ -179,6 +179,7 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     draft.aux = access.0;
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Load, dests.len());
+    draft.again = load_again::again(ty.size(), class, access).filter(|_| !uniform);
     builder.push(draft);
     Ok(())
 }

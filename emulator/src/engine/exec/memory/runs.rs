@@ -34,6 +34,10 @@ pub(crate) struct Halves {
     pub(crate) hosts: [*mut u8; 2],
     /// Whether all lanes access that.
     pub(crate) uniform: [bool; 2],
+    /// How many bytes of the region lie below what both access.
+    pub(crate) below: u64,
+    /// How many lie above.
+    pub(crate) above: u64,
 }
 
 /// Checks a full warp of two such halves: nearly all accesses of real kernels. `None` if they are not, or not where they may be in one
@@ -95,7 +99,9 @@ unsafe fn check_halves<'e, A: Eight>(
     let (low, high, uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
         let uniform = [*place.add(1) == low, *place.add(17) == high];
-        if !A::in_two_rows(place, uniform.map(|uniform| Steps::choose(uniform, bytes))) {
+        // No `map`, which the compiler would call.
+        let steps = [Steps::choose(uniform[0], bytes), Steps::choose(uniform[1], bytes)];
+        if !A::in_two_rows(place, steps) {
             return None;
         }
         (low.into(), high.into(), uniform)
@@ -103,17 +109,17 @@ unsafe fn check_halves<'e, A: Eight>(
     let (low, high) = (low.wrapping_add(inst.imm) & counted, high.wrapping_add(inst.imm) & counted);
     let region = find(lanes, low)?;
     let (low_offset, high_offset) = (low.wrapping_sub(region.base), high.wrapping_sub(region.base));
-    let inside = |offset: u64, uniform: bool| {
-        let span = if uniform { bytes } else { 16 * bytes };
-        region.len >= span && offset <= region.len - span
-    };
-    if !inside(low_offset, uniform[0]) || !inside(high_offset, uniform[1]) || (low | high) & (bytes - 1) != 0
-    {
+    let span = |uniform: bool| if uniform { bytes } else { 16 * bytes };
+    let (low_span, high_span) = (span(uniform[0]), span(uniform[1]));
+    let inside = |offset: u64, span: u64| region.len >= span && offset <= region.len - span;
+    if !inside(low_offset, low_span) || !inside(high_offset, high_span) || (low | high) & (bytes - 1) != 0 {
         return None;
     }
     // SAFETY: all of a run, and so its start, lies inside the region's bytes, which are one allocation.
     let hosts = unsafe { [region.host.add(low_offset as usize), region.host.add(high_offset as usize)] };
-    Some(Halves { hosts, uniform })
+    let below = low_offset.min(high_offset);
+    let above = region.len - (low_offset + low_span).max(high_offset + high_span);
+    Some(Halves { hosts, uniform, below, above })
 }
 
 /// Checks a warp of four such runs: only the ends of a run have to be looked at. `None` if they are not, or not where they may be.

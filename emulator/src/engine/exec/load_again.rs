@@ -1,0 +1,124 @@
+//! Loads of one basic block that have one address register and different offsets, as unrolled loops have them. The first of them *leads*: it
+//! checks the addresses of all lanes and remembers their shape. Those that *follow* only look whether their offsets lie inside it.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; the shape that a load remembers is that of addresses that it checked, in a region that is there until
+// the lanes are pointed at another frame.
+
+use super::super::code::{Exec, Inst, Step, vectors_available};
+use super::lanes::Lanes;
+use super::load::{fast_load, load_half};
+use super::memory::{Access, HALF, halves_again};
+use super::operand::Class;
+use super::vector::Eight;
+use super::width::{Wide64, Width, Word32};
+use crate::memory::access::Word;
+
+/// The addresses of the lanes, as a load that leads found them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// When that was: in which turn of the lanes. 0 for never.
+    turn: u64,
+    /// The lowest offset that loads with the same address register may have.
+    lowest: u64,
+    /// How much higher than that the offset may be.
+    room: u64,
+    /// With the lowest offset, what the first lane of each half accesses.
+    hosts: [*mut u8; 2],
+    /// Whether all lanes of the half access that; they follow each other if not.
+    uniform: [bool; 2],
+}
+
+impl Shape {
+    /// Of no addresses.
+    pub(crate) const NONE: Shape =
+        Shape { turn: 0, lowest: 0, room: 0, hosts: [std::ptr::null_mut(); 2], uniform: [false; 2] };
+}
+
+/// The two ways to run a load whose address register other loads of the block have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Again {
+    /// What runs the first of them.
+    pub(crate) lead: Exec,
+    /// What runs the others: their offsets are multiples of `bytes` from that of the first, and they have the same [`Access`].
+    pub(crate) follow: Exec,
+    /// Bytes of the number.
+    pub(crate) bytes: u64,
+}
+
+/// The ways for numbers of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for them.
+pub(crate) fn again(bytes: usize, class: Class, access: Access) -> Option<Again> {
+    if !vectors_available() || !access.is_simple() {
+        return None;
+    }
+    let (lead, follow): (Exec, Exec) = match (bytes, class, access.narrow()) {
+        (4, Class::Word, true) => (lead_load::<Word32, u32>, follow_load::<Word32>),
+        (4, Class::Word, false) => (lead_load::<Word32, u64>, follow_load::<Word32>),
+        (8, Class::Wide, true) => (lead_load::<Wide64, u32>, follow_load::<Wide64>),
+        (8, Class::Wide, false) => (lead_load::<Wide64, u64>, follow_load::<Wide64>),
+        _ => return None,
+    };
+    Some(Again { lead, follow, bytes: bytes as u64 })
+}
+
+/// The first load: a full warp in the region that it hit last, or as all others.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
+/// 2. The address operand is as wide as `A`, and the [`Access`] is a simple one.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn lead_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = L::Memory::BYTES;
+    // SAFETY: the decoder made operand 0 the destination and operand 1 the address (duty 2 of `Exec`), of the width of `A` (duty 2), rows of
+    // 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run, with so many bytes of the region below it; the
+    // CPU is one for this function (duty 1 of `Exec`), and `fast_load` asks for the duties of `Exec` alone.
+    unsafe {
+        if lanes.mask() == !0
+            && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
+        {
+            let below = halves.below as usize;
+            lanes.remember_shape(
+                inst.shape,
+                Shape {
+                    turn: lanes.turn(),
+                    lowest: inst.imm.wrapping_sub(halves.below),
+                    room: halves.below + halves.above,
+                    hosts: [halves.hosts[0].sub(below), halves.hosts[1].sub(below)],
+                    uniform: halves.uniform,
+                },
+            );
+            let row = lanes.row(inst.ops[0]).cast::<L::Register>();
+            for half in 0..2 {
+                load_half::<L>(halves.hosts[half], halves.uniform[half], bytes, row.add(half * HALF));
+            }
+            return Step::Next;
+        }
+        lanes.remember_shape(inst.shape, Shape::NONE);
+        fast_load::<L>(lanes, inst)
+    }
+}
+
+/// A load behind that, in the same block: of the same lanes.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn follow_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = L::Memory::BYTES;
+    let shape = lanes.shape(inst.shape);
+    let ahead = inst.imm.wrapping_sub(shape.lowest);
+    // SAFETY: the decoder made operand 0 the destination (duty 2 of `Exec`), a row of 32 lanes, of which each half takes sixteen. The shape is of
+    // this turn: since then the lanes have been on this frame, and what the region describes is there. Up to `room` bytes ahead of `hosts`
+    // all of each half lies inside it, aligned, as the decoder lets follow (duty 2) what is a multiple of its size away from what was
+    // found to be so; the CPU is one for this function (duty 1), and `fast_load` asks for the duties of `Exec` alone.
+    unsafe {
+        if shape.turn != lanes.turn() || ahead > shape.room {
+            return fast_load::<L>(lanes, inst);
+        }
+        let row = lanes.row(inst.ops[0]).cast::<L::Register>();
+        for half in 0..2 {
+            let host = shape.hosts[half].add(ahead as usize);
+            load_half::<L>(host, shape.uniform[half], bytes, row.add(half * HALF));
+        }
+    }
+    Step::Next
+}

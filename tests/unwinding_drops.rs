@@ -113,6 +113,58 @@ fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
     }
 }
 
+/// The output of a branch, whose end makes calls after that.
+#[test]
+fn an_output_is_not_lost_where_the_end_of_its_branch_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    let (ctx, log) = (rig().0, Log::default());
+    let owner = Owner(Arc::default(), log.clone());
+    let branch = with_context(|cx| {
+        let output = cx.branches().branch(|cx| {
+            cx.stream()?;
+            let mut forgotten = cx.branches();
+            forgotten.branch(|cx| cx.stream().map(drop))?;
+            std::mem::forget(forgotten);
+            at_enter("cuStreamWaitEvent", || panic!("a subscriber"));
+            Ok::<_, cuda_launch::Error>(owner)
+        });
+        value(output)
+    });
+    assert!(unwinds(|| branch.sync()));
+    assert_eq!(noted(&log, &ctx).len(), 1);
+}
+
+/// Whoever calls the deleter of a tensor may be C, which nothing unwinds through: the process would end.
+#[test]
+#[allow(unsafe_code)] // Memory of other code, and a deleter.
+fn the_memory_of_a_tensor_stays_where_the_wait_for_its_work_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let real = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+    for legacy in [false, true] {
+        stream.synchronize().unwrap();
+        let (done, log) = (hold(&stream), Log::default());
+        let owner = Owner(done, log.clone());
+        // SAFETY: 1: `real` has so many elements in this context, and outlives the buffer and its work; 2: nothing else uses them.
+        let mut lent =
+            unsafe { DeviceBuffer::<u32>::from_foreign(&ctx, real.as_device_ptr().addr(), N, owner) };
+        lent.view_mut().fill(&stream, 7).unwrap();
+        let tensor = lent.into_dlpack(&stream, &[N]).unwrap();
+        at_enter("cuCtxSynchronize", || panic!("a subscriber"));
+        if legacy {
+            let raw = tensor.into_raw_legacy();
+            // SAFETY: nobody else has the tensor, which is its deleter's once.
+            unsafe { raw.as_ref().deleter.unwrap()(raw.as_ptr()) };
+        } else {
+            drop(tensor);
+        }
+        assert!(acted());
+        assert_eq!(noted(&log, &ctx), [true]);
+    }
+}
+
 #[test]
 fn what_a_graph_uses_stays_where_the_end_of_the_graph_unwinds() {
     // A capture of another test would stand against waits for the context.

@@ -14,9 +14,9 @@ use acts::{acted, at_enter, at_exit};
 use alone::alone;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedFlags, RegisterFlags};
-use cuda_launch::operation::{DeviceOperation, value, with_context};
+use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope, value, with_context};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, PinnedBuffer};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -113,26 +113,29 @@ fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
     }
 }
 
-/// The output of a branch, whose end makes calls after that.
+/// Of a branch, or of an operation in a scope: its end makes calls after the output is there.
 #[test]
-fn an_output_is_not_lost_where_the_end_of_its_branch_unwinds() {
+fn an_output_is_not_lost_where_the_end_of_its_work_unwinds() {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
-    let (ctx, log) = (rig().0, Log::default());
-    let owner = Owner(Arc::default(), log.clone());
-    let branch = with_context(|cx| {
-        let output = cx.branches().branch(|cx| {
-            cx.stream()?;
-            let mut forgotten = cx.branches();
-            forgotten.branch(|cx| cx.stream().map(drop))?;
-            std::mem::forget(forgotten);
-            at_enter("cuStreamWaitEvent", || panic!("a subscriber"));
-            Ok::<_, cuda_launch::Error>(owner)
-        });
-        value(output)
-    });
-    assert!(unwinds(|| branch.sync()));
-    assert_eq!(noted(&log, &ctx).len(), 1);
+    fn work(cx: &ExecutionContext, log: Log) -> Result<Owner, Error> {
+        cx.stream()?;
+        let mut forgotten = cx.branches();
+        forgotten.branch(|cx| cx.stream().map(drop))?;
+        std::mem::forget(forgotten);
+        at_enter("cuStreamWaitEvent", || panic!("a subscriber"));
+        Ok(Owner(Arc::default(), log))
+    }
+    let ctx = rig().0;
+    let runs: [fn(Log); 2] = [
+        |log| drop(with_context(|cx| value(cx.branches().branch(|cx| work(cx, log)))).sync()),
+        |log| drop(scope(|s| s.submit(with_context(|cx| work(cx, log).map(value))))),
+    ];
+    for run in runs {
+        let log = Log::default();
+        assert!(unwinds(|| run(log.clone())));
+        assert_eq!(noted(&log, &ctx).len(), 1);
+    }
 }
 
 /// Whoever calls the deleter of a tensor may be C, which nothing unwinds through: the process would end.

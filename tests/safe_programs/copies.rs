@@ -48,7 +48,9 @@ impl Program {
         }
         match batch.submit(&stream) {
             // Nothing was copied.
-            Err(error) if error.is_unsupported() && !self.ctx.driver().has("cuMemcpyBatchAsync") => return Ok(()),
+            Err(error) if error.is_unsupported() && !self.ctx.driver().has("cuMemcpyBatchAsync") => {
+                return Ok(());
+            }
             result => result?,
         }
         let source = self.holds[source.id];

@@ -109,6 +109,26 @@ fn what_was_put_off_in_a_capture_into_a_graph_waits_for_its_end() {
     }
 }
 
+/// What may be blamed for a fault is listed as so many parts of the launch, which end with it: who has waited for it waits no more.
+#[test]
+fn a_launch_is_over_with_all_its_kernels() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let (gpu, other) = (Gpu::on(ctx.clone()), ctx.new_stream().unwrap());
+    let (mut x, mut graph) = (gpu.zeros(), gpu.graph());
+    let [one, two] = [1, 2].map(|value| gpu.fill(&mut x, value));
+    // SAFETY: 1, 2: fill takes an address, a number and a value, and stays inside so many numbers.
+    let first = unsafe { graph.add_kernel(&[], one) }.unwrap();
+    unsafe { graph.add_kernel(&[first], two) }.unwrap();
+    let mut exec = exec(&graph);
+    exec.launch(&gpu.stream).unwrap();
+    for waits in [1, 0] {
+        spy.clear();
+        assert_eq!(x.to_host_vec(&other).unwrap(), [2; N]);
+        assert_eq!(spy.count("cuStreamWaitEvent"), waits);
+    }
+}
+
 /// Other code breaks the capture, or takes part in it and does not join. Drivers destroy the graph, and may give its address to
 /// another one.
 #[test]

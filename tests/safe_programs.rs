@@ -12,6 +12,8 @@
 //! CUDA_LAUNCH_SEED=20000 CUDA_LAUNCH_RANDOM_PROGRAMS=10000 cargo test --test safe_programs -- --nocapture
 //! CUDA_LAUNCH_STEPS='two halves,wait' cargo test --test safe_programs -- --nocapture
 //! ```
+//!
+//! On a driver as of an older version, or without a function: with the variables of the harness, such as `CUDA_LAUNCH_HARNESS_VERSION=11.8`.
 
 #![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -57,7 +59,7 @@ mod tensors;
 #[path = "safe_programs/variables.rs"]
 mod variables;
 
-use cuda_harness::{Ledger, Spy, wait_until};
+use cuda_harness::{Environment, Ledger, Spy, wait_until};
 use cuda_launch::operation::in_flight;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -81,7 +83,9 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
     let seeds = first.unwrap_or(0)..first.unwrap_or(0) + programs;
     let only = std::env::var("CUDA_LAUNCH_STEPS").unwrap_or_default();
     let only: Vec<_> = only.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let spy = spies::spy();
+    let asked = Environment::read().unwrap();
+    let spy =
+        asked.map_or_else(spies::spy, |asked| asked.over(&cuda_launch::default_driver().unwrap()).unwrap());
     let driver = pause::driver(spy.driver());
     let mut steps = 0;
     for seed in seeds {

@@ -14,9 +14,9 @@ use acts::{acted, at_enter, at_exit};
 use alone::alone;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedFlags, RegisterFlags};
-use cuda_launch::operation::{DeviceOperation, value, with_context};
+use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope, value, with_context};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, PinnedBuffer};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -110,6 +110,61 @@ fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
         let ended = ["cuMemFreeHost", "cuMemHostUnregister"].map(|name| spy.calls().count(name));
         assert!(ended == [0, 0] || done.load(Ordering::SeqCst), "it went before the copy: {ended:?}");
         stream.synchronize().unwrap();
+    }
+}
+
+/// Of a branch, or of an operation in a scope: its end makes calls after the output is there.
+#[test]
+fn an_output_is_not_lost_where_the_end_of_its_work_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    fn work(cx: &ExecutionContext, log: Log) -> Result<Owner, Error> {
+        cx.stream()?;
+        let mut forgotten = cx.branches();
+        forgotten.branch(|cx| cx.stream().map(drop))?;
+        std::mem::forget(forgotten);
+        at_enter("cuStreamWaitEvent", || panic!("a subscriber"));
+        Ok(Owner(Arc::default(), log))
+    }
+    let ctx = rig().0;
+    let runs: [fn(Log); 2] = [
+        |log| drop(with_context(|cx| value(cx.branches().branch(|cx| work(cx, log)))).sync()),
+        |log| drop(scope(|s| s.submit(with_context(|cx| work(cx, log).map(value))))),
+    ];
+    for run in runs {
+        let log = Log::default();
+        assert!(unwinds(|| run(log.clone())));
+        assert_eq!(noted(&log, &ctx).len(), 1);
+    }
+}
+
+/// Whoever calls the deleter of a tensor may be C, which nothing unwinds through: the process would end.
+#[test]
+#[allow(unsafe_code)] // Memory of other code, and a deleter.
+fn the_memory_of_a_tensor_stays_where_the_wait_for_its_work_unwinds() {
+    // A capture of another test would stand against waits for the context.
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let real = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+    for legacy in [false, true] {
+        stream.synchronize().unwrap();
+        let (done, log) = (hold(&stream), Log::default());
+        let owner = Owner(done, log.clone());
+        // SAFETY: 1: `real` has so many elements in this context, and outlives the buffer and its work; 2: nothing else uses them.
+        let mut lent =
+            unsafe { DeviceBuffer::<u32>::from_foreign(&ctx, real.as_device_ptr().addr(), N, owner) };
+        lent.view_mut().fill(&stream, 7).unwrap();
+        let tensor = lent.into_dlpack(&stream, &[N]).unwrap();
+        at_enter("cuCtxSynchronize", || panic!("a subscriber"));
+        if legacy {
+            let raw = tensor.into_raw_legacy();
+            // SAFETY: nobody else has the tensor, which is its deleter's once.
+            unsafe { raw.as_ref().deleter.unwrap()(raw.as_ptr()) };
+        } else {
+            drop(tensor);
+        }
+        assert!(acted());
+        assert_eq!(noted(&log, &ctx), [true]);
     }
 }
 

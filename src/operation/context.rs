@@ -301,7 +301,10 @@ impl Branches<'_> {
         let (stream, late, rest) = (OnceCell::new(), self.parent.late, OnceCell::new());
         let cx = ExecutionContext { source, fixed, stream, before, forked, late, rest };
         let branch = Branch { cx, parent: self.parent, number: self.number };
-        work(&branch.cx)
+        let result = work(&branch.cx);
+        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        drop(branch);
+        result
     }
 
     /// Makes work that the chain submits from now on wait for all branches.

@@ -73,7 +73,10 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: 1: what the operation borrows lives at least as long as `'scope`. The end of `note` leaves the chain's stream with `End`,
         // also where `execute` or the join of forgotten branches unwinds (then `Unjoined` has waited for the branches), and `End` waits for
         // it before `scope` returns or unwinds.
-        unsafe { op.execute(&note.1.0) }
+        let output = unsafe { op.execute(&note.1.0) };
+        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        drop(note);
+        output
     }
 }
 

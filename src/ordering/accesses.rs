@@ -22,7 +22,7 @@
 
 use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
-use super::waits::Waits;
+use super::waits::{Waits, have_finished};
 
 /// A queue of work: a stream, or its counterpart in a model.
 pub(crate) trait Queue: Clone {
@@ -145,7 +145,7 @@ impl<Q: Queue> Accesses<Q> {
         let known = list.note(queue, false);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
-        list.name(waits, after, |entry| entry.has_finished(entry.lost_writing));
+        list.name(waits, after, |entry| entry.has_finished(entry.lost_writing, Some(queue)));
         let mut list = self.come_after(list, queue, waits)?;
         // Else this queue does not come after everything that one of them writes, or that another has written meanwhile.
         let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
@@ -167,7 +167,7 @@ impl<Q: Queue> Accesses<Q> {
         list.note(queue, true);
         if list.entries.len() > 1 {
             list = self.strike(list, |entry| !entry.queue.is(queue) && entry.is_over());
-            list.name(waits, |entry| !entry.queue.is(queue), Entry::has_lost_all);
+            list.name(waits, |entry| !entry.queue.is(queue), |entry| entry.has_lost_all(Some(queue)));
             list = self.come_after(list, queue, waits)?;
             // They live on in `waits`.
             list.entries.retain(|entry| !waits.cover(entry.note));
@@ -203,7 +203,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn pending(&self) -> Waits<Q> {
         let (mut list, mut waits) = (self.list(), Waits::default());
         self.take_bits(&mut list);
-        list.name(&mut waits, |_| true, Entry::has_lost_all);
+        list.name(&mut waits, |_| true, |entry| entry.has_lost_all(None));
         waits
     }
 
@@ -253,7 +253,7 @@ impl<Q: Queue> Accesses<Q> {
             self.readers.fetch_and(!self.bits(entry.queue.key()) | self.owner, Ordering::SeqCst);
             entry.lose_reading();
             entry.lose_writing();
-            entry.has_lost_all() && entry.queue.is_done()
+            entry.has_lost_all(None) && entry.queue.is_done()
         });
         list.limit = FEW.max(2 * list.entries.len());
         list
@@ -339,9 +339,9 @@ impl<Q: Queue> Entry<Q> {
         self.lost_writing.get_or_insert_with(|| self.queue.submissions().announced());
     }
 
-    /// Whether all that may have seen a bit that was lost is submitted.
-    fn has_finished(&self, lost: Option<usize>) -> bool {
-        lost.is_some_and(|announced| self.queue.submissions().have_finished(announced))
+    /// Whether all that may have seen a bit that was lost is submitted; `by` asks in the middle of a submission.
+    fn has_finished(&self, lost: Option<usize>, by: Option<&Q>) -> bool {
+        lost.is_some_and(|announced| have_finished(&self.queue, announced, by))
     }
 
     /// Whether the host has seen the end of all that it stands for, as far as its bits are gone.
@@ -350,7 +350,7 @@ impl<Q: Queue> Entry<Q> {
     }
 
     /// The same of both bits.
-    fn has_lost_all(&self) -> bool {
-        self.has_finished(self.lost_reading) && self.has_finished(self.lost_writing)
+    fn has_lost_all(&self, by: Option<&Q>) -> bool {
+        self.has_finished(self.lost_reading, by) && self.has_finished(self.lost_writing, by)
     }
 }

@@ -146,6 +146,12 @@ impl Submissions {
         self.all_have()
     }
 
+    /// The same for who has announced one that has not finished, and is not asked about: where threads share the count, all but that may
+    /// have.
+    pub(crate) fn others_have_finished(&self, announced: usize) -> bool {
+        self.have_finished(announced) || self.all_but(1).is_some()
+    }
+
     /// How many of them, counted from the first, have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
@@ -158,14 +164,19 @@ impl Submissions {
 
     /// Whether there was a moment just now at which all had finished, but for those that hold others back.
     fn all_have(&self) -> bool {
+        let all = self.all_but(0);
+        if let Some(announced) = all {
+            self.known.fetch_max(announced, Ordering::Release);
+        }
+        all.is_some()
+    }
+
+    /// How many were announced, if all but so many of them had finished at a moment just now.
+    fn all_but(&self, unfinished: usize) -> Option<usize> {
         // In this order: what has finished was announced before, so equal counts mean that there was such a moment. One that holds others
         // back, and is counted as such, has not been counted as finished, and is counted as announced.
         let (finished, holds) = (self.finished.load(Ordering::SeqCst), self.holds.load(Ordering::SeqCst));
         let announced = self.announced();
-        let all = finished == announced.wrapping_sub(holds);
-        if all {
-            self.known.fetch_max(announced, Ordering::Release);
-        }
-        all
+        (finished == announced.wrapping_sub(holds + unfinished)).then_some(announced)
     }
 }

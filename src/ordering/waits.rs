@@ -112,9 +112,21 @@ impl<Q: Queue> Wait<Q> {
         }
         // Counted before the wait: what is announced after that is not covered.
         let announced = self.earlier.submissions().announced();
-        let covers = self.earlier.submissions().have_finished(announced).then_some(announced);
+        let covers = have_finished(&self.earlier, announced, Some(later)).then_some(announced);
         later.wait_for(&self.earlier)?;
         self.covers = covers;
         Ok(())
+    }
+}
+
+/// Whether the first `announced` submissions of a queue have finished. `by` is in the middle of one: queues that are not the same may share
+/// their count, as those of a handle do that means another stream on each thread.
+pub(super) fn have_finished<Q: Queue>(queue: &Q, announced: usize, by: Option<&Q>) -> bool {
+    let submissions = queue.submissions();
+    match by {
+        Some(by) if std::ptr::eq(by.submissions(), submissions) => {
+            submissions.others_have_finished(announced)
+        }
+        _ => submissions.have_finished(announced),
     }
 }

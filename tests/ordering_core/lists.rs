@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::accesses::{NO_KEY, OWNERS, QUEUES, Queue, owner};
-use crate::model::{Lane, Memory, begin, end, lane, lanes, submit};
+use crate::model::{Lane, Memory, begin, end, lane, lane_with, lanes, note, submit};
+use crate::waits::Waits;
 
 #[test]
 fn an_owner_is_told_from_every_other() {
@@ -60,6 +61,33 @@ fn a_stream_without_a_bit_waits_once_for_what_it_reads_again_and_again() {
     submit(writer, &memory, false);
     submit(other, &memory, true);
     assert_eq!([(); 2].map(|()| submit(reader, &memory, false)), [vec![2], vec![]]);
+}
+
+/// A handle that means another stream on each thread has one count for all of them: who waits for the others is under way itself.
+#[test]
+fn streams_of_one_handle_wait_once_for_each_other() {
+    let shared = Rc::default();
+    let [one, other, third] = [0, 1, 2].map(|number| lane_with(number, NO_KEY, 3, Rc::clone(&shared)));
+    let memories = [(); 2].map(|()| Memory::new(owner(1)));
+    for _ in 0..2 {
+        // From the first of them on they have overlapped.
+        begin(&one, &memories[0], true);
+        begin(&one, &memories[1], true);
+        // It may be given to its stream only after the wait.
+        assert_eq!(submit(&other, &memories[0], false), [0]);
+        end(&one);
+        assert_eq!(submit(&other, &memories[0], false), [0]);
+        end(&one);
+        assert_eq!([(); 2].map(|()| submit(&other, &memories[0], false)), [vec![0], vec![]]);
+        // One wait serves all memory of a submission.
+        third.submissions().announce();
+        let mut waits = Waits::default();
+        memories.iter().for_each(|memory| note(&third, memory, true, &mut waits).unwrap());
+        end(&third);
+        assert_eq!(third.waited(), [0, 1]);
+        let again = memories.each_ref().map(|memory| submit(&third, memory, true));
+        assert_eq!(again, [[]; 2]);
+    }
 }
 
 /// Memory is freed on that stream, without waiting.

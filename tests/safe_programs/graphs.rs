@@ -259,6 +259,9 @@ impl Program {
     }
 
     pub(crate) fn panic_in_capture_into(&mut self) -> Result<(), Error> {
+        if !self.ctx.driver().has("cuStreamBeginCaptureToGraph") {
+            return Ok(());
+        }
         let (stream, mut graph) = (self.stream(), CudaGraph::new(&self.ctx)?);
         let mut gone = DeviceBuffer::filled(&stream, HALF, 1u32)?;
         let caught = catch_unwind(AssertUnwindSafe(|| {

@@ -107,6 +107,20 @@ mod tests {
 
     const PTX: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k() { ret; }\n";
 
+    /// The usual limits are compared only for a kernel that allows all that they do.
+    #[test]
+    fn a_kernel_with_any_lower_limit_has_its_own() {
+        assert!(Verified::of(USUAL_DIMS, USUAL_THREADS).is_usual);
+        assert!(Verified::of([i32::MAX; 6], u32::MAX).is_usual);
+        assert!(!Verified::of(USUAL_DIMS, USUAL_THREADS - 1).is_usual);
+        assert!(!Verified::of(USUAL_DIMS.map(|most| most - 1), USUAL_THREADS).is_usual);
+        for which in 0..USUAL_DIMS.len() {
+            let mut dims = USUAL_DIMS;
+            dims[which] -= 1;
+            assert!(!Verified::of(dims, USUAL_THREADS).is_usual, "dimension {which}");
+        }
+    }
+
     /// The word is that of one signature and one context: with any other bit it is another one.
     #[test]
     fn what_was_verified_is_one_signature_in_one_context() -> Result<(), Error> {

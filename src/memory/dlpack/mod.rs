@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
+use crate::driver::drops::drop_quietly;
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{DlPackError, Error, ErrorKind};
 use crate::ordering::Submission;
@@ -408,11 +409,13 @@ unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
     }
     forget(tensor);
     // SAFETY: `made` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner call it
-    // once, on any thread, and a `Kept` is Send. What is dropped ends in `Drop`s that do not panic.
-    unsafe {
+    // once, on any thread, and a `Kept` is Send.
+    let kept = unsafe {
         let tensor = Box::from_raw(tensor);
-        drop(Box::from_raw(tensor.manager_ctx.cast::<Kept>()));
-    }
+        Box::from_raw(tensor.manager_ctx.cast::<Kept>())
+    };
+    // Whoever called this may be C: a panic must not reach it.
+    drop_quietly([kept]);
 }
 
 /// Gives back a tensor that [`DlTensor::into_raw_legacy`] made.
@@ -422,7 +425,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     }
     forget(tensor);
     // SAFETY: `into_raw_legacy` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner
-    // call it once, on any thread, and a `DlTensor` is Send. What is dropped ends in `Drop`s that do not panic.
+    // call it once, on any thread, and a `DlTensor` is Send. Its end is a call of a C function, which does not unwind.
     unsafe {
         let tensor = Box::from_raw(tensor);
         drop(Box::from_raw(tensor.manager_ctx.cast::<DlTensor>()));

@@ -4,6 +4,7 @@
 mod atomics;
 mod barriers;
 mod bulk;
+mod by_hand;
 mod checks;
 mod checks_asynchronous;
 mod checks_order;

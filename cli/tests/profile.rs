@@ -124,6 +124,43 @@ fn the_coverage_of_a_program_is_written_when_it_ends() {
     assert!(report.contains("FNDA:8,transpose\n") && report.contains("end_of_record\n"), "{report}");
 }
 
+/// The kernel prints before it loops for ever, so that the signal comes while it runs.
+#[cfg(unix)]
+#[test]
+fn what_was_counted_before_an_interrupt_is_shown_and_written() {
+    use std::io::{BufRead, BufReader, Read};
+    let folder = scratch("interrupt");
+    let [file, page, saved] = ["k.ptx", "page.html", "out.npy"].map(|name| folder.join(name));
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n\
+                .global .align 1 .b8 begun[7] = {98, 101, 103, 117, 110, 10, 0};\n.visible .entry k(.param .u64 p)\n{\n\
+                .reg .b64 %a; .reg .b32 %n;\nmov.u64 %a, begun; cvta.global.u64 %a, %a;\n\
+                { .param .b64 f; .param .b64 v; .param .b32 r; st.param.b64 [f], %a; st.param.b64 [v], 0; call.uni (r), vprintf, (f, v); }\n\
+                LOOP: add.u32 %n, %n, 1;\nbra LOOP;\nret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let mut command = tool();
+    command.arg("profile").arg(&file).args([
+        "k",
+        "--arg",
+        &format!("out:u32:1@{}", saved.display()),
+        "--html",
+    ]);
+    command.arg(&page).args(["--block", "1"]).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    out.read_line(&mut first).unwrap();
+    assert_eq!(first, "begun\n");
+    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(done.success());
+    let mut shown = String::new();
+    out.read_to_string(&mut shown).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{shown}");
+    assert!(shown.contains("interrupted by a signal") && shown.contains("LOOP: add.u32"), "{shown}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("interrupted by a signal") && page.ends_with("</html>\n"), "{page}");
+    assert!(!saved.exists());
+}
+
 /// Each case of `not covered`, and the roof.
 #[test]
 fn what_did_not_run_is_named_and_the_roof_is_told() {

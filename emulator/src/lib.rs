@@ -143,6 +143,7 @@ pub mod check;
 mod driver;
 #[doc(hidden)]
 pub mod engine;
+mod interrupt;
 #[doc(hidden)]
 pub mod memory;
 #[doc(hidden)]
@@ -167,6 +168,8 @@ pub use driver::{
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
 pub use driver::{found_symbol, older_abi, on_own_stream, refuse_export};
 pub use engine::{Fault, FaultKind};
+#[doc(hidden)]
+pub use interrupt::interrupt;
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov};

@@ -7,6 +7,7 @@ mod data;
 mod device;
 mod findings;
 mod global;
+mod interrupt;
 mod launch;
 mod npy;
 mod progress;
@@ -147,8 +148,12 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
     let Prepared { file, inputs, variables, config } = prepared;
     let kernel = file.kernel(&arguments.kernel)?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
+    interrupt::catch();
     let (finished, addresses) = launcher.once_at(&inputs, launch::Fill::Zero)?;
     let fault = match finished {
+        Finished::Outputs(_) if interrupt::came() => Some(
+            "interrupted by a signal: the counts are those up to then, and no output was saved".to_owned(),
+        ),
         Finished::Outputs(outputs) => {
             data::save(&inputs, &launcher.variables, &outputs)?;
             None

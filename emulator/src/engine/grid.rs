@@ -15,6 +15,7 @@ use super::float_environment::FloatEnvironment;
 use super::kernel::Kernel;
 use super::launch::{Launch, RunControl, Stats};
 use super::schedule;
+use crate::interrupt;
 use crate::memory::Memory;
 use crate::progress::Progress;
 
@@ -223,7 +224,7 @@ impl Work<'_> {
             }
             others.take().into_iter().for_each(|start| start());
         }
-        while !env.stop.load(Relaxed) && !self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed)) {
+        while !env.stop.load(Relaxed) && !self.is_unwanted() {
             if running.is_empty() && !self.take(&mut running, &mut spare, env) {
                 break;
             }
@@ -277,6 +278,11 @@ impl Work<'_> {
         if let Some(profile) = lanes.profile.take() {
             profile.finish(env, worker == 0);
         }
+    }
+
+    /// Whether nobody wants it to go on.
+    fn is_unwanted(&self) -> bool {
+        interrupt::is_asked() || self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed))
     }
 
     /// Starts the next group of the grid, ahead of those under way; whether there was one.

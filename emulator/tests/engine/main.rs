@@ -5,6 +5,7 @@ mod again;
 mod atomics;
 mod barriers;
 mod bulk;
+mod by_hand;
 mod checks;
 mod checks_asynchronous;
 mod checks_order;

@@ -13,6 +13,7 @@ use super::super::launch::{Launch, Printer, RunControl, Stats};
 use super::Undo;
 use super::driver::{Driver, End};
 use crate::check::{Checker, Finding};
+use crate::interrupt;
 use crate::memory::Memory;
 use crate::schedule::{DifferenceKind, ScheduleDifference, Scheduler};
 
@@ -28,7 +29,7 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
     let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
         return;
     };
-    let unwanted = || ends.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed));
+    let unwanted = || interrupt::is_asked() || ends.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed));
     if unwanted() {
         return;
     }

@@ -14,6 +14,7 @@ const MEMORY: &str = include_str!("kernels/memory.ptx");
 const LOCAL: &str = include_str!("kernels/local.ptx");
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 const INDICES: &str = include_str!("kernels/indices.ptx");
+const HEAP: &str = include_str!("kernels/heap.ptx");
 
 #[test]
 fn copies_of_every_width() {
@@ -408,4 +409,49 @@ fn unusual_spelling() {
         let rest = [u32::MAX, x, 42, 8, 9, 10, 32, 0x8765_4321, 0x1234_5678, 1f32.to_bits(), 0x41, 0, 0];
         same(&gpu.get(&out), &[&first[..], &tests, &rest].concat(), format!("syntax of {x:#x}"));
     }
+}
+
+#[test]
+fn blocks_of_the_heap_and_of_the_stack() {
+    let gpu = Gpu::new();
+    let module = gpu.module(HEAP);
+    // `numbers` from 1 on, as the kernels add them up.
+    let sum = |numbers: std::ops::RangeInclusive<u32>| {
+        numbers.fold(0u32, |sum, number| sum.wrapping_mul(3).wrapping_add(number))
+    };
+    let (mut lists, mut sums) = (gpu.zeros::<u64>(64), gpu.zeros::<u32>(64));
+    // A second kernel reads what the first one left on the heap, and gives it back: twice, which finds no other numbers.
+    for _ in 0..2 {
+        unsafe {
+            cuda_launch! { kernel: "build", module: module, stream: gpu.stream, config: line(2, 32), args: [lists.as_mut_device_ptr()] }
+        }
+        .unwrap();
+        unsafe {
+            cuda_launch! { kernel: "consume", module: module, stream: gpu.stream, config: line(2, 32),
+            args: [lists.as_mut_device_ptr(), sums.as_mut_device_ptr()] }
+        }
+        .unwrap();
+        each(&gpu.get(&sums), "lists", |thread| sum(1..=thread as u32));
+    }
+    // All there is, twice: each kernel has given it back.
+    let mut exhausted = || {
+        unsafe {
+            cuda_launch! { kernel: "exhaust", module: module, stream: gpu.stream, config: line(1, 1),
+            args: [1_u64 << 20, sums.as_mut_device_ptr()] }
+        }
+        .unwrap();
+        gpu.get(&sums)[0]
+    };
+    let blocks = exhausted();
+    assert!((1..=8).contains(&blocks), "{blocks} blocks of 1 MiB on a heap of 8 MiB");
+    assert_eq!(exhausted(), blocks);
+    unsafe {
+        cuda_launch! { kernel: "stack", module: module, stream: gpu.stream, config: line(2, 32), args: [sums.as_mut_device_ptr()] }
+    }
+    .unwrap();
+    each(&gpu.get(&sums), "arrays on the stack", |thread| {
+        let count = thread as u32 + 1;
+        let reversed = (1..=count).rev().fold(0u32, |sum, number| sum.wrapping_mul(3).wrapping_add(number));
+        reversed.wrapping_add(count * (count + 1) / 2)
+    });
 }

@@ -221,6 +221,73 @@ fn volumes_layers_and_levels() {
 }
 
 #[test]
+fn cubes_gathers_and_gradients() {
+    let (stream, module) = open();
+    let values: Vec<f32> = (0..48).map(|i| i as f32).collect();
+    let cubes = array(&stream, ArrayShape::LayeredCubemap { width: 2, layers: 2 }, &values);
+    let normalized = point().flags(TextureFlags::NORMALIZED_COORDINATES);
+    let cubes_texture = TextureObject::from_array(&cubes, &normalized).unwrap();
+    let shape = ArrayShape::D2 { width: 4, height: 4 };
+    let flat = CudaArray::new(stream.context(), shape, ArrayFlags::TEXTURE_GATHER).unwrap();
+    flat.copy_from_host(&stream, &values[..16]).unwrap();
+    let flat_texture = TextureObject::from_array(&flat, &point()).unwrap();
+    let shape = ArrayShape::D2 { width: 16, height: 16 };
+    let mipmap = MipmappedArray::<f32>::new(stream.context(), shape, ArrayFlags::empty(), 5).unwrap();
+    for level in 0..5 {
+        let values = vec![level as f32; (16 >> level) * (16 >> level)];
+        mipmap.level(level).unwrap().copy_from_host(&stream, &values).unwrap();
+    }
+    let levels = normalized.mipmap_filter(FilterMode::Linear).mipmap_clamp([0.0, 4.0]);
+    let levels_texture = TextureObject::from_mipmap(&mipmap, &levels).unwrap();
+
+    // To the middle of each element of each face, by the programming guide's table: the face, then its s and t from -1 to 1.
+    let mut ways = Vec::new();
+    let mut expected = Vec::new();
+    for face in 0..6 {
+        for y in 0..2 {
+            for x in 0..2 {
+                let [s, t] = [x, y].map(|at| at as f32 - 0.5);
+                let [s, t, r] = match face {
+                    0 => [1.0, -t, -s],
+                    1 => [-1.0, -t, s],
+                    2 => [s, 1.0, t],
+                    3 => [s, -1.0, -t],
+                    4 => [s, -t, 1.0],
+                    _ => [-s, -t, -1.0],
+                };
+                let thread = ways.len() / 4;
+                // As a place in the flat texture: every element around is inside or clamped.
+                let (left, top) = ((4.0 * s - 0.5).floor() as i32, (4.0 * t - 0.5).floor() as i32);
+                let at = |x: i32, y: i32| (y.clamp(0, 3) * 4 + x.clamp(0, 3)) as f32;
+                let level = thread % 5;
+                ways.extend([4.0 * s, 4.0 * t, 4.0 * r, (1 << level) as f32 / 16.0]);
+                let cube = (thread % 2 * 24 + (face * 2 + y) * 2 + x) as f32;
+                let around = [(0, 1), (1, 1), (1, 0), (0, 0)].map(|(x, y)| at(left + x, top + y));
+                expected.push((cube, around, level as f32));
+            }
+        }
+    }
+    let ways = DeviceBuffer::from_host(&stream, &ways).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 8 * 24).unwrap();
+    // SAFETY: 1, 2: the kernel takes three textures, and for each of its 24 threads eight floats to write and four to read; 3, 4: the objects
+    // and both buffers live until `to_host_vec` below has waited, and nothing else uses them; 5: all bits are values; 6: it has no loop.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_ways, stream: stream, module: module, config: threads(24, 1, 1),
+            args: [
+                cubes_texture.handle(), flat_texture.handle(), levels_texture.handle(), out.as_mut_device_ptr(),
+                ways.as_device_ptr()
+            ]
+        }
+    }
+    .unwrap();
+    let out = out.to_host_vec(&stream).unwrap();
+    for (row, (cube, around, level)) in out.chunks(8).zip(expected) {
+        assert_eq!((row[0], &row[1..5], row[5]), (cube, &around[..], level));
+    }
+}
+
+#[test]
 fn surfaces_are_read_and_written() {
     let (stream, module) = open();
     let shape = ArrayShape::D2 { width: 8, height: 4 };

@@ -96,7 +96,7 @@ impl Program {
             profiles: self.memory.profiler().is_some(),
             // What surfaces hold, and what kernels allocate, cannot be put back.
             schedules: self.memory.scheduler().is_some()
-                && !self.image.text.contains("sust.")
+                && !["sust.", "sured."].iter().any(|name| self.image.text.contains(name))
                 && !self.image.externs.iter().any(|name| matches!(name.as_str(), "malloc" | "free")),
         }
     }

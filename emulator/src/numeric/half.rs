@@ -180,6 +180,23 @@ pub fn fma_relu<H: Half, const FTZ: bool>(a: u16, b: u16, c: u16) -> u16 {
     relu::<H>(fma::<H, FTZ, false>(a, b, c))
 }
 
+/// What tensor copies put in place of elements outside: a NaN of its own, of either sign.
+const OUTSIDE: u16 = 0x7ff7;
+
+/// `fma.rn.oob`: zero if one of the three stands for an element outside (the ISA has it of the factors; an H200 does so for `c`, too).
+#[inline(always)]
+pub fn fma_oob<H: Half>(a: u16, b: u16, c: u16) -> u16 {
+    let outside = [a, b, c].iter().any(|number| number & 0x7fff == OUTSIDE);
+    if outside { 0 } else { fma::<H, false, false>(a, b, c) }
+}
+
+/// [`fma_oob`] on both halves.
+#[inline(always)]
+pub fn fma_oob_x2<H: Half>(a: u32, b: u32, c: u32) -> u32 {
+    let high = fma_oob::<H>((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16);
+    pack(fma_oob::<H>(a as u16, b as u16, c as u16), high)
+}
+
 /// `abs{.ftz}`: any NaN gives [`NAN`] (the ISA leaves it open; the compiler emits an addition).
 #[inline(always)]
 pub fn abs<H: Half, const FTZ: bool>(a: u16) -> u16 {

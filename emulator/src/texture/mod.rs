@@ -1,6 +1,7 @@
 //! What texture and surface handles mean, and how they read and write device memory ("Texture and Surface Memory" and
 //! "Texture Fetching" in the programming guide).
 
+mod cube;
 mod sample;
 mod surface;
 mod texel;
@@ -8,7 +9,7 @@ mod texel;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use sample::{Coordinates, Shape};
+pub use sample::{Coordinates, Lod, Query, Shape};
 pub use surface::{Edge, Surface};
 pub use texel::{Channel, Texel, Value};
 
@@ -69,6 +70,10 @@ pub struct Texture {
     pub level_range: [f32; 2],
     /// Whether it is plain memory, which reads as zero outside.
     pub memory: bool,
+    /// How many samples are mixed at most where gradients differ.
+    pub anisotropy: u32,
+    /// Whether elements of all faces of a cube are mixed.
+    pub seamless: bool,
 }
 
 /// All texture and surface objects by their handles.

@@ -1,5 +1,6 @@
 //! Reading a texture.
 
+use super::cube::{self, Face};
 use super::texel::Value;
 use super::{Image, Texture, Wrap};
 use crate::memory::{BadRange, Memory};
@@ -11,6 +12,8 @@ pub struct Shape {
     pub dimensions: usize,
     /// The first coordinate is the number of a layer.
     pub layered: bool,
+    /// The coordinates, three, are a direction from the centre of a cube.
+    pub cube: bool,
 }
 
 /// Where a texture is read.
@@ -22,25 +25,62 @@ pub enum Coordinates {
     Integer([i32; 3]),
 }
 
+/// Which levels of a mipmapped texture are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Lod {
+    /// The largest that is allowed.
+    Base,
+    /// That one.
+    Level(f32),
+    /// What fits how far the coordinates of neighbours are away: in x, and in y.
+    Gradients([[f32; 3]; 2]),
+}
+
+/// What a texture instruction asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// The kind of texture.
+    pub shape: Shape,
+    /// Where.
+    pub at: Coordinates,
+    /// The layer, or the cube.
+    pub layer: u32,
+    /// The level.
+    pub lod: Lod,
+    /// Elements that are added to the coordinates.
+    pub offset: [i32; 3],
+}
+
 /// Coordinates are weighed with 8 bits of fraction.
 const FRACTION: f32 = 256.0;
+/// What stands for the largest level: no bias reaches above it.
+const BASE: f32 = -32.0;
+/// Layers above are the last one.
+const LAST_LAYER: u32 = 0xffff;
+
+/// A place in one level: what [`Texture::spot`] makes of coordinates.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// Elements of each dimension.
+    sizes: [usize; 3],
+    dimensions: usize,
+    /// In elements.
+    place: [f32; 3],
+    offset: [i32; 3],
+    /// The layer, or the first face of the cube.
+    layer: Option<usize>,
+    /// Of a cube.
+    face: Option<Face>,
+}
 
 impl Texture {
-    /// Reads at `coordinates` of layer `layer`, at a mipmap level.
-    pub fn sample(
-        &self,
-        memory: &Memory,
-        shape: Shape,
-        coordinates: Coordinates,
-        layer: u32,
-        level: f32,
-    ) -> Result<Value, BadRange> {
-        let [lowest, highest] = self.level_range;
+    /// Reads at the coordinates.
+    pub fn sample(&self, memory: &Memory, query: &Query) -> Result<Value, BadRange> {
         let last = self.levels.len().saturating_sub(1) as f32;
-        let level = (level + self.bias).max(lowest).min(highest.max(lowest)).clamp(0.0, last);
+        let level = self.level(query);
         let read = |level: f32| -> Result<Value, BadRange> {
             let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Float([0.0; 4])) };
-            self.read(memory, image, shape, coordinates, layer)
+            self.read(memory, image, query)
         };
         if self.mix_levels && level.fract() != 0.0 {
             let (low, high) = (read(level.floor())?.floats(), read(level.ceil())?.floats());
@@ -51,82 +91,165 @@ impl Texture {
         read((level + 0.5).floor().min(last))
     }
 
-    fn read(
-        &self,
-        memory: &Memory,
-        image: &Image,
-        shape: Shape,
-        coordinates: Coordinates,
-        layer: u32,
-    ) -> Result<Value, BadRange> {
-        let size = |dimension: usize| match dimension {
-            dimension if dimension >= shape.dimensions => 1,
-            dimension => image.size.get(dimension).copied().unwrap_or(1),
+    /// The four elements that would be mixed, of each the channel: from the lower left on, counterclockwise.
+    pub fn gather(&self, memory: &Memory, query: &Query, channel: usize) -> Result<Value, BadRange> {
+        let level = self.level(query).floor();
+        let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Integer([0; 4])) };
+        let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
+        let spot = self.spot(image, query, at);
+        let (first, _) = weights(spot.place);
+        let mut found = [0; 4];
+        for (found, [x, y]) in found.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
+            let at = [first[0] + x, first[1] + y, 0];
+            *found = self.element(memory, image, &spot, at)?.bits(channel);
+        }
+        Ok(Value::Integer(found))
+    }
+
+    /// The level that is read, with a fraction, within those that there are.
+    fn level(&self, query: &Query) -> f32 {
+        let [lowest, highest] = self.level_range;
+        let last = self.levels.len().saturating_sub(1) as f32;
+        let level = match query.lod {
+            Lod::Base => BASE,
+            Lod::Level(level) => level,
+            Lod::Gradients(gradients) => self.detail(query, gradients),
         };
-        let layers = image.size[2].max(1);
-        let layer = shape.layered.then_some((layer as usize).min(layers - 1));
-        let sizes = [size(0), size(1), size(2)];
-        let at = match coordinates {
-            Coordinates::Integer(at) => return self.element(memory, image, sizes, at.map(i64::from), layer),
+        (level + self.bias).max(lowest).min(highest.max(lowest)).clamp(0.0, last)
+    }
+
+    /// The level whose elements are as far apart as the gradients say.
+    fn detail(&self, query: &Query, gradients: [[f32; 3]; 2]) -> f32 {
+        let Some(image) = self.levels.first() else { return 0.0 };
+        let gradients = match (query.shape.cube, query.at) {
+            (true, Coordinates::Float(direction)) => cube::gradients(direction, gradients),
+            _ => gradients,
+        };
+        let dimensions = if query.shape.cube { 2 } else { query.shape.dimensions };
+        let length = |gradient: [f32; 3]| -> f32 {
+            let squares = (0..dimensions).map(|dimension| {
+                let size = if self.normalized { image.size[dimension] as f32 } else { 1.0 };
+                (gradient[dimension] * size).powi(2)
+            });
+            squares.sum::<f32>().sqrt()
+        };
+        let [x, y] = gradients.map(length);
+        let (longest, shortest) = (x.max(y), x.min(y));
+        // As many samples as the footprint is longer than wide, and each as small as that makes it.
+        let samples = match self.anisotropy {
+            0 | 1 => 1.0,
+            most => (longest / shortest).ceil().clamp(1.0, most as f32),
+        };
+        (longest / samples).log2()
+    }
+
+    fn read(&self, memory: &Memory, image: &Image, query: &Query) -> Result<Value, BadRange> {
+        let at = match query.at {
+            Coordinates::Integer(at) => {
+                let spot = self.spot(image, query, [0.0; 3]);
+                return self.element(memory, image, &spot, at.map(i64::from));
+            }
             Coordinates::Float(at) => at,
         };
+        let spot = self.spot(image, query, at);
+        if self.linear && !image.texel.channel.is_integer(self.integer) {
+            return self.mixed(memory, image, &spot);
+        }
+        self.element(memory, image, &spot, spot.place.map(|x| x.floor() as i64))
+    }
+
+    /// Where coordinates lie in a level.
+    fn spot(&self, image: &Image, query: &Query, at: [f32; 3]) -> Spot {
+        let (shape, layers) = (query.shape, image.size[2].max(1));
+        let layer = query.layer.min(LAST_LAYER) as usize;
+        if shape.cube {
+            let cube = if shape.layered { layer.min((layers / 6).max(1) - 1) } else { 0 };
+            let (face, [s, t]) = cube::project(at);
+            let sizes = [image.size[0], image.size[1], 1];
+            let place = [s * sizes[0] as f32, t * sizes[1] as f32, 0.0];
+            let (layer, face) = (Some(cube * 6), Some(face));
+            return Spot { sizes, dimensions: 2, place, offset: [0; 3], layer, face };
+        }
+        let size = |dimension: usize| match dimension {
+            dimension if dimension >= shape.dimensions => 1,
+            dimension => image.size[dimension],
+        };
+        let sizes = [size(0), size(1), size(2)];
         let mut place = [0.0; 3];
         for (dimension, place) in place.iter_mut().enumerate().take(shape.dimensions) {
             *place = if self.normalized { at[dimension] * sizes[dimension] as f32 } else { at[dimension] };
         }
-        if self.linear && !image.texel.channel.is_integer(self.integer) {
-            return self.mixed(memory, image, sizes, place, layer, shape.dimensions);
-        }
-        self.element(memory, image, sizes, place.map(|x| x.floor() as i64), layer)
+        let layer = shape.layered.then_some(layer.min(layers - 1));
+        Spot { sizes, dimensions: shape.dimensions, place, offset: query.offset, layer, face: None }
     }
 
     /// The mean of the elements around, weighted by distance.
-    fn mixed(
-        &self,
-        memory: &Memory,
-        image: &Image,
-        sizes: [usize; 3],
-        place: [f32; 3],
-        layer: Option<usize>,
-        dimensions: usize,
-    ) -> Result<Value, BadRange> {
-        let shifted = place.map(|x| x - 0.5);
-        let weight = shifted.map(|x| ((x - x.floor()) * FRACTION).round() / FRACTION);
+    fn mixed(&self, memory: &Memory, image: &Image, spot: &Spot) -> Result<Value, BadRange> {
+        let (first, weight) = weights(spot.place);
         let mut sum = [0.0_f32; 4];
-        for corner in 0..1_usize << dimensions {
+        for corner in 0..1_usize << spot.dimensions {
             let (mut at, mut share) = ([0_i64; 3], 1.0);
-            for dimension in 0..dimensions {
+            for dimension in 0..spot.dimensions {
                 let far = corner >> dimension & 1;
-                at[dimension] = shifted[dimension].floor() as i64 + far as i64;
+                at[dimension] = first[dimension] + far as i64;
                 share *= if far == 1 { weight[dimension] } else { 1.0 - weight[dimension] };
             }
             if share != 0.0 {
-                let value = self.element(memory, image, sizes, at, layer)?.floats();
+                let value = self.element(memory, image, spot, at)?.floats();
                 sum.iter_mut().zip(value).for_each(|(sum, value)| *sum += share * value);
             }
         }
         Ok(Value::Float(sum))
     }
 
-    /// One element; coordinates outside are taken as the address modes say.
-    fn element(
-        &self,
-        memory: &Memory,
-        image: &Image,
-        sizes: [usize; 3],
-        at: [i64; 3],
-        layer: Option<usize>,
-    ) -> Result<Value, BadRange> {
+    /// One element; coordinates outside are taken as the address modes say, or on another face of the cube.
+    fn element(&self, memory: &Memory, image: &Image, spot: &Spot, at: [i64; 3]) -> Result<Value, BadRange> {
+        if let (Some(face), true) = (spot.face, self.seamless) {
+            return self.around(memory, image, spot, face, at);
+        }
         let mut place = [0; 3];
         for (dimension, place) in place.iter_mut().enumerate() {
-            match self.index(dimension, at[dimension], sizes[dimension]) {
+            let at = at[dimension].saturating_add(i64::from(spot.offset[dimension]));
+            match self.index(dimension, at, spot.sizes[dimension]) {
                 Some(index) => *place = index,
                 None => return Ok(self.outside(image)),
             }
         }
-        if let Some(layer) = layer {
-            place[2] = layer;
+        if let Some(layer) = spot.layer {
+            place[2] = layer + spot.face.map_or(0, Face::number);
         }
+        self.load(memory, image, place)
+    }
+
+    /// An element of a cube: beyond an edge it is on the next face, beyond a corner the mean of the three that meet there.
+    fn around(
+        &self,
+        memory: &Memory,
+        image: &Image,
+        spot: &Spot,
+        face: Face,
+        at: [i64; 3],
+    ) -> Result<Value, BadRange> {
+        let (size, first) = (spot.sizes[0] as i64, spot.layer.unwrap_or(0));
+        let load = |[x, y]: [i64; 2]| {
+            let (face, [x, y]) = cube::neighbour(face, [x, y], size);
+            self.load(memory, image, [x, y, first + face.number()])
+        };
+        let [x, y] = [at[0].clamp(-1, size), at[1].clamp(-1, size)];
+        let inside = |at: i64| (0..size).contains(&at);
+        if inside(x) || inside(y) {
+            return load([x, y]);
+        }
+        let [near_x, near_y] = [x.clamp(0, size - 1), y.clamp(0, size - 1)];
+        let three = [load([near_x, near_y])?, load([near_x, y])?, load([x, near_y])?];
+        if image.texel.channel.is_integer(self.integer) {
+            return Ok(three[0]);
+        }
+        let [a, b, c] = three.map(Value::floats);
+        Ok(Value::Float([0, 1, 2, 3].map(|i| (a[i] + b[i] + c[i]) / 3.0)))
+    }
+
+    fn load(&self, memory: &Memory, image: &Image, place: [usize; 3]) -> Result<Value, BadRange> {
         let mut bytes = [0; 16];
         let bytes = bytes.get_mut(..image.texel.bytes()).unwrap_or_default();
         memory.read(image.place(place), bytes)?;
@@ -161,6 +284,13 @@ impl Texture {
             false => Value::Float(self.border),
         }
     }
+}
+
+/// The first of the two elements of each dimension that are mixed, and how much the second one counts.
+fn weights(place: [f32; 3]) -> ([i64; 3], [f32; 3]) {
+    let shifted = place.map(|x| x - 0.5);
+    let weight = shifted.map(|x| ((x - x.floor()) * FRACTION).round() / FRACTION);
+    (shifted.map(|x| x.floor() as i64), weight)
 }
 
 fn mix(low: [f32; 4], high: [f32; 4], weight: f32) -> Value {

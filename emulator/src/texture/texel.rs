@@ -1,6 +1,6 @@
 //! Elements: their channels in memory, and as kernels read them.
 
-use crate::numeric::half::f16_to_f32;
+use crate::numeric::half::{f16_to_f32, f32_to_f16};
 
 /// How one channel is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,33 @@ impl Channel {
             Channel::U32 | Channel::I32 => true,
             Channel::U8 | Channel::U16 | Channel::I8 | Channel::I16 => integer,
             _ => false,
+        }
+    }
+
+    /// Whether it is an integer with a sign.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Channel::I8 | Channel::I16 | Channel::I32)
+    }
+
+    /// The bytes of a number of 32 bits, the low ones first: integers as the nearest there is, fractions of the largest value rounded to the
+    /// nearest, floats from an `f32`.
+    fn store(self, number: u32) -> u32 {
+        let float = f32::from_bits(number);
+        let signed = |least: i32, most: i32| (number as i32).clamp(least, most) as u32;
+        // NaN is zero.
+        let fraction = |least: f32, most: f32| (float.max(least).min(1.0) * most).round_ties_even();
+        match self {
+            Channel::U8 => number.min(0xff),
+            Channel::U16 => number.min(0xffff),
+            Channel::I8 => signed(-0x80, 0x7f),
+            Channel::I16 => signed(-0x8000, 0x7fff),
+            Channel::U32 | Channel::I32 | Channel::F32 => number,
+            Channel::F16 => u32::from(f32_to_f16(float)),
+            _ if float.is_nan() => 0,
+            Channel::Unorm8 => fraction(0.0, 255.0) as u32,
+            Channel::Unorm16 => fraction(0.0, 65535.0) as u32,
+            Channel::Snorm8 => fraction(-1.0, 127.0) as i32 as u32,
+            Channel::Snorm16 => fraction(-1.0, 32767.0) as i32 as u32,
         }
     }
 
@@ -110,6 +137,14 @@ impl Texel {
     /// Bytes.
     pub fn bytes(self) -> usize {
         self.channel.bytes() * self.channels as usize
+    }
+
+    /// Writes an element of these numbers into `bytes`; what it has no channel for is left out.
+    pub fn encode(self, numbers: [u32; 4], bytes: &mut [u8]) {
+        let each = self.channel.bytes();
+        for (bytes, number) in bytes.chunks_exact_mut(each).zip(numbers) {
+            bytes.iter_mut().zip(self.channel.store(number).to_le_bytes()).for_each(|(to, from)| *to = from);
+        }
     }
 
     /// The element in `bytes`. Channels that it does not have are 0, the fourth 1.

@@ -1,5 +1,6 @@
 //! `atom`, `red`, and what several threads make of them.
 
+use cuda_emulator::Schedules;
 use cuda_emulator::engine::run;
 
 use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_fault};
@@ -165,4 +166,104 @@ fn vectors_are_changed_element_by_element() {
     let body = "mov.b32 %r1, 0x7e00bc00; mov.b32 %r2, 0xbc007e00; st.global.v2.u32 [%out], {%r1, %r1};\n\
                 atom.global.min.noftz.v2.f16x2 {%r3, %r4}, [%out], {%r2, %r2}; st.global.v2.u32 [%out+8], {%r3, %r4};";
     assert_eq!(outputs::<u32>(&snippet(body), 1, 4), [0xbc00_bc00, 0xbc00_bc00, 0x7e00_bc00, 0x7e00_bc00]);
+}
+
+/// The numbers of 128 bits that a kernel of one thread makes of four words, `%d0` and `%d1`.
+fn quads(body: &str, input: [u64; 2], count: usize) -> Vec<[u64; 2]> {
+    let device = Device::new(&snippet(&format!(
+        ".reg .b128 %q<6>; .reg .b128 %other; .reg .b64 %d<4>; ld.global.v2.b64 {{%d0, %d1}}, [%out]; {body}"
+    )));
+    let mut memory = vec![0; 2 * count];
+    memory[..2].copy_from_slice(&input);
+    let out = device.upload(&memory);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    device.download::<u64>(out, 2 * count).chunks(2).map(|pair| [pair[0], pair[1]]).collect()
+}
+
+#[test]
+fn numbers_of_128_bits() {
+    let (a, b) = (0x0123_4567_89ab_cdef_u64, 0xfedc_ba98_7654_3210);
+    // Moved, taken apart in twos and fours, put together, to itself with its halves exchanged, and a number.
+    let found = quads(
+        "mov.b128 %q1, {%d0, %d1}; mov.b128 %other, %q1; st.global.b128 [%out+16], %other;\n\
+         mov.b128 {%r1, %r2, %r3, %r4}, %other; mov.b128 %q2, {%r4, %r3, %r2, %r1}; st.b128 [%out+32], %q2;\n\
+         mov.b128 {%d2, %d3}, %q1; mov.b128 %q1, {%d3, %d2}; st.global.b128 [%out+48], %q1; mov.b128 {%d0, %d1}, %q1; mov.b128 %q3, {%d0, %d1};\n\
+         st.global.wb.b128 [%out+64], %q3; mov.b128 %q4, 9; st.weak.global.b128 [%out+80], %q4;",
+        [a, b],
+        6,
+    );
+    let turned = |number: u64| number.rotate_left(32);
+    assert_eq!(found, [[a, b], [a, b], [turned(b), turned(a)], [b, a], [b, a], [9, 0]]);
+    // Through shared, local and constant memory and a parameter.
+    let found = quads(
+        ".shared .align 16 .b8 s[32]; .local .align 16 .b8 l[16]; ld.global.nc.b128 %q1, [%out]; st.shared.b128 [s+16], %q1; ld.shared.b128 %q2, [s+16];\n\
+         st.local.b128 [l], %q2; ld.local.b128 %q3, [l]; { .param .align 16 .b8 p[16]; st.param.b128 [p], %q3; ld.param.b128 %q4, [p]; } st.global.b128 [%out+16], %q4;",
+        [a, b],
+        2,
+    );
+    assert_eq!(found[1], [a, b]);
+    // Exchanged; swapped if both halves are as expected, and not if one is not: in both spaces, and by a generic address.
+    for (space, place) in [(".global", "%out"), (".shared", "s"), ("", "%rd9")] {
+        let fill = "ld.global.b128 %q0, [%out]; st.shared.b128 [s], %q0;";
+        let found = quads(
+            &format!(
+                ".shared .align 16 .b8 s[16]; {fill} mov.u64 %rd9, s; cvta.shared.u64 %rd9, %rd9; mov.b64 %d2, 5; mov.b128 %q1, {{%d2, %d0}};\n\
+                 atom.relaxed.gpu{space}.exch.b128 %q2, [{place}], %q1; st.global.b128 [%out+16], %q2;\n\
+                 mov.b128 %q3, {{%d2, %d1}}; atom{space}.cas.b128 %q2, [{place}], %q3, %q0; st.global.b128 [%out+32], %q2;\n\
+                 mov.b128 %q3, {{%d0, %d0}}; atom{space}.cas.b128 %q2, [{place}], %q3, %q0; st.global.b128 [%out+48], %q2;\n\
+                 atom.acq_rel.sys{space}.cas.b128 %q1, [{place}], %q1, %q3; st.global.b128 [%out+64], %q1;\n\
+                 atom{space}.exch.b128 _, [{place}], %q0; ld{space}.b128 %q1, [{place}]; st.global.b128 [%out+80], %q1;"
+            ),
+            [a, b],
+            6,
+        );
+        assert_eq!(found, [[a, b], [a, b], [5, a], [5, a], [5, a], [a, b]], "{space}");
+    }
+}
+
+#[test]
+fn many_exchange_128_bits_at_once() {
+    // 64 blocks count both halves up, each by its own: nothing is lost, and nobody sees halves of two numbers.
+    let text = snippet(
+        ".reg .b128 %q<4>; .reg .b64 %d<6>; ld.global.b128 %q1, [%out];\n\
+         L: mov.b128 {%d0, %d1}, %q1; add.u64 %d0, %d0, 1; add.u64 %d1, %d1, 3;\n\
+         mov.b128 %q2, {%d0, %d1}; atom.global.cas.b128 %q3, [%out], %q1, %q2; mov.b128 {%d2, %d3}, %q3; mov.b128 {%d4, %d5}, %q1;\n\
+         mul.lo.u64 %d0, %d2, 3; setp.ne.u64 %p1, %d0, %d3; @%p1 trap;\n\
+         setp.eq.u64 %p2, %d2, %d4; setp.eq.and.u64 %p2, %d3, %d5, %p2; mov.b128 %q1, %q3; @!%p2 bra L;",
+    );
+    let mut device = Device::new(&text);
+    device.workers = 4;
+    let out = device.upload(&[0_u64, 0]);
+    device.launch("k", [64, 1, 1], [32, 1, 1], &Args::new().add(out));
+    assert_eq!(device.download::<u64>(out, 2), [2048, 6144]);
+    // The same in every order, and what an order left is put back.
+    let device = Device::scheduled(&text, Schedules::new(3), None);
+    let out = device.upload(&[0_u64, 0]);
+    device.launch("k", [3, 1, 1], [32, 1, 1], &Args::new().add(out));
+    assert_eq!(device.download::<u64>(out, 2), [96, 288]);
+    assert_eq!(device.differences(), []);
+}
+
+#[test]
+fn numbers_of_128_bits_that_are_refused() {
+    for (address, message) in [("%out+8", "misaligned atomic access of 16 bytes"), ("%rd9", "illegal")] {
+        let fault = snippet_fault(
+            &snippet(&format!(
+                ".reg .b128 %q<4>; mov.u64 %rd9, 4096; mov.b128 %q1, {{%out, %out}};\natom.global.exch.b128 %q2, [{address}], %q1;"
+            )),
+            1,
+            64,
+        );
+        assert!(fault.message.contains(message), "{fault}");
+        assert_eq!(fault.ptx_line, 11);
+    }
+    // Those that other threads may see halfway are refused; what there is not is invalid.
+    for instruction in [
+        "ld.relaxed.gpu.global.b128 %q1, [%out];",
+        "ld.volatile.global.b128 %q1, [%out];",
+        "st.release.gpu.global.b128 [%out], %q1;",
+    ] {
+        let device = Device::new(&snippet(&format!(".reg .b128 %q<4>; mov.b128 %q1, 0; {instruction}")));
+        assert_eq!(device.kernel("k").unsupported().count(), 1, "{instruction}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Bulk copies and reductions, against references written from the PTX ISA ("Asynchronous copy").
 
-use cuda_emulator::engine::{Fault, FaultKind};
+use cuda_emulator::engine::{Fault, FaultKind, Program};
+use cuda_emulator::memory::Memory;
+use std::sync::Arc;
 
 use crate::support::{Args, Device, launch};
 use crate::wgmma::{Random, decoded, encoded};
@@ -198,7 +200,8 @@ fn clusters_exchange_and_multicast() {
     let body = format!(
         "{other} mov.b64 %x0, 0x1122334455667788; @!%first bra S; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 28;\n\
          st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r2+4], %r0, [%r3]; st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r2+16], %x0, [%r3];\n\
-         st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r2+32], {{%r1, 7, %r0, 5}}, [%r3]; S: {WAIT}"
+         cvt.u64.u32 %x1, %r2; cvta.shared::cluster.u64 %x1, %x1; cvt.u64.u32 %x2, %r3; cvta.shared::cluster.u64 %x2, %x2;\n\
+         st.async.mbarrier::complete_tx::bytes.v4.b32 [%x1+32], {{%r1, 7, %r0, 5}}, [%x2]; S: {WAIT}"
     );
     let left = run(&body, 2, 2, &input).unwrap();
     let mut wanted = input[..2 * SHARED].to_vec();
@@ -360,5 +363,49 @@ fn bulk_reductions() {
                 .collect();
             assert_eq!(reasons.len(), 1, "{operation} {ty}");
         }
+    }
+}
+
+#[test]
+fn asynchronous_reductions() {
+    // 32 threads of each block reduce numbers of their own into the other block's.
+    for (operation, ty) in INTEGERS.into_iter().chain([("add", "s64")]) {
+        if size(ty) == 8 && operation != "add" {
+            continue;
+        }
+        let (bytes, bits, register) = (size(ty), 8 * size(ty), if size(ty) == 8 { "%x2" } else { "%r5" });
+        let input = numbers(6, ty, 2 * SHARED);
+        for (space, number, kind) in [(".shared::cluster", "%r2", "u32"), ("", "%x0", "u64")] {
+            let body = format!(
+                "mov.u32 %r0, %cluster_ctarank; xor.b32 %r1, %r0, 1; setp.lt.u32 %q1, %t0, 32; mul.lo.u32 %r4, %t0, {bytes}; cvt.u64.u32 %x2, %r4;\n\
+                 add.u64 %x2, %p3, %x2; ld.global.b{bits} {register}, [%x2+256]; mapa.shared::cluster.u32 %r2, %s, %r1; mapa.shared::cluster.u32 %r3, %bar, %r1;\n\
+                 cvt.u64.u32 %x0, %r2; cvta.shared::cluster.u64 %x0, %x0; cvt.u64.u32 %x1, %r3; cvta.shared::cluster.u64 %x1, %x1; cvt.u64.u32 %x3, %r4;\n\
+                 add.u32 %r2, %r2, %r4; add.u64 %x0, %x0, %x3; @%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], {all};\n\
+                 @%q1 red.async.relaxed.cluster{space}.mbarrier::complete_tx::bytes.{operation}.{ty} [{number}+1024], {register}, [{barrier}]; {WAIT}",
+                barrier = if kind == "u32" { "%r3" } else { "%x1" },
+                all = 32 * bytes,
+            );
+            let left = run(&body, 2, 2, &input).unwrap();
+            let mut wanted = input.clone();
+            for (block, from) in [(0, SHARED), (SHARED, 0)] {
+                let source = &input[from + 256..][..32 * bytes];
+                reduce_into(
+                    operation,
+                    if ty == "s64" { "u64" } else { ty },
+                    &mut wanted[block + 1024..][..32 * bytes],
+                    source,
+                );
+            }
+            assert!(left.shared == wanted && wanted != input, "{operation} {ty} {space}");
+        }
+    }
+    // What ptxas refuses.
+    for how in ["min.u64", "and.b64", "inc.s32", "dec.u64", "add.b32", "xor.u32", "add.f32"] {
+        let register = if how.contains("64") { "%x2" } else { "%r5" };
+        let body = format!(
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{how} [%r2], {register}, [%r3];"
+        );
+        let failure = Program::load(&kernel(&body, 2), &Arc::new(Memory::new(1 << 20))).unwrap_err();
+        assert!(failure.message.contains("no such combination"), "{how}: {failure}");
     }
 }

@@ -168,12 +168,20 @@ fn stores_to_another_block() {
          mad.lo.u32 %r4, %t, 4, %r59; ld.shared.u32 %r5, [%r4]; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
     );
     let cluster = ".explicitcluster .reqnctapercluster 2";
-    assert_eq!(found_in(&good, cluster, 2), []);
-    for wrong in [good.replace(ARRIVED, "bar.sync 0;"), good.replace("[%r60], 0; @!%p1", "[%r60], 1; @!%p1")]
-    {
-        let all = found_in(&wrong, cluster, 2);
-        // The other block's store may come before the read, or after it.
-        assert!(places(&all).iter().any(|place| (place.2, place.3) == (12, 14)), "{all:#?}");
+    // A reduction reads what it changes: that must have been written.
+    let reduces =
+        good.replace("st.async.", "red.async.relaxed.cluster.").replace("bytes.b32", "bytes.add.u32");
+    let written = "mad.lo.u32 %r4, %t, 4, %r59; st.shared.u32 [%r4], 0; barrier.cluster.arrive.aligned;";
+    let reduces = reduces.replacen("barrier.cluster.arrive.aligned;", written, 1);
+    for good in [good, reduces] {
+        assert_eq!(found_in(&good, cluster, 2), []);
+        for wrong in
+            [good.replace(ARRIVED, "bar.sync 0;"), good.replace("[%r60], 0; @!%p1", "[%r60], 1; @!%p1")]
+        {
+            let all = found_in(&wrong, cluster, 2);
+            // The other block's store may come before the read, or after it.
+            assert!(places(&all).iter().any(|place| (place.2, place.3) == (12, 14)), "{all:#?}");
+        }
     }
     // A multicast: each block waits at its own barrier.
     let good = format!(

@@ -30,4 +30,5 @@ mod tensor_faults;
 mod tensor_maps;
 mod tensor_watched;
 mod textures;
+mod textures_all;
 mod wgmma;

@@ -27,6 +27,8 @@ fn texture(image: Image) -> Texture {
         bias: 0.0,
         level_range: [0.0; 2],
         memory: false,
+        anisotropy: 0,
+        seamless: false,
     }
 }
 

@@ -93,6 +93,15 @@ fn halves<F: Half + 'static>(t: &mut Table, name: &str, layout: Layout, modifier
             });
             let relu = |a, b, c| half::fma_relu::<F, FTZ>(a as u16, b as u16, c as u16) as u64;
             t.exact(format!("fma.rn{ftz}.relu.{name}"), &[one, one, one], one, relu);
+            if !FTZ {
+                let oob = |a, b, c| half::fma_oob::<F>(a as u16, b as u16, c as u16) as u64;
+                t.exact(format!("fma.rn.oob.{name}"), &[one, one, one], one, oob);
+                let oob = |a, b, c| {
+                    let all = half::fma_oob_x2::<F>(a as u32, b as u32, c as u32);
+                    half::pack(half::relu::<F>(all as u16), half::relu::<F>((all >> 16) as u16)) as u64
+                };
+                t.exact(format!("fma.rn.oob.relu.{name}x2"), &[two, two, two], two, oob);
+            }
             bools!(|SAT| {
                 if modifiers || !SAT {
                     let m = format!("{ftz}{}.{name}", opt(SAT, ".sat"));

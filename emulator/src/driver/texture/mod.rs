@@ -156,6 +156,8 @@ fn described(levels: Vec<Image>, memory: bool, descriptor: &CUDA_TEXTURE_DESC) -
         bias: descriptor.mipmapLevelBias,
         level_range: [descriptor.minMipmapLevelClamp, descriptor.maxMipmapLevelClamp],
         memory,
+        anisotropy: descriptor.maxAnisotropy,
+        seamless: flag(CU_TRSF_SEAMLESS_CUBEMAP),
     };
     // Integers are not filtered.
     let channel = texture.levels.first().map(|image| image.texel.channel);

@@ -166,7 +166,11 @@ impl<'a> Body<'a> {
                 }
                 continue;
             }
-            let first = self.new_register(class_of(variable.ty))?;
+            let class = class_of(variable.ty);
+            if class == Class::Quad {
+                return Err(Refusal::new("a parameter in a register of 128 bits is not supported"));
+            }
+            let first = self.new_register(class)?;
             self.scopes.declare(variable.name, Symbol::Register { first, elements: 1 });
             if inputs.is_some() {
                 self.copy_from_rows(first, place.row);
@@ -321,8 +325,11 @@ impl<'a> Body<'a> {
     }
 
     fn registers(&mut self, variable: &'a Variable<'a>) -> Result<(), Refusal> {
-        let class = class_of(variable.ty);
-        let elements = variable.vector.max(1);
+        // A register of 128 bits is a vector of two of 64.
+        let (class, elements) = match class_of(variable.ty) {
+            Class::Quad => (Class::Wide, 2),
+            class => (class, variable.vector.max(1)),
+        };
         let count = variable.count.unwrap_or(1);
         let total = (count as usize).saturating_mul(elements as usize);
         if self.classes.len().saturating_add(total) > MOST_REGISTERS {

@@ -114,7 +114,7 @@ pub(super) unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: imp
 }
 
 #[cold]
-fn local(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Step {
+pub(super) fn local(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Step {
     let message = format!("atomic access to local memory at 0x{address:x}");
     lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
     Step::Fault

@@ -87,6 +87,9 @@ pub(crate) const STORE_TENSOR: Exec = |lanes, inst| each(lanes, inst, store_tens
 /// `st.async`. Operands: the target's address, the barrier's address, the numbers; `aux` is the bytes of one.
 pub(crate) const STORE: Exec = |lanes, inst| each(lanes, inst, store);
 
+/// `red.async`. Operands: the target's address, the barrier's address, the number; `aux` is a [`Bulk`], and its bytes from bit 24 on.
+pub(crate) const REDUCE: Exec = |lanes, inst| each(lanes, inst, reduce_one);
+
 /// The operands of one lane.
 struct Operands<'e> {
     matrix: &'e Matrix<Slot>,
@@ -503,5 +506,19 @@ fn store(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()>
     }
     let bytes = buffer.len() as u64;
     write(lanes, lane, Space::Shared, target, &buffer, bytes, None)?;
+    mbarrier::complete(lanes, lane, barrier, bytes)
+}
+
+fn reduce_one(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
+    let (lane, bytes) = (operands.lane, u64::from(aux >> 24));
+    let [target, barrier, number] = std::array::from_fn(|index| operands.get(lanes, index));
+    let number = number.to_le_bytes();
+    let number = number.get(..bytes as usize)?;
+    let with = Bulk::read(aux & 0x00ff_ffff).reduce?;
+    let to = span(lanes, lane, (Space::Shared, true), target, bytes, bytes)?;
+    tell(lanes, lane, Space::Shared, target, bytes, Side::UpdateOne);
+    // SAFETY: 1, 2: `span` found as many bytes to be as `EffectiveAddress::Host` says, from a multiple of their count on, which is the size of
+    // a number of `with`: the decoder takes both from the same type.
+    unsafe { reduce(with, to, number) };
     mbarrier::complete(lanes, lane, barrier, bytes)
 }

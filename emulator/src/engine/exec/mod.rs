@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod alu;
 pub(crate) mod atomics;
+pub(crate) mod atomics_quad;
 pub(crate) mod bulk;
 pub(crate) mod control;
 pub(crate) mod copy;
@@ -15,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod reduce;
 pub(crate) mod store;
+pub(crate) mod surface;
 pub(crate) mod sync;
 pub(crate) mod tensormap;
 pub(crate) mod texture;

@@ -1,18 +1,20 @@
 //! "Parallel Synchronization and Communication Instructions" on memory: `atom`, `red`, fences.
 
-use cuda_ptx::{Space, Type};
+use cuda_ptx::{Operand as Text, Space, Type};
 
-use super::super::code::Exec;
+use super::super::code::{Exec, Matrix};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::decode::scope::class_of;
 use super::super::exec::alu::lane1;
 use super::super::exec::atomics::{ALIGNED, Operation, atomic};
+use super::super::exec::atomics_quad::{EXCHANGE_QUAD, SWAP_QUAD};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::sync;
 use super::super::watch::{Event, Note, What};
-use super::{Form, Row, build};
+use super::matrix::since;
+use super::{Form, Row, build, bulk};
 use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::rounding::Nearest;
 use crate::numeric::{fp32, fp64};
@@ -43,6 +45,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     build(atomics!("atom", "exch.{u32|s32|f32|u64|s64|f64}"), atom),
     build(atomics!("atom", "cas.{u16|u32|s32|u64|s64}"), atom),
+    build(atomics!("atom", "{exch|cas}.b128"), atom_quad),
     build(atomics!("red", "{and|or|xor}.{b32|b64}"), red),
     build(atomics!("red", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), red),
     build(atomics!("red", "add.{f32|f64}"), red),
@@ -90,6 +93,45 @@ fn atom(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let class = class_of(form.ty());
     let dest = builder.dest(builder.operand(0)?, class)?;
     access(builder, form, dest, 1)
+}
+
+/// `atom.exch.b128 d, [a], b`, `atom.cas.b128 d, [a], b, c`
+fn atom_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 83, 90)?;
+    let cas = form.has("cas");
+    builder.expect_operands(if cas { 4 } else { 3 })?;
+    let space = form.any(&["global", "shared", "shared::cta", "shared::cluster"]).and_then(Space::from_name);
+    let base = bulk::address(builder, builder.operand(1)?, space.is_none())?;
+    let mut read = Vec::with_capacity(4);
+    for index in 2..if cas { 4 } else { 3 } {
+        for half in halves(builder, builder.operand(index)?)? {
+            read.push(builder.source(&half, Class::Wide)?);
+        }
+    }
+    let dests = match builder.operand(0)? {
+        Text::Name("_") => vec![builder.temporary(Class::Wide)?, builder.temporary(Class::Wide)?],
+        text => {
+            let halves = halves(builder, text)?;
+            halves.iter().map(|half| builder.dest(half, Class::Wide)).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let mut draft = Draft::new(if cas { SWAP_QUAD } else { EXCHANGE_QUAD }, &[], &[base]);
+    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    draft.aux = Access::new(1, space, ordered | Access::POLL | Access::ATOMIC).0;
+    draft.site = true;
+    draft.matrix = Some(Box::new(Matrix { d: dests, a: read, ..Matrix::default() }));
+    draft.note = Some(Note { what: What::Atomic { reads: cas, after_guess: cas }, address: 0, bytes: 16 });
+    builder.push(draft);
+    Ok(())
+}
+
+/// The two halves of a register of 128 bits.
+fn halves<'a>(builder: &Builder<'_, 'a>, text: &'a Text<'a>) -> Result<Vec<Text<'a>>, Refusal> {
+    let halves = builder.elements(text)?;
+    if matches!(text, Text::Name(_)) && halves.len() == 2 {
+        return Ok(halves);
+    }
+    Err(Refusal::new("a register of 128 bits is expected"))
 }
 
 /// `red [a], b`

@@ -1,15 +1,17 @@
 //! "Asynchronous copy": of whole pieces of memory and of tensors, `cp.async.bulk`; and what goes with tensor maps.
 
-use cuda_ptx::Operand as Text;
+use cuda_ptx::{Operand as Text, Type};
 
 use super::super::code::{Exec, Matrix};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::decode::scope::class_of;
 use super::super::exec::alu::{lane1, lane2};
 use super::super::exec::bulk::{self, Bulk};
 use super::super::exec::operand::Class;
 use super::super::exec::reduce::{Number, Operation, Reduce};
 use super::super::watch::{Event, Group};
+use super::super::windows;
 use super::control::{event, nothing, wait_group};
 use super::matrix::since;
 use super::{Form, Row, build};
@@ -22,6 +24,13 @@ macro_rules! reducing {
             $start,
             ".{and|or|xor|add|inc|dec|min|max}[.noftz].{b32|b64|u32|s32|u64|s64|f16|bf16|f32|f64}"
         )
+    };
+}
+
+/// An operation and the types of `red.async`.
+macro_rules! reducing_async {
+    ($operation:literal) => {
+        concat!("red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.", $operation)
     };
 }
 
@@ -82,6 +91,10 @@ pub(super) const ROWS: &[Row] = &[
         "st.async[.weak].mbarrier::complete_tx::bytes[.shared::cluster][.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
         store,
     ),
+    build(reducing_async!("add.{u32|s32|u64|s64}"), reduce),
+    build(reducing_async!("{min|max}.{u32|s32}"), reduce),
+    build(reducing_async!("{inc|dec}.u32"), reduce),
+    build(reducing_async!("{and|or|xor}.b32"), reduce),
 ];
 
 /// The operation on numbers of a type: which there are differs between the two targets.
@@ -254,6 +267,19 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
     Ok(())
 }
 
+/// The shared address that operand `index` is: without a space in the name a generic one stands there.
+fn remote(builder: &mut Builder<'_, '_>, form: &Form<'_>, index: usize) -> Result<Operand, Refusal> {
+    let generic = !form.has("shared::cluster");
+    let place = address(builder, builder.operand(index)?, generic)?;
+    if !generic {
+        return Ok(place);
+    }
+    // What is no shared address becomes none of shared memory.
+    let (result, window) = (builder.temporary(Class::Wide)?, builder.constant(Class::Wide, windows::SHARED));
+    builder.lane(lane2(u64::wrapping_sub), &[result], &[place, window]);
+    Ok(result)
+}
+
 /// `[target], value, [barrier]`
 fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     since(builder, 81, 90)?;
@@ -269,12 +295,32 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     if texts.len() != count || count * bytes > 16 {
         return Err(Refusal::new(format!("{count} registers of {bytes} bytes, 16 in all, are expected")));
     }
-    let mut operands =
-        vec![address(builder, builder.operand(0)?, false)?, address(builder, builder.operand(2)?, false)?];
+    let mut operands = vec![remote(builder, form, 0)?, remote(builder, form, 2)?];
     for text in &texts {
         let value = builder.source(text, class)?;
         operands.push(wide(builder, value, class == Class::Word)?);
     }
     append(builder, bulk::STORE, bytes as u32, operands, false);
+    Ok(())
+}
+
+/// `[target], value, [barrier]`
+fn reduce(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 81, 90)?;
+    builder.expect_operands(3)?;
+    let number = match form.ty() {
+        // Sums of both wrap alike.
+        Type::S64 => Some(Number::U64),
+        _ => form.values().find_map(Number::from_name),
+    };
+    let reduce = operation(form).zip(number).and_then(|(operation, number)| Reduce::of(operation, number));
+    let Some(reduce) = reduce else { return Err(Refusal::new("no such operation on that type")) };
+    let class = class_of(form.ty());
+    let (target, barrier) = (remote(builder, form, 0)?, remote(builder, form, 2)?);
+    let value = builder.source(builder.operand(1)?, class)?;
+    let value = wide(builder, value, class == Class::Word)?;
+    let bulk = Bulk { reduce: Some(reduce), ..Bulk::default() };
+    let aux = bulk.word() | (form.ty().size() as u32) << 24;
+    append(builder, bulk::REDUCE, aux, vec![target, barrier, value], false);
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::alu::{Apply2, Apply3, Lane, lane1, lane2, lane3};
 use super::super::exec::operand::Class;
+use super::matrix::since;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::approx;
 use crate::numeric::half::{self, Bf16, F16, Half};
@@ -38,6 +39,17 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("fma.rn[.ftz][.{sat|relu}].{f16|f16x2|bf16|bf16x2}", |builder, form| {
         finished(builder, form, format!(form, H, FTZ => lane3(Packed::<H, FMA, FTZ>::NEW)))
+    }),
+    build("fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2}", |builder, form| {
+        since(builder, 81, 90)?;
+        finished(
+            builder,
+            form,
+            match bfloat(form) {
+                true => lane3(half::fma_oob_x2::<Bf16>),
+                false => lane3(half::fma_oob_x2::<F16>),
+            },
+        )
     }),
     pick("abs[.ftz].{f16|f16x2|bf16|bf16x2}", |form| {
         Some(format!(form, H, FTZ => lane1(half::abs_x2::<H, FTZ>)))

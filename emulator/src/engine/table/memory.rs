@@ -12,6 +12,7 @@ use super::super::exec::operand::Class;
 use super::super::exec::{copy, load as loads, load_again, store as stores};
 use super::super::watch::{Event, Group, Note, What};
 use super::control::{event, wait_group};
+use super::matrix::since;
 use super::{Form, Row, build, lane};
 use crate::numeric::compare;
 
@@ -61,6 +62,20 @@ pub(super) const ROWS: &[Row] = &[
         store,
     ),
     build(with_types!("st.mmio[.relaxed].sys[.global]"), store),
+    // Weak ones: they are done in two halves.
+    build(
+        "ld[.weak][.{const|global|local|param|param::entry|param::func|shared|shared::cta|shared::cluster}][.{ca|cg|cs|lu|cv}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}][.unified].b128",
+        load,
+    ),
+    build(
+        "ld.global[.{ca|cg|cs}].nc[.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}].b128",
+        load,
+    ),
+    build("ldu[.global].b128", load),
+    build(
+        "st[.weak][.{global|local|param|param::func|shared|shared::cta|shared::cluster}][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}].b128",
+        store,
+    ),
     build("prefetch[.{global|local}].{L1|L2|L2::evict_last|L2::evict_normal}", hint),
     build("prefetchu.L1", hint),
     build(
@@ -112,11 +127,20 @@ fn flags(form: &Form<'_>) -> u32 {
     poll | ordered
 }
 
+/// A register of 128 bits is a vector of two of 64.
 fn count(form: &Form<'_>) -> usize {
-    match form.any(&["v2", "v4"]) {
-        Some("v2") => 2,
+    match form.any(&["v2", "v4", "b128"]) {
+        Some("v2" | "b128") => 2,
         Some(_) => 4,
         None => 1,
+    }
+}
+
+/// The type of an element.
+fn element(form: &Form<'_>) -> Type {
+    match form.ty() {
+        Type::B128 => Type::B64,
+        ty => ty,
     }
 }
 
@@ -152,7 +176,10 @@ fn register_class<'a>(builder: &Builder<'_, 'a>, elements: &[Text<'a>], ty: Type
 /// `ld`: an optional cache policy as last operand is a hint.
 fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
-    let ty = form.ty();
+    let ty = element(form);
+    if form.has("b128") {
+        since(builder, 83, 70)?;
+    }
     let elements = elements(builder, 0, form)?;
     let text = builder.operand(1)?;
     if let Some(parameter) = row_parameter(builder, text) {
@@ -201,13 +228,16 @@ fn place_of(builder: &Builder<'_, '_>, text: &Text<'_>, space: Option<Space>) ->
 /// What the watch has to know. Parameters and local memory belong to one thread and are not watched.
 fn note(form: &Form<'_>, what: What, elements: usize) -> Option<Note> {
     let private = matches!(space(form), Some(Space::Param | Space::Local));
-    (!private).then(|| Note { what, address: elements, bytes: (elements * form.ty().size()) as u64 })
+    (!private).then(|| Note { what, address: elements, bytes: (elements * element(form).size()) as u64 })
 }
 
 /// `st`
 fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
-    let ty = form.ty();
+    let ty = element(form);
+    if form.has("b128") {
+        since(builder, 83, 70)?;
+    }
     let elements = elements(builder, 1, form)?;
     let text = builder.operand(0)?;
     if let Some(parameter) = row_parameter(builder, text) {

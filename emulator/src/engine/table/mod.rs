@@ -26,6 +26,7 @@ mod mnemonics;
 pub(super) mod movement;
 pub(super) mod pattern;
 mod stack;
+mod surface;
 mod sync;
 mod tensormap;
 mod texture;
@@ -226,6 +227,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         matrix_sparse::ROWS,
         matrix_wmma::ROWS,
         texture::ROWS,
+        surface::ROWS,
         video::ROWS,
     ]
     .into_iter()

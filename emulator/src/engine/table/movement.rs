@@ -1,6 +1,6 @@
 //! "Data Movement and Conversion Instructions" between registers: `mov`, `prmt`, and addresses.
 
-use cuda_ptx::{Operand as Text, Space, Type};
+use cuda_ptx::{Literal, Operand as Text, Space, Type};
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
@@ -15,6 +15,7 @@ use crate::numeric::bits::{self, Permute};
 pub(super) const ROWS: &[Row] = &[
     lane("mov.pred", mask1(|a| a)),
     build("mov.{b8|u8|s8|b16|u16|s16|f16|bf16|b32|u32|s32|f32|f16x2|bf16x2|b64|u64|s64|f64}", mov),
+    build("mov.b128", mov_quad),
     build("mov.{v2|v4}.{b32|u32|s32|f32|b64|u64|s64|f64}", mov_vector),
     lane("prmt.b32", lane3(bits::prmt)),
     pick("prmt.b32.{f4e|b4e|rc8|ecl|ecr|rc16}", |f| {
@@ -86,6 +87,42 @@ fn mov_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
     for (element, own) in to.iter().zip(read) {
         let dest = builder.dest(element, class)?;
         builder.lane(copy(class)?, &[dest], &[own]);
+    }
+    Ok(())
+}
+
+/// `mov.b128 d, a`, of which one may be the parts of 64 or 32 bits of a register: all are read before the first is written.
+fn mov_quad(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let from = match builder.operand(1)? {
+        // The upper half of a number is zero.
+        number @ Text::Literal(Literal::Int(_)) => vec![number.clone(), Text::Literal(Literal::Int(0))],
+        text => builder.elements(text)?,
+    };
+    let mut halves = Vec::with_capacity(2);
+    for half in from.chunks(from.len().div_ceil(2)) {
+        let own = builder.temporary(Class::Wide)?;
+        let (lane, class) = match half.len() {
+            1 => (copy(Class::Wide)?, Class::Wide),
+            _ => (lane2(|low: u32, high: u32| u64::from(low) | u64::from(high) << 32), Class::Word),
+        };
+        let sources = half.iter().map(|part| builder.source(part, class)).collect::<Result<Vec<_>, _>>()?;
+        builder.lane(lane, &[own], &sources);
+        halves.push(own);
+    }
+    let to = builder.elements(builder.operand(0)?)?;
+    let parts: &[Lane] = match to.len() {
+        2 => &[lane1(|a: u64| a)],
+        4 => &[lane1(|a: u64| a as u32), lane1(|a: u64| (a >> 32) as u32)],
+        _ => return Err(Refusal::new("a register of 128 bits or its two or four parts are expected")),
+    };
+    if halves.len() != 2 || !matches!(from.len(), 2 | 4) {
+        return Err(Refusal::new("a register of 128 bits or its two or four parts are expected"));
+    }
+    for (index, text) in to.iter().enumerate() {
+        let lane = parts[index % parts.len()];
+        let dest = builder.dest(text, lane.dests[0])?;
+        builder.lane(lane, &[dest], &[halves[index / parts.len()]]);
     }
     Ok(())
 }

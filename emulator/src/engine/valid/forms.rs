@@ -255,7 +255,7 @@ const FORMS: &[(&str, &str)] = &[
         "* a * h",
     ),
     (
-        "red[.async][.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add.noftz[.L2::cache_hint].{f16|f16x2|bf16|bf16x2} \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}[.L2::cache_hint].{b32|b64} \
          red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
@@ -263,9 +263,53 @@ const FORMS: &[(&str, &str)] = &[
         "a s h",
     ),
     (
-        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32} \
-         red.async[.relaxed][.cluster][.{global|shared::cluster}].mbarrier::complete_tx::bytes.{add|min|max|inc|dec|and|or|xor}.{u32|s32|u64|b32|b64}",
-        "a * *?",
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32}",
+        "a * h",
+    ),
+    (
+        "red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.add.{u32|s32|u64|s64} \
+         red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{min|max}.{u32|s32} \
+         red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{inc|dec}.u32 \
+         red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{and|or|xor}.b32",
+        "a s a",
+    ),
+    // Textures and surfaces.
+    (
+        "tex[.base].{1d|2d|3d|a1d|a2d}.v4.{u32|s32|f32|f16}.{s32|f32} tex[.base].{1d|2d|3d|a1d|a2d}.v2.f16x2.{s32|f32} \
+         tex[.base].{cube|acube}.v4.{u32|s32|f32|f16}.f32 tex[.base].{cube|acube}.v2.f16x2.f32 \
+         tex[.base].{2dms|a2dms}.v4.{u32|s32|f32|f16}.s32 tex[.base].{2dms|a2dms}.v2.f16x2.s32 \
+         tld4.{r|g|b|a}.{2d|a2d|cube|acube}.v4.{u32|s32|f32}.f32",
+        "* * *? *?",
+    ),
+    (
+        "tex.level.{1d|2d|3d|a1d|a2d}.v4.{u32|s32|f32|f16}.{s32|f32} tex.level.{1d|2d|3d|a1d|a2d}.v2.f16x2.{s32|f32} \
+         tex.level.{cube|acube}.v4.{u32|s32|f32|f16}.f32 tex.level.{cube|acube}.v2.f16x2.f32",
+        "* * s2 *? *?",
+    ),
+    (
+        "tex.grad.{1d|2d|3d|a1d|a2d}.v4.{u32|s32|f32|f16}.{s32|f32} tex.grad.{1d|2d|3d|a1d|a2d}.v2.f16x2.{s32|f32} \
+         tex.grad.{cube|acube}.v4.{u32|s32|f32|f16}.f32 tex.grad.{cube|acube}.v2.f16x2.f32",
+        "* * * * *? *?",
+    ),
+    (
+        "txq.{width|height|depth|channel_data_type|channel_order|normalized_coords|array_size|num_mipmap_levels|num_samples}.b32 \
+         txq.{force_unnormalized_coords|filter_mode|addr_mode_0|addr_mode_1|addr_mode_2}.b32 \
+         suq.{width|height|depth|channel_data_type|channel_order|array_size|memory_layout}.b32",
+        "d *",
+    ),
+    ("txq.level.{width|height|depth}.b32", "d * s"),
+    ("istypep.{texref|samplerref|surfref}", "q *"),
+    (
+        "suld.b.{1d|2d|3d|a1d|a2d}[.{ca|cg|cs|cv}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero} \
+         sust.b.{1d|2d|3d|a1d|a2d}[.{wb|cg|cs|wt}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero} \
+         sust.p.{1d|2d|3d|a1d|a2d}[.{wb|cg|cs|wt}][.{v2|v4}].b32.{trap|clamp|zero}",
+        "* *",
+    ),
+    (
+        "sured.b.add.{1d|2d|3d}.{u32|s32|u64}.{trap|clamp|zero} sured.b.{min|max}.{1d|2d|3d}.{u32|s32|u64|s64}.{trap|clamp|zero} \
+         sured.b.{and|or}.{1d|2d|3d}.b32.{trap|clamp|zero} sured.p.{add|min|max|and|or}.{1d|2d|3d}.b32.{trap|clamp|zero} \
+         sured.p.{min|max}.{1d|2d|3d}.b64.{trap|clamp|zero}",
+        "* s",
     ),
     // Control and synchronisation.
     ("bra[.uni]", "*"),

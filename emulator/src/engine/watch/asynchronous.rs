@@ -34,6 +34,8 @@ pub(in crate::engine) enum Side {
     Write,
     /// Changes numbers, each atomically.
     Update,
+    /// Changes one number, outside the async proxy.
+    UpdateOne,
 }
 
 /// A bulk instruction that runs.
@@ -350,6 +352,7 @@ impl Watch {
             Side::Read => (What::Load, How::Bulk),
             Side::Write => (What::Store { wide: false }, How::Bulk),
             Side::Update => (What::Atomic { reads: true, after_guess: false }, How::BulkAtomic),
+            Side::UpdateOne => (What::Atomic { reads: true, after_guess: false }, How::CopiedAtomic),
         };
         let access = WarpAccess { who, what, site, how, completions: all };
         let all: Vec<Touch> = pieces(lane, region, address, bytes).collect();

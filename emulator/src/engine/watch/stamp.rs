@@ -30,7 +30,9 @@ pub(super) enum How {
     Strong,
     /// By a copy that continues after its instruction.
     Copied,
-    /// The same in the async proxy: what it reads has to be made visible to that.
+    /// The same, a number at once.
+    CopiedAtomic,
+    /// As `Copied` in the async proxy: what it reads has to be made visible to that.
     Bulk,
     /// The same, each number at once.
     BulkAtomic,
@@ -39,7 +41,7 @@ pub(super) enum How {
 impl How {
     /// Whether it continues after its instruction.
     pub(super) fn is_asynchronous(self) -> bool {
-        matches!(self, How::Copied | How::Bulk | How::BulkAtomic)
+        matches!(self, How::Copied | How::CopiedAtomic | How::Bulk | How::BulkAtomic)
     }
 
     /// Whether it is made in the async proxy.
@@ -49,7 +51,7 @@ impl How {
 
     /// Whether two such accesses are no race.
     pub(super) fn is_strong(self) -> bool {
-        matches!(self, How::Strong | How::BulkAtomic)
+        matches!(self, How::Strong | How::CopiedAtomic | How::BulkAtomic)
     }
 }
 

@@ -278,7 +278,7 @@ fn arguments_are_set_by_name_and_type() {
         (launch.set("a", 1.0f32), "\"a\" of vecadd is slice(..) of f32, and cannot be set to f32"),
         (launch.set_slice("c", &b), "is slice_mut(..) of f32, and cannot be set to slice(..) of f32"),
         (launch.set_slice_mut("a", &mut c), "cannot be set to slice_mut(..) of f32"),
-        (launch.set("b", 1u8), "no argument is named \"b\"; the names are a, c"),
+        (launch.set("b", 1u8), "no argument is named \"b\"\n  help: the names are a, c"),
     ];
     for (result, text) in refused {
         let error = result.unwrap_err();

@@ -75,6 +75,7 @@ fn a_missing_library_is_told_with_what_was_tried() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert_eq!(text.matches("/surely").count(), 1, "the system's message repeats the name: {text}");
     let folder = folder("libraries");
     let text = load_with(folder.to_str().unwrap());
     assert!(text.contains(": no libnvrtc*") || cfg!(windows), "{text}");

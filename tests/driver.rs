@@ -9,6 +9,7 @@ use cuda_launch::{
     CudaContext, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
     load_kernel_module,
 };
+use std::ffi::OsStr;
 use std::process::Command;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -269,10 +270,10 @@ fn child_finds_a_module() {
 }
 
 /// The default driver in a process of its own, with these variables.
-fn choose(variables: &[(&str, &str)]) -> String {
+fn choose<V: AsRef<OsStr>>(variables: &[(&str, V)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "child_says_its_driver", "--nocapture", "--ignored"]);
-    child.env_remove("CUDA_LAUNCH_DRIVER").envs(variables.iter().copied());
+    child.env_remove("CUDA_LAUNCH_DRIVER").envs(variables.iter().map(|(name, value)| (name, value)));
     let output = child.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -292,7 +293,16 @@ fn the_variable_chooses_the_driver() {
     assert!(choose(&[("CUDA_LAUNCH_DRIVER", "emulator")]).contains("emulator"));
     let told = choose(&[("CUDA_LAUNCH_DRIVER", "/nonexistent/libcuda.so")]);
     assert!(told.contains("no device: true") && told.contains("/nonexistent/libcuda.so"), "{told}");
-    let unset = choose(&[]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let told = choose(&[("CUDA_LAUNCH_DRIVER", OsStr::from_bytes(b"/no\xffwhere/libcuda.so"))]);
+        assert!(
+            told.contains("no device: true") && told.contains("where/libcuda.so"),
+            "a name in no UTF-8: {told}"
+        );
+    }
+    let unset = choose::<&str>(&[]);
     assert!(unset.contains("device: "), "some driver serves: {unset}");
     if emulated() {
         let told = choose(&[("CUDA_LAUNCH_DRIVER", "system")]);

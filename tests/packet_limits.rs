@@ -317,7 +317,7 @@ fn clusters_that_do_not_fit_are_refused() {
         ((8, 1, 1), (3, 1, 1), "must be a multiple"),
         ((8, 1, 1), (0, 1, 1), "may be 0"),
         ((32, 1, 1), (32, 1, 1), "no device supports clusters of more than 16"),
-        ((16, 1, 1), (16, 1, 1), "more than 8 need"),
+        ((16, 1, 1), (16, 1, 1), "without opting in the limit is 8"),
     ] {
         let config = LaunchConfig::new(grid, ONE.block_dim);
         reset();

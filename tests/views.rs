@@ -90,7 +90,10 @@ fn fallible_twins_answer_without_a_panic() {
     assert!(error.is_out_of_bounds());
     let ErrorKind::Range(IndexRange { range, len, .. }) = error.kind() else { panic!("{error}") };
     assert_eq!((range.as_str(), *len), ("3..6", 5));
-    assert_eq!(error.to_string(), "range 3..6 is not inside a buffer of 5 elements");
+    assert_eq!(
+        error.to_string(),
+        "range 3..6 is not inside a buffer of 5 elements\n  help: all of it is 0..5"
+    );
 }
 
 fn right_of(buffer: &DeviceBuffer<u32>) -> cuda_launch::DeviceView<'_, u32> {

@@ -356,9 +356,9 @@ fn what_cannot_be_is_an_error() {
     let error = |options: InstanceOptions| options.start().unwrap_err().to_string();
     assert_eq!(
         error(InstanceOptions::new().devices(9)),
-        "9 devices were asked for: the emulator has at most 8"
+        "an emulator of 9 devices; the limit is 8\n  help: ask for fewer devices"
     );
-    let text = "the emulator cannot be a driver of version 13010: it can be one from 11030 (CUDA 11.3) to 13000 (CUDA 13.0)";
+    let text = "the emulator cannot be a driver of version 13010\n  help: it can be one from 11030 (CUDA 11.3) to 13000 (CUDA 13.0)";
     assert_eq!(error(InstanceOptions::new().as_of(13_010)), text);
     let hurried = InstanceOptions::new().patience(Duration::ZERO);
     // Others are dropped by other tests: the one that is refused is found on the way.

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum Error {
     /// The maximum number of spies are alive.
     #[error(
-        "all {slots} spies of this process are in use, and none was dropped in {waited:?}: drop one with all its drivers, \
+        "all {slots} spies of this process are in use, and none was dropped in {waited:?}\n  help: drop one with all its drivers, \
          run fewer tests at a time (`--test-threads`), or wait longer (`SpyOptions::patience`)"
     )]
     NoSlot {
@@ -19,7 +19,7 @@ pub enum Error {
         waited: Duration,
     },
     /// A function that has no [short](crate::Fault::short) result, or no [malformed](crate::Fault::malformed) one.
-    #[error("`{name}` has no such result; the functions that have one are {}", .known.join(", "))]
+    #[error("this fault does not apply to `{name}`\n  help: it applies to {}", .known.join(", "))]
     NoShortAnswer {
         /// The function.
         name: String,
@@ -27,7 +27,7 @@ pub enum Error {
         known: &'static [&'static str],
     },
     /// An environment variable with an invalid value.
-    #[error("{name} is {value:?}: it should be {wanted}")]
+    #[error("{name} is {value:?}\n  help: it should be {wanted}")]
     Variable {
         /// The variable.
         name: &'static str,
@@ -37,13 +37,15 @@ pub enum Error {
         wanted: String,
     },
     /// No function of the driver API has this name.
-    #[error("there is no driver function `{name}`: `cuda_driver_sys::FUNCTIONS` and `ALIASES` list them")]
+    #[error(
+        "there is no driver function `{name}`\n  help: `cuda_driver_sys::FUNCTIONS` and `ALIASES` list them"
+    )]
     NoSuchFunction {
         /// The requested name.
         name: String,
     },
     /// A fault that returns `CUDA_SUCCESS` for calls that were not made.
-    #[error("CUDA_SUCCESS is not an error: name one, or inject nothing")]
+    #[error("CUDA_SUCCESS is not an error\n  help: name an error, or inject nothing")]
     SuccessIsNoFault,
     /// A driver call that the harness made failed.
     #[error("{function} returned {code:?}")]
@@ -54,13 +56,15 @@ pub enum Error {
         code: CUresult,
     },
     /// A stream went on before its [`Hold`](crate::Hold) was released.
-    #[error("the stream was held for {limit:?} and then went on: did a call meanwhile wait for it?")]
+    #[error(
+        "the stream was held for {limit:?} and then went on\n  help: make no call that waits for the stream before `release`"
+    )]
     HeldTooLong {
         /// The limit of the hold.
         limit: Duration,
     },
     /// What a test waited for did not happen.
-    #[error("still not so after {waited:?}: {what}")]
+    #[error("still not true after {waited:?}: {what}")]
     NeverSo {
         /// What the test said that it waits for.
         what: String,

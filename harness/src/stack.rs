@@ -181,6 +181,7 @@ mod own {
             "mov rsp, rbp",
             "pop rbp",
             ".cfi_def_cfa rsp, 8",
+            ".cfi_restore rbp",
             "ret",
             ".cfi_endproc",
         )
@@ -197,6 +198,7 @@ mod own {
         function: unsafe extern "C" fn(*mut c_void),
         top: usize,
     ) {
+        // The first argument stays where it is. `x29` is the callee's to keep, and `x30`, which the call overwrites, is where to return to.
         naked_asm!(
             ".cfi_startproc",
             "stp x29, x30, [sp, #-16]!",
@@ -210,6 +212,8 @@ mod own {
             "mov sp, x29",
             "ldp x29, x30, [sp], #16",
             ".cfi_def_cfa sp, 0",
+            ".cfi_restore x29",
+            ".cfi_restore x30",
             "ret",
             ".cfi_endproc",
         )

@@ -37,7 +37,7 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) -> Result<(), Err
 /// use std::time::Duration;
 ///
 /// let error = wait_until_within(Duration::ZERO, "pigs fly", || false).unwrap_err();
-/// assert_eq!(error.to_string(), "still not so after 0ns: pigs fly");
+/// assert_eq!(error.to_string(), "still not true after 0ns: pigs fly");
 /// ```
 ///
 /// # Errors

@@ -56,7 +56,13 @@ impl Library {
             // can run any code in the process.
             match unsafe { Compiler::open(&path) } {
                 Ok(library) => return Ok(library),
-                Err(reason) => tried.push(SearchAttempt { path, reason: reason.to_string() }),
+                Err(reason) => {
+                    let reason = reason.to_string();
+                    // The message of the system's loader begins with the name, which the attempt has already.
+                    let alone = reason.strip_prefix(&format!("{}: ", path.display()));
+                    let reason = alone.unwrap_or(&reason).to_string();
+                    tried.push(SearchAttempt { path, reason });
+                }
             }
         }
         let help = match asked {

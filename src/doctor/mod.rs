@@ -116,12 +116,15 @@ pub struct DeviceReport {
 /// assert!(!serving.devices.is_empty());
 /// ```
 pub fn doctor() -> Doctor {
-    let wish = std::env::var(choice::VARIABLE).ok().filter(|wish| !wish.is_empty());
+    let set = std::env::var_os(choice::VARIABLE).filter(|wish| !wish.is_empty());
+    let wish = set.as_ref().map(|wish| wish.to_string_lossy());
     let mut drivers = Vec::new();
-    if let Some(path) = wish.as_deref().filter(|wish| !matches!(*wish, "system" | "emulator")) {
-        drivers.push(examine(path, DriverSource::Variable, choice::choose(Some(path))));
+    if let (Some(path), Some(name)) = (&set, &wish)
+        && !matches!(&**name, "system" | "emulator")
+    {
+        drivers.push(examine(name, DriverSource::Variable, choice::choose(Some(path))));
     }
-    drivers.push(examine("system", DriverSource::System, choice::choose(Some("system"))));
+    drivers.push(examine("system", DriverSource::System, choice::choose(Some("system".as_ref()))));
     if let Some(emulator) = choice::emulator() {
         drivers.push(examine("emulator", DriverSource::Emulator, Ok(emulator)));
     }

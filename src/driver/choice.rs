@@ -1,6 +1,7 @@
 //! Which driver is used when the program names none.
 
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CUresult, Driver, LoadError, Reason};
+use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +39,7 @@ pub fn default_driver() -> Result<Arc<Driver>, Error> {
     if let Some(driver) = &*chosen {
         return Ok(driver.clone());
     }
-    let driver = choose(std::env::var(VARIABLE).ok().as_deref())?;
+    let driver = choose(std::env::var_os(VARIABLE).as_deref())?;
     *chosen = Some(driver.clone());
     Ok(driver)
 }
@@ -70,11 +71,12 @@ pub fn set_default_driver(driver: Arc<Driver>) -> Result<(), Arc<Driver>> {
     }
 }
 
-pub(crate) fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
+pub(crate) fn choose(wish: Option<&OsStr>) -> Result<Arc<Driver>, Error> {
     match wish {
-        None | Some("") => automatic(),
-        Some("system") => Ok(Arc::new(Driver::system()?)),
-        Some("emulator") => emulator().ok_or_else(|| {
+        None => automatic(),
+        Some(empty) if empty.is_empty() => automatic(),
+        Some(system) if system == "system" => Ok(Arc::new(Driver::system()?)),
+        Some(name) if name == "emulator" => emulator().ok_or_else(|| {
             let reason =
                 format!("{VARIABLE} is `emulator`: this program was built without feature `emulator`");
             ErrorKind::NoDriver(NoDriver { tried: vec![reason] }).into()
@@ -97,7 +99,7 @@ fn automatic() -> Result<Arc<Driver>, Error> {
             Ok(_) => ("the driver finds no device", "the system's driver has no device".to_string()),
             Err(e) => ("the driver does not start", format!("the system's driver: {e}")),
         },
-        Err(e) => ("no NVIDIA driver is installed", e.to_string()),
+        Err(e) => ("no NVIDIA driver is installed", not_loaded(&e)),
     };
     if let Some(emulator) = emulator() {
         announce(why);
@@ -106,6 +108,16 @@ fn automatic() -> Result<Arc<Driver>, Error> {
 
     let tried = vec![found, "the emulator: this program was built without feature `emulator`".into()];
     Err(ErrorKind::NoDriver(NoDriver { tried }).into())
+}
+
+/// The names that were tried. What to do is said once, at the end, if it is the usual.
+fn not_loaded(error: &LoadError) -> String {
+    if error.attempts().iter().any(|attempt| attempt.reason == Reason::Stub) {
+        return error.to_string();
+    }
+    let lines =
+        error.attempts().iter().map(|tried| format!("\n  {}: {}", tried.name.display(), tried.reason));
+    format!("the system's driver:{}", lines.collect::<String>())
 }
 
 /// Reports on standard error that the emulator is used: one dependency with that feature decides for the whole program. In a test

@@ -44,7 +44,7 @@ pub enum CompileError {
         variable: &'static str,
     },
     /// This program was built without the compiler that the file needs.
-    #[error("{what} needs {library}: build the program with feature `{feature}` of cuda-launch")]
+    #[error("{what} needs {library}\n  help: build the program with feature `{feature}` of cuda-launch")]
     NotBuilt {
         /// The file or the kind of code.
         what: String,

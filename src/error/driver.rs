@@ -53,7 +53,8 @@ impl fmt::Display for NoDriver {
             write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
         }
         f.write_str(
-            "\n  help: install NVIDIA's driver, name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
+            "\n  help: install NVIDIA's driver (`nvidia-smi` shows whether it works; in a container the runtime has to pass it in), \
+             name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
         )
     }
 }

@@ -4,7 +4,9 @@
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 
 pub(super) const RESTART: &str =
-    "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it";
+    "a kernel faulted earlier; CUDA is unusable in this process from now on: restart it";
+/// For the error that has said that a kernel faulted.
+pub(super) const UNUSABLE: &str = "CUDA is unusable in this process from now on: restart it";
 /// For drivers that do not tell what it was.
 pub(super) const LOOK: &str =
     "Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";

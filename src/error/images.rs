@@ -71,6 +71,8 @@ impl fmt::Display for KernelNotFound {
         }
         if !self.nearest.is_empty() {
             write!(f, "\n  help: did you mean {}?", self.nearest.join(" or "))?;
+        } else {
+            f.write_str("\n  help: `kernel_names` of the module lists the names that it has")?;
         }
         if self.nearest.iter().any(|n| n.starts_with("_Z") || n.starts_with("_R")) {
             write!(

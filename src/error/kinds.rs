@@ -1,8 +1,8 @@
 //! The kinds of error. Each has its values, and their words, in the file of its topic.
 
 use cuda_driver_sys::LoadError;
-use cuda_ptx::image::ImageError;
-use std::path::PathBuf;
+use cuda_ptx::image::{ImageError, ImageErrorKind as K};
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::arguments::ArgumentMismatch;
@@ -63,7 +63,7 @@ pub enum ErrorKind {
     #[error(transparent)]
     ContextInUse(#[from] super::ContextInUse),
     /// The bytes are not a kernel image, or are a damaged one.
-    #[error("{origin}: {error}{}", source_help(error))]
+    #[error("{origin}: {error}\n  help: {}", image_help(error))]
     Image {
         /// The file, or "image in memory".
         origin: String,
@@ -93,7 +93,7 @@ pub enum ErrorKind {
     #[error(transparent)]
     NotEmulated(#[from] super::NotEmulated),
     /// A file could not be read.
-    #[error("cannot read {}: {error}", path.display())]
+    #[error("cannot read {}: {error}\n  help: {}", path.display(), where_it_is(path))]
     File {
         /// The file.
         path: PathBuf,
@@ -198,10 +198,22 @@ pub enum ErrorKind {
     },
 }
 
-/// What to do with source code that was passed as an image.
-fn source_help(error: &ImageError) -> &'static str {
-    if error.kind() != cuda_ptx::image::ImageErrorKind::Source {
-        return "";
+fn where_it_is(path: &Path) -> &'static str {
+    match path.is_relative() {
+        true => "a relative path starts at the current folder",
+        false => "does the file exist, and may this process read it?",
     }
-    "\n  help: `load_kernel_file` compiles `.cu` (feature `nvrtc`), `.ll` and `.bc` (feature `nvvm`)"
+}
+
+/// What to do about bytes that are no image.
+fn image_help(error: &ImageError) -> &'static str {
+    match error.kind() {
+        K::Source => "`load_kernel_file` compiles `.cu` (feature `nvrtc`), `.ll` and `.bc` (feature `nvvm`)",
+        K::Unrecognized => {
+            "pass the content of a `.ptx`, `.cubin` or `.fatbin` file; `load_module_from_file` takes its path"
+        }
+        K::Ptx => "correct the text, if it was written or edited by hand",
+        K::Compressed | K::TooLarge => "compile it with `nvcc --no-compress`, or to PTX",
+        _ => "the file is damaged or incomplete: copy or compile it again",
+    }
 }

@@ -18,6 +18,8 @@ mod kinds;
 mod launch;
 pub(crate) mod log;
 mod memory;
+#[cfg(test)]
+mod messages;
 mod module;
 #[cfg(feature = "async")]
 mod operation;

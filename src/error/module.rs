@@ -113,7 +113,7 @@ fn version(v: u32) -> String {
 
 fn did_you_mean(nearest: &[String]) -> String {
     if nearest.is_empty() {
-        return String::new();
+        return "\n  help: is the variable `__device__` or `__constant__`, and used by a kernel? Others are not in the image".into();
     }
     format!("\n  help: did you mean {}?", nearest.join(" or "))
 }

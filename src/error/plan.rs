@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum PlanError {
     /// No launch has an argument of this name.
-    #[error("no argument is named {name:?}; {}", listed(names))]
+    #[error("no argument is named {name:?}\n  help: {}", listed(names))]
     NoSuchArgument {
         /// The requested name.
         name: String,
@@ -33,7 +33,7 @@ pub enum PlanError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "no argument has a name: pass it as `named(\"alpha\", 2.0f32)`, to a builder as `.named(\"alpha\", &2.0f32)`".into();
+        return "no argument has a name yet: pass it as `named(\"alpha\", 2.0f32)`, to a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
     format!("the names are {}", names.join(", "))
 }

@@ -58,7 +58,7 @@ pub enum RegionError {
 
 /// A range that is out of bounds for a buffer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("range {range} is not inside a buffer of {len} elements")]
+#[error("range {range} is not inside a buffer of {len} elements\n  help: all of it is 0..{len}")]
 #[non_exhaustive]
 pub struct IndexRange {
     /// The range, as it was written.
@@ -73,7 +73,7 @@ pub struct IndexRange {
 pub enum CastError {
     /// The number of bytes is not a multiple of the element size.
     #[error(
-        "cannot cast {from} to {to}: {bytes} bytes are not a multiple of the element size, {size}; slice the view first"
+        "cannot cast {from} to {to}: {bytes} bytes are not a multiple of the element size, {size}\n  help: slice the view first"
     )]
     Size {
         /// The current element type.
@@ -104,7 +104,9 @@ pub enum CastError {
 
 /// Two lengths that must be equal differ.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
+#[error(
+    "{call}: the source has {source_len} elements, the destination {destination_len}\n  help: slice one of them"
+)]
 #[non_exhaustive]
 pub struct LengthMismatch {
     /// The function of this crate.

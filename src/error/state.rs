@@ -60,8 +60,8 @@ impl fmt::Display for FaultError {
             }
         }
         match &self.log {
-            Some(log) => write!(f, "\n  driver's log: {log}\n  help: {}", super::hint::RESTART),
-            None => write!(f, "\n  help: {}. {}", super::hint::RESTART, super::hint::LOOK),
+            Some(log) => write!(f, "\n  driver's log: {log}\n  help: {}", super::hint::UNUSABLE),
+            None => write!(f, "\n  help: {}. {}", super::hint::UNUSABLE, super::hint::LOOK),
         }
     }
 }

@@ -307,7 +307,7 @@ fn volume((x, y, z): Dim3) -> u64 {
 fn why_fewer_threads(kernel: &Kernel) -> String {
     let device = kernel.context.limits().max_threads_per_block;
     if kernel.max_threads == device {
-        return ", as every kernel on this device".into();
+        return ", as every kernel on this device\n  help: use smaller blocks, and more of them".into();
     }
     if kernel.launch_bounds == LaunchBounds::Threads(kernel.max_threads) {
         return format!(
@@ -352,8 +352,8 @@ const LARGEST: u64 = 16;
 
 #[cold]
 fn preferred_alone(kernel: &Kernel, config: &CUlaunchConfig, cluster: Dim3) -> Error {
-    let why = "`preferred_cluster_dimension` needs `cluster_dim` (the attribute `cluster_dimension`) beside it, for where the \
-               preferred shape does not fit"
+    let why = "`preferred_cluster_dimension` needs `cluster_dim` (the attribute `cluster_dimension`) beside it\n  help: set that \
+               too, for where the preferred shape does not fit"
         .to_string();
     ErrorKind::from(LaunchError::Cluster {
         kernel: kernel.name().to_string(),
@@ -379,27 +379,33 @@ fn clusters(
     let blocks = volume(cluster);
     if !kernel.context.limits().cluster_launch {
         return refuse(
-            "this device does not support clusters, which need compute capability 9.0 or later".into(),
+            "this device does not support clusters, which need compute capability 9.0 or later\n  help: launch without a cluster".into(),
         );
     }
     if blocks == 0 {
-        return refuse("no dimension of a cluster may be 0".into());
+        return refuse(
+            "no dimension of a cluster may be 0\n  help: a cluster of (1, 1, 1) is one block".into(),
+        );
     }
     if let Some(required) = kernel.required_cluster.filter(|&r| r != cluster) {
-        return refuse(format!("the kernel was compiled for clusters of {required:?}"));
+        return refuse(format!(
+            "the kernel was compiled for clusters of {required:?}\n  help: use that shape, or set none"
+        ));
     }
     if blocks > LARGEST {
-        return refuse(format!("{blocks} blocks; no device supports clusters of more than {LARGEST}"));
+        return refuse(format!(
+            "{blocks} blocks; no device supports clusters of more than {LARGEST}\n  help: use smaller clusters"
+        ));
     }
     let attribute = A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     if blocks > PORTABLE && !non_portable && kernel.attribute(attribute).is_ok_and(|v| v == 0) {
         return refuse(format!(
-            "{blocks} blocks; more than {PORTABLE} need set_non_portable_cluster_size_allowed(true) on the function first"
+            "{blocks} blocks; without opting in the limit is {PORTABLE}\n  help: call set_non_portable_cluster_size_allowed(true) on the function first"
         ));
     }
     let divides = axes(grid, cluster).iter().all(|(_, blocks, size)| blocks % size == 0);
     if !divides && !kernel.grid_counts_clusters {
-        return refuse("each dimension of the grid must be a multiple of the cluster's".into());
+        return refuse("each dimension of the grid must be a multiple of the cluster's\n  help: round the grid up, and let the threads beyond the data return".into());
     }
     Ok(())
 }

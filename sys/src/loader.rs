@@ -40,7 +40,7 @@ pub fn system_names() -> &'static [&'static str] {
 ///
 /// Its message has one line for each name, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no CUDA driver:\n{}{}", lines(.attempts), advice(.attempts))]
+#[error("no CUDA driver:\n{}  help: {}", lines(.attempts), advice(.attempts))]
 pub struct LoadError {
     attempts: Vec<Attempt>,
 }
@@ -89,7 +89,7 @@ fn lines(attempts: &[Attempt]) -> String {
 
 fn advice(attempts: &[Attempt]) -> &'static str {
     if attempts.is_empty() {
-        "there is none for this platform"
+        "there is none for this platform; the crate `cuda-emulator` runs kernels on the CPU"
     } else if attempts.iter().any(|attempt| attempt.reason == Reason::Stub) {
         "remove the toolkit's `stubs` folder from the library search path; the driver comes with the GPU's kernel module"
     } else {
@@ -126,10 +126,17 @@ pub(crate) unsafe fn first<P: AsRef<Path>>(
         // SAFETY: 1, 2: the caller's duties 1 and 2.
         match unsafe { open(&name) } {
             Ok(library) => return Ok((library, name)),
-            Err(reason) => attempts.push(Attempt { name, reason }),
+            Err(reason) => attempts.push(Attempt { reason: without_name(reason, &name), name }),
         }
     }
     Err(LoadError { attempts })
+}
+
+/// The reason alone: most messages of the system's loader begin with the name, which an [`Attempt`] has already.
+fn without_name(reason: Reason, name: &Path) -> Reason {
+    let Reason::NotLoaded(message) = &reason else { return reason };
+    let alone = message.strip_prefix(&*name.to_string_lossy()).and_then(|rest| rest.strip_prefix(": "));
+    alone.map(|alone| Reason::NotLoaded(alone.to_string())).unwrap_or(reason)
 }
 
 /// Loads a library, whatever it is.
@@ -239,6 +246,11 @@ mod tests {
         let error = unsafe { first::<&str>([]) }.err();
         assert_eq!(error.as_ref().map(|e| e.attempts().len()), Some(0));
         let text = error.map(|e| e.to_string());
-        assert_eq!(text.as_deref(), Some("no CUDA driver:\nthere is none for this platform"));
+        assert_eq!(
+            text.as_deref(),
+            Some(
+                "no CUDA driver:\n  help: there is none for this platform; the crate `cuda-emulator` runs kernels on the CPU"
+            )
+        );
     }
 }

@@ -330,7 +330,10 @@ fn targets() -> Result<()> {
         let mut check =
             cargo(&["check", "--workspace", "--all-targets", "--all-features", "--target", target])?;
         run(check.env("RUSTFLAGS", "--deny warnings").env("CARGO_TARGET_DIR", &folder))
-    })
+    })?;
+    // A check does not assemble: this is the package with assembly of each machine.
+    let mut object = cargo(&["rustc", "--package", "cuda-harness", "--lib", "--target", TARGETS[1]])?;
+    run(object.args(["--", "--emit=obj"]).env("CARGO_TARGET_DIR", &folder))
 }
 
 fn has_targets() -> bool {

@@ -7,8 +7,11 @@ use std::ptr::null_mut;
 use crate::support::*;
 use crate::{Case, Row};
 
-pub(crate) const CASES: &[(&str, Case)] =
-    &[("capture_of_others", capture_of_others), ("not_current", not_current)];
+pub(crate) const CASES: &[(&str, Case)] = &[
+    ("capture_of_others", capture_of_others),
+    ("captured_graph", captured_graph),
+    ("not_current", not_current),
+];
 
 /// What a call is about.
 #[derive(Clone, Copy)]
@@ -78,6 +81,21 @@ fn capture_of_others(row: &mut Row) {
                 row.text(format!("{name} {letter}-{thread}={}/{}", code.0, end.0));
             }
         }
+    }
+}
+
+/// A graph that is launched into a capture: the answer, and that of the end of the capture.
+fn captured_graph(row: &mut Row) {
+    let (cuda, _) = with_context();
+    let stream = stream(&cuda, 1);
+    let (mut graph, mut exec) = (null_mut(), null_mut());
+    ok(unsafe { cuda.cuGraphCreate(&mut graph, 0) });
+    ok(unsafe { cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 0) });
+    for (mode, letter) in [(0, 'g'), (1, 't'), (2, 'r')] {
+        ok(unsafe { cuda.cuStreamBeginCapture(stream, CUstreamCaptureMode(mode)) });
+        let code = unsafe { cuda.cuGraphLaunch(exec, stream) };
+        let end = unsafe { cuda.cuStreamEndCapture(stream, &mut null_mut()) };
+        row.text(format!("launch {letter}={}/{}", code.0, end.0));
     }
 }
 

@@ -263,7 +263,7 @@ impl State {
             || waits_in_a_graph(name)
             || name.starts_with("cuMemAlloc")
             || name.starts_with("cuMemFree")
-            // The emulator refuses it; what a GPU's driver makes of it was not tried.
+            // Drivers refuse it, and the capture is over.
             || name == "cuGraphLaunch"
             || launch.is_some_and(|launch| !launch.records.is_empty());
         self.capture.nodes.is_opaque |= is_other;

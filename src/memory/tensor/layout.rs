@@ -216,7 +216,7 @@ impl TensorLayout {
         let element = std::any::type_name::<T>();
         let data_type = self.data_type.or_else(TensorDataType::of::<T>);
         let data_type = data_type
-            .ok_or_else(|| broken("the element", element, "not a number: say what it is with `data_type`"))?;
+            .ok_or_else(|| broken("the element", element, "a number, or say what it is with `data_type`"))?;
         let rank = self.dims.len();
         require(matches!(rank, 1..=MAX_RANK), "the number of dimensions", rank, "1 to 5")?;
         let interleaved = self.interleave != Interleave::None;

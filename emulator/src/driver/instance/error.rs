@@ -42,23 +42,23 @@ impl fmt::Display for InstanceError {
         match self {
             InstanceError::NoSlot { slots, waited } => write!(
                 f,
-                "all {slots} instances of this process are in use, and none was dropped in {waited:?}: drop one with all its drivers, \
+                "all {slots} instances of this process are in use, and none was dropped in {waited:?}\n  help: drop one with all its drivers, \
                  run fewer tests at a time (`--test-threads`), or wait longer (`InstanceOptions::patience`)"
             ),
             InstanceError::Devices { asked, most } => {
-                write!(f, "{asked} devices were asked for: the emulator has at most {most}")
+                write!(f, "an emulator of {asked} devices; the limit is {most}\n  help: ask for fewer devices")
             }
             InstanceError::Version { asked, oldest, newest } => write!(
                 f,
-                "the emulator cannot be a driver of version {asked}: it can be one from {oldest} (CUDA {}) to {newest} (CUDA {})",
+                "the emulator cannot be a driver of version {asked}\n  help: it can be one from {oldest} (CUDA {}) to {newest} (CUDA {})",
                 Version(*oldest),
                 Version(*newest)
             ),
             InstanceError::Forked => {
-                f.write_str("an instance cannot be reset in a forked child: make another one there")
+                f.write_str("an instance cannot be reset in a forked child\n  help: make another one there")
             }
             InstanceError::InCallback => {
-                f.write_str("an instance cannot be reset by its own callback, for whose end it waits: reset it on another thread")
+                f.write_str("an instance cannot be reset by its own callback, for whose end it waits\n  help: reset it on another thread")
             }
         }
     }

@@ -1,15 +1,16 @@
 //! `.approx` and `.full` forms (PTX ISA, "Floating-Point Instructions" and "Half Precision Floating-Point
 //! Instructions").
 //!
-//! The ISA bounds the error of these and leaves the value open; hardware has its own. Here they are computed
-//! in `f64` and rounded once, which lies within every bound, and special values follow the ISA's tables. Only
-//! `f64` arithmetic is used, never the host's mathematical library (except for sines of arguments past 2^20),
+//! The ISA bounds the error of these and leaves the value open; hardware has its own. `rcp`, `rsqrt`, `sqrt`, `ex2` and `div`, `.f32`, have that of an
+//! H200 (`special_functions`). The others are computed in `f64` and rounded once, which lies within every bound, and special values follow the
+//! ISA's tables. Only `f64` arithmetic is used, never the host's mathematical library (except for sines of arguments past 2^20),
 //! so that results do not depend on the platform. `FTZ` is `.ftz`.
 
 use super::fp32::{self, flush};
 use super::fp64;
 use super::half::{self, Half};
 use super::rounding::{INTEGER, Nearest};
+use super::special_functions;
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
 /// Evaluates a polynomial with the given coefficients, constant term first.
@@ -154,47 +155,56 @@ fn result<const FTZ: bool>(x: f64, y: f64) -> u32 {
     if x.is_nan() { fp32::NAN } else { number }
 }
 
-/// `rcp.approx{.ftz}.f32`: the correctly rounded reciprocal.
+/// `rcp.approx{.ftz}.f32`
 #[inline(always)]
 pub fn rcp<const FTZ: bool>(a: u32) -> u32 {
-    fp32::rcp::<Nearest, FTZ>(a)
+    special_functions::rcp::<FTZ>(a)
 }
 
-/// `sqrt.approx{.ftz}.f32`: the correctly rounded root.
+/// `sqrt.approx{.ftz}.f32`
 #[inline(always)]
 pub fn sqrt<const FTZ: bool>(a: u32) -> u32 {
-    fp32::sqrt::<Nearest, FTZ>(a)
+    special_functions::sqrt::<FTZ>(a)
 }
 
-/// `div.full{.ftz}.f32`: the correctly rounded quotient.
+/// A quotient as the product with a reciprocal.
+#[inline(always)]
+fn quotient<const FTZ: bool>(a: u32, b: u32) -> u32 {
+    fp32::mul::<Nearest, FTZ, false>(a, special_functions::rcp::<true>(b))
+}
+
+/// `div.full{.ftz}.f32`: as ptxas has it, by [`div`] of both operands a quarter as large where the divisor's reciprocal would be too small.
 #[inline(always)]
 pub fn div_full<const FTZ: bool>(a: u32, b: u32) -> u32 {
-    fp32::div::<Nearest, FTZ>(a, b)
+    let scaled = |x| fp32::mul::<Nearest, FTZ, false>(x, 0.25f32.to_bits());
+    if is_huge(b) { quotient::<FTZ>(scaled(a), scaled(b)) } else { div::<FTZ>(a, b) }
 }
 
-/// `div.approx{.ftz}.f32`: the correctly rounded quotient, except that for `2^126 < |b| < 2^128` the ISA asks
-/// for NaN if `a` is infinite and for zero otherwise (here with the quotient's sign).
+/// `div.approx{.ftz}.f32`: as ptxas has it. For `2^126 < |b| < 2^128` the reciprocal is zero, and so is the result, or NaN, as the ISA says.
 #[inline(always)]
 pub fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
+    let scaled = |x| fp32::mul::<Nearest, false, false>(x, 16_777_216f32.to_bits());
+    let is_tiny = b & fp32::INFINITY == 0;
+    if !FTZ && is_tiny { quotient::<false>(scaled(a), scaled(b)) } else { quotient::<FTZ>(a, b) }
+}
+
+/// Beyond 2^126, or infinity.
+#[inline(always)]
+fn is_huge(b: u32) -> bool {
     let magnitude = b & !fp32::SIGN;
-    let huge = (magnitude > 0x7e80_0000) & (magnitude < 0x7f80_0000);
-    let zero = (a ^ b) & fp32::SIGN;
-    let special = if fp32::is_finite(a) { zero } else { fp32::NAN };
-    if huge { special } else { div_full::<FTZ>(a, b) }
+    magnitude > 0x7e80_0000 && magnitude <= fp32::INFINITY
 }
 
 /// `rsqrt.approx{.ftz}.f32`
 #[inline(always)]
 pub fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
-    let x = operand::<FTZ>(a);
-    result::<FTZ>(x, 1.0 / x.sqrt())
+    special_functions::rsqrt::<FTZ>(a)
 }
 
 /// `ex2.approx{.ftz}.f32`
 #[inline(always)]
 pub fn ex2<const FTZ: bool>(a: u32) -> u32 {
-    let x = operand::<FTZ>(a);
-    result::<FTZ>(x, exp2(x))
+    special_functions::ex2::<FTZ>(a)
 }
 
 /// `lg2.approx{.ftz}.f32`

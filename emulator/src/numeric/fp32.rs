@@ -10,7 +10,7 @@ use super::rounding::{self, Mode, Rounding};
 pub const NAN: u32 = 0x7fff_ffff;
 /// The sign bit.
 pub const SIGN: u32 = 0x8000_0000;
-const INFINITY: u32 = 0x7f80_0000;
+pub const INFINITY: u32 = 0x7f80_0000;
 
 /// `a` with a subnormal replaced by zero of its sign, if `FTZ`.
 #[inline(always)]

@@ -32,4 +32,5 @@ pub mod int;
 pub mod matrix;
 pub mod narrow;
 pub mod rounding;
+mod special_functions;
 pub mod video;

@@ -155,23 +155,23 @@ fn comparisons(t: &mut Table) {
 fn approximations(t: &mut Table) {
     bools!(|FTZ| {
         let ftz = opt(FTZ, ".ftz");
-        let unary: [(&str, fn(u32) -> u32); 7] = [
-            ("rcp", approx::rcp::<FTZ>),
-            ("sqrt", approx::sqrt::<FTZ>),
-            ("rsqrt", approx::rsqrt::<FTZ>),
-            ("ex2", approx::ex2::<FTZ>),
-            ("lg2", approx::lg2::<FTZ>),
-            ("sin", approx::sin::<FTZ>),
-            ("cos", approx::cos::<FTZ>),
+        let unary: [(&str, fn(u32) -> u32, Promise); 7] = [
+            ("rcp", approx::rcp::<FTZ>, Promise::Exact),
+            ("sqrt", approx::sqrt::<FTZ>, Promise::Exact),
+            ("rsqrt", approx::rsqrt::<FTZ>, Promise::Exact),
+            ("ex2", approx::ex2::<FTZ>, Promise::Exact),
+            ("lg2", approx::lg2::<FTZ>, Promise::Open),
+            ("sin", approx::sin::<FTZ>, Promise::Open),
+            ("cos", approx::cos::<FTZ>, Promise::Open),
         ];
-        for (name, f) in unary {
+        for (name, f, promise) in unary {
             let ours = Box::new(move |a, _, _| f(a as u32) as u64);
-            t.row(Promise::Open, format!("{name}.approx{ftz}.f32"), &[S], S, ours);
+            t.row(promise, format!("{name}.approx{ftz}.f32"), &[S], S, ours);
         }
         let ours = |a, b, _| approx::div::<FTZ>(a as u32, b as u32) as u64;
-        t.open(format!("div.approx{ftz}.f32"), &[S, S], S, ours);
+        t.exact(format!("div.approx{ftz}.f32"), &[S, S], S, ours);
         let ours = |a, b, _| approx::div_full::<FTZ>(a as u32, b as u32) as u64;
-        t.open(format!("div.full{ftz}.f32"), &[S, S], S, ours);
+        t.exact(format!("div.full{ftz}.f32"), &[S, S], S, ours);
     });
     t.open("tanh.approx.f32".into(), &[S], S, |a, _, _| approx::tanh_f32(a as u32) as u64);
     t.open("ex2.approx.f16".into(), &[H], H, |a, _, _| approx::ex2_half::<F16Type, false>(a as u16) as u64);

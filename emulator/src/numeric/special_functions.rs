@@ -1,0 +1,223 @@
+//! `ex2`, `rcp`, `rsqrt` and `sqrt`, `.approx.f32`: the bits that the special function units of an H200 return.
+//!
+//! Such a unit looks up the upper bits of a fraction and interpolates with a polynomial of degree two, in an arithmetic that leaves out the lowest
+//! columns of its products (S. Oberman and M. Siu, "A High-Performance Area-Efficient Multifunction Interpolator", ARITH 2005). What it leaves
+//! out is not known. So `special_functions.bin` has for each segment the polynomial that comes nearest to what an H200 returned for every
+//! fraction, and the fractions for which that one, rounded down, is one off: about one in a hundred. `special_functions.py` measures it.
+
+use std::sync::OnceLock;
+
+/// Bits of a fraction.
+const FRACTION: u32 = 23;
+const FRACTIONS: u32 = 1 << FRACTION;
+/// Binary places of a polynomial's value, and more of its last coefficient.
+const PLACES: u32 = 36;
+const LAST: u32 = 12;
+
+/// A function of a fraction.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// A segment has two to this many fractions.
+    segment: u32,
+    /// By segment: the polynomial around its middle, of twice the distance.
+    polynomials: Vec<[i64; 3]>,
+    /// A bit for each fraction for which it is one off.
+    off: Vec<u64>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// 2^x for x in [0, 1), less 1.
+    ex2: Table,
+    /// 1/x for x in [1, 2), less 1/2, twice.
+    rcp: Table,
+    /// The same of 1/sqrt(x), for x in [1, 2) and in [2, 4).
+    rsqrt: [Table; 2],
+    /// sqrt(x) for x in [1, 2) and in [2, 4), less 1.
+    sqrt: [Table; 2],
+}
+
+impl Table {
+    /// The next one of the file.
+    fn read(file: &mut &[u8]) -> Table {
+        let upper = u32::from_le_bytes(taken(file));
+        let gaps = u32::from_le_bytes(taken(file));
+        let polynomial = |_| [(); 3].map(|()| i64::from_le_bytes(taken(file)));
+        let polynomials = (0..1 << upper).map(polynomial).collect();
+        let mut off = vec![0; FRACTIONS as usize / 64];
+        let mut at = 0;
+        for _ in 0..gaps {
+            // How many there are before the next one; 255 for as many, and more.
+            let [gap] = taken(file);
+            at += usize::from(gap);
+            if gap != u8::MAX {
+                off[at / 64] |= 1 << (at % 64);
+                at += 1;
+            }
+        }
+        Table { segment: FRACTION - upper, polynomials, off }
+    }
+
+    /// Of a fraction, the result's: up to two to the power of 23.
+    #[inline(always)]
+    fn at(&self, fraction: u32) -> u32 {
+        let [constant, first, second] = self.polynomials[(fraction >> self.segment) as usize];
+        let size = 1 << self.segment;
+        let distance = i64::from(2 * (fraction & (size - 1)) + 1) - i64::from(size);
+        let sum = constant + first * distance + (second * (distance * distance) >> LAST);
+        let is_off = self.off[fraction as usize / 64] >> (fraction % 64) & 1;
+        // Then the sum is just below the next number, or has just reached this one.
+        let upper_half = sum >> (PLACES - 1) & 1;
+        ((sum >> PLACES) + is_off as i64 * (2 * upper_half - 1)) as u32
+    }
+}
+
+fn taken<const N: usize>(file: &mut &[u8]) -> [u8; N] {
+    let (head, rest) = file.split_first_chunk().expect("the file has all tables");
+    *file = rest;
+    *head
+}
+
+/// Read when the first of them is asked for.
+#[inline(always)]
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut file = &include_bytes!("special_functions.bin")[..];
+        let mut next = || Table::read(&mut file);
+        Tables { ex2: next(), rcp: next(), rsqrt: [next(), next()], sqrt: [next(), next()] }
+    })
+}
+
+const SIGN: u32 = 1 << 31;
+const INFINITY: u32 = 0xff << FRACTION;
+const NAN: u32 = 0x7fff_ffff;
+/// The exponent of 1.
+const BIAS: i32 = 127;
+
+/// What is left of a number: its exponent, less the bias, and its fraction. Subnormal numbers are as if they had more bits of exponent;
+/// not zero, infinity or NaN.
+#[inline(always)]
+fn parts(magnitude: u32) -> (i32, u32) {
+    let up = magnitude.leading_zeros() as i32 - (u32::BITS - 1 - FRACTION) as i32;
+    if up > 0 {
+        // Below the smallest normal number.
+        return (1 - up - BIAS, magnitude << up & (FRACTIONS - 1));
+    }
+    ((magnitude >> FRACTION) as i32 - BIAS, magnitude & (FRACTIONS - 1))
+}
+
+/// The number of an exponent, without a bias, and a fraction up to 1 that is added to 1. Below the normal numbers: zero with `FTZ`,
+/// else rounded to the nearest, of two the even one; beyond: infinity.
+#[inline(always)]
+fn number<const FTZ: bool>(exponent: i32, fraction: u32) -> u32 {
+    let biased = exponent + BIAS;
+    if biased >= 255 {
+        return INFINITY;
+    }
+    if biased > 0 {
+        return ((biased as u32) << FRACTION) + fraction;
+    }
+    if FTZ {
+        return if biased == 0 && fraction == FRACTIONS { FRACTIONS } else { 0 };
+    }
+    let whole = FRACTIONS + fraction;
+    let down = (1 - biased) as u32;
+    if down > FRACTION + 2 {
+        return 0;
+    }
+    let (kept, rest, half) = (whole >> down, whole & ((1 << down) - 1), 1 << (down - 1));
+    kept + u32::from(rest > half || rest == half && kept & 1 == 1)
+}
+
+/// `ex2.approx{.ftz}.f32`
+#[inline(always)]
+pub(super) fn ex2<const FTZ: bool>(a: u32) -> u32 {
+    let magnitude = a & !SIGN;
+    let is_negative = a & SIGN != 0;
+    if magnitude > INFINITY {
+        return NAN;
+    }
+    if magnitude >= 256f32.to_bits() {
+        return if is_negative { 0 } else { INFINITY };
+    }
+    if !FTZ && is_negative && magnitude > 126f32.to_bits() {
+        // The square of that of half of it, as ptxas has it.
+        let half = f32::from_bits(power(magnitude - FRACTIONS, true));
+        return (half * half).to_bits();
+    }
+    power(magnitude, is_negative)
+}
+
+/// 2 to a power below 256; zero where that is no normal number.
+#[inline(always)]
+fn power(magnitude: u32, is_negative: bool) -> u32 {
+    let exponent = (magnitude >> FRACTION) as i32 - BIAS;
+    let significand = u64::from(magnitude & (FRACTIONS - 1) | FRACTIONS);
+    // Whole numbers and a fraction; what is smaller is left out.
+    let fixed = match exponent {
+        ..-31 => 0,
+        ..0 => (significand >> -exponent) as i64,
+        _ => (significand << exponent) as i64,
+    };
+    let is_whole = fixed & i64::from(FRACTIONS - 1) == 0;
+    let fixed = match (is_negative, is_whole) {
+        (false, _) => fixed,
+        (true, true) => -fixed,
+        // The complement, which is one less.
+        (true, false) => !fixed,
+    };
+    let fraction = tables().ex2.at(fixed as u32 & (FRACTIONS - 1));
+    number::<true>((fixed >> FRACTION) as i32, fraction)
+}
+
+/// `rcp.approx{.ftz}.f32`
+#[inline(always)]
+pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
+    let (sign, magnitude) = (a & SIGN, a & !SIGN);
+    match magnitude {
+        0 => sign | INFINITY,
+        1..FRACTIONS if FTZ => sign | INFINITY,
+        INFINITY => sign,
+        ..INFINITY => {
+            let (exponent, fraction) = parts(magnitude);
+            sign | number::<FTZ>(-exponent - 1, tables().rcp.at(fraction))
+        }
+        _ => NAN,
+    }
+}
+
+/// `rsqrt.approx{.ftz}.f32`
+#[inline(always)]
+pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
+    let (sign, magnitude) = (a & SIGN, a & !SIGN);
+    match magnitude {
+        0 => sign | INFINITY,
+        1..FRACTIONS if FTZ => sign | INFINITY,
+        INFINITY if sign == 0 => 0,
+        ..INFINITY if sign == 0 => {
+            let (exponent, fraction) = parts(magnitude);
+            let table = &tables().rsqrt[(exponent & 1) as usize];
+            number::<FTZ>(-(exponent >> 1) - 1, table.at(fraction))
+        }
+        _ => NAN,
+    }
+}
+
+/// `sqrt.approx{.ftz}.f32`
+#[inline(always)]
+pub(super) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
+    let (sign, magnitude) = (a & SIGN, a & !SIGN);
+    match magnitude {
+        0 => sign,
+        1..FRACTIONS if FTZ => sign,
+        INFINITY if sign == 0 => INFINITY,
+        ..INFINITY if sign == 0 => {
+            let (exponent, fraction) = parts(magnitude);
+            let table = &tables().sqrt[(exponent & 1) as usize];
+            number::<FTZ>(exponent >> 1, table.at(fraction))
+        }
+        _ => NAN,
+    }
+}

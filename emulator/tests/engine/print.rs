@@ -1,6 +1,13 @@
 //! `printf`.
 
-use crate::support::{Args, Device, Output, launch};
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cuda_emulator::engine::Printer;
+
+use crate::support::{Args, Device, HEADER, Output, launch};
 
 #[test]
 fn every_thread_prints_whole_lines() {
@@ -51,4 +58,33 @@ fn results_and_pointers() {
     second.printer = output.printer();
     device.try_launch("pointer", second).unwrap();
     assert_eq!(output.text(), "1 2 3\nplain\n0x1234\n");
+}
+
+/// A launch starts with one worker; the others come when it turns out to be long. Here the output of each thread waits for the second one.
+#[test]
+fn a_long_launch_has_all_its_workers() {
+    let device = Device::new(&format!(
+        "{HEADER}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+         .global .align 1 .b8 text[6] = {{104, 101, 108, 108, 111, 0}};
+         .visible .entry k() {{
+         .reg .b64 %a; .reg .b32 %r; .reg .pred %p;
+         mov.u32 %r, 0;
+         again: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 4000; @%p bra again;
+         mov.u64 %a, text; cvta.global.u64 %a, %a;
+         {{ .param .b64 f; st.param.b64 [f], %a; .param .b64 v; st.param.b64 [v], 0; .param .b32 r;
+         call.uni (r), vprintf, (f, v); ld.param.b32 %r, [r]; }}
+         ret; }}",
+    ));
+    let seen = Arc::new((Mutex::new(HashSet::new()), Condvar::new()));
+    let (both, until) = (Arc::clone(&seen), Instant::now() + Duration::from_secs(20));
+    let mut launch = launch(&device, "k", [8, 1, 1], [32, 1, 1], &Args::new());
+    launch.printer = Printer::new(move |_| {
+        let mut workers = both.0.lock().unwrap();
+        workers.insert(thread::current().id());
+        both.1.notify_all();
+        let left = until.saturating_duration_since(Instant::now());
+        drop(both.1.wait_timeout_while(workers, left, |workers| workers.len() < 2).unwrap());
+    });
+    device.try_launch("k", launch).unwrap();
+    assert_eq!(seen.0.lock().unwrap().len(), 2);
 }

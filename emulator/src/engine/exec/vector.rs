@@ -14,6 +14,13 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn compare(numbers: *const Self, first: usize, step: u32) -> (u8, u8);
 
+    /// Which of 32 numbers are as many steps from the one of lane `first` as their lane is.
+    ///
+    /// # Safety
+    /// 1. `numbers` is aligned and valid for reads of 32 numbers, and `first` below 32.
+    /// 2. The CPU, if it is an x86, has AVX2.
+    unsafe fn in_one_row(numbers: *const Self, first: usize, step: u32) -> u32;
+
     /// Whether the numbers of a row are, in each half of it, the first one and those that follow it, as far from it as `steps` says.
     ///
     /// # Safety
@@ -85,6 +92,19 @@ macro_rules! plain_compare {
         }
 
         /// # Safety
+        /// 1. `numbers` is aligned and valid for reads of 32 numbers, and `first` below 32.
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        unsafe fn in_one_row(numbers: *const Self, first: usize, step: u32) -> u32 {
+            let follows = |lane: usize| {
+                // SAFETY: `numbers` has 32, of which `first` is one, as `lane` is: the caller's duty 1.
+                let (number, start) = unsafe { (*numbers.add(lane), *numbers.add(first)) };
+                let steps = (lane as $number).wrapping_sub(first as $number).wrapping_mul(step as $number);
+                number == start.wrapping_add(steps)
+            };
+            (0..32).fold(0, |lanes, lane| lanes | u32::from(follows(lane)) << lane)
+        }
+
+        /// # Safety
         /// 1. `numbers` is aligned and valid for reads of 32 numbers.
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unsafe fn in_two_rows(numbers: *const Self, steps: [&Steps; 2]) -> bool {
@@ -117,6 +137,27 @@ impl Eight for u32 {
             bits(_mm256_cmpeq_epi32(distance, _mm256_setzero_si256())),
             bits(_mm256_cmpeq_epi32(distance, steps)),
         )
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn in_one_row(numbers: *const u32, first: usize, step: u32) -> u32 {
+        // SAFETY: `first` is one of 32 numbers: the caller's duty 1.
+        let start = unsafe { *numbers.add(first) }.wrapping_sub((first as u32).wrapping_mul(step));
+        let steps =
+            _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(step as i32));
+        let mut wanted = _mm256_add_epi32(_mm256_set1_epi32(start as i32), steps);
+        let eight = _mm256_set1_epi32(step.wrapping_mul(8) as i32);
+        let mut lanes = 0;
+        for group in 0..4 {
+            // SAFETY: 32 numbers, the caller's duty 1, are four times eight; this load needs no alignment.
+            let all = unsafe { _mm256_loadu_si256(numbers.cast::<__m256i>().add(group)) };
+            let equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(all, wanted));
+            lanes |= (_mm256_movemask_ps(equal) as u32) << (group * 8);
+            wanted = _mm256_add_epi32(wanted, eight);
+        }
+        lanes
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -171,6 +212,27 @@ impl Eight for u64 {
             bits(_mm256_cmpeq_epi64(low, zero), _mm256_cmpeq_epi64(high, zero)),
             bits(_mm256_cmpeq_epi64(low, steps), _mm256_cmpeq_epi64(high, behind)),
         )
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn in_one_row(numbers: *const u64, first: usize, step: u32) -> u32 {
+        let step = u64::from(step);
+        // SAFETY: `first` is one of 32 numbers: the caller's duty 1.
+        let start = unsafe { *numbers.add(first) }.wrapping_sub((first as u64).wrapping_mul(step));
+        let at = |lane: u64| start.wrapping_add(lane * step) as i64;
+        let mut wanted = _mm256_setr_epi64x(at(0), at(1), at(2), at(3));
+        let four = _mm256_set1_epi64x((step * 4) as i64);
+        let mut lanes = 0;
+        for group in 0..8 {
+            // SAFETY: 32 numbers, the caller's duty 1, are eight times four; this load needs no alignment.
+            let all = unsafe { _mm256_loadu_si256(numbers.cast::<__m256i>().add(group)) };
+            let equal = _mm256_castsi256_pd(_mm256_cmpeq_epi64(all, wanted));
+            lanes |= (_mm256_movemask_pd(equal) as u32) << (group * 4);
+            wanted = _mm256_add_epi64(wanted, four);
+        }
+        lanes
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -142,6 +142,48 @@ pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes:
     }
 }
 
+/// The same where the live lanes of the warp are one such run, in one region: most of the warps of which some lanes are dead.
+///
+/// # Safety
+/// 1. `place` is a row of 32 addresses.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+unsafe fn one_run<A: Eight>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    place: *const A,
+    bytes: u64,
+) -> Option<[Run; 4]> {
+    let mask = lanes.mask();
+    let (first, last) = (mask.trailing_zeros() as usize & 31, 31 - mask.leading_zeros() as usize % 32);
+    let rest = mask & mask.wrapping_sub(1);
+    // SAFETY: 1: the caller's: there are 32 addresses, and `& 31` makes a number one of them; 2: duty 2.
+    let (start, uniform) = unsafe {
+        let (start, second) = (*place.add(first), *place.add(rest.trailing_zeros() as usize & 31));
+        let uniform = rest == 0 || start == second;
+        if A::in_one_row(place, first, if uniform { 0 } else { bytes as u32 }) & mask != mask {
+            return None;
+        }
+        (start, uniform)
+    };
+    let address = start.into().wrapping_add(inst.imm) & Access(inst.aux).address_mask();
+    let region = region(lanes, inst, address)?;
+    let offset = address.wrapping_sub(region.base);
+    let step = if uniform { 0 } else { bytes };
+    let span = (last - first) as u64 * step + bytes;
+    if region.len < span || offset > region.len - span || address & (bytes - 1) != 0 {
+        return None;
+    }
+    // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them perhaps not.
+    let host = region.host.wrapping_add(offset as usize).wrapping_sub(first * step as usize);
+    let run = |group: usize| Run {
+        host: host.wrapping_add(group * RUN * step as usize),
+        uniform,
+        live: (mask >> (group * RUN)) as u8,
+    };
+    Some([run(0), run(1), run(2), run(3)])
+}
+
 /// # Safety
 /// 1. `place` is a row of 32 addresses.
 /// 2. The CPU, if it is an x86, has AVX2.
@@ -153,6 +195,12 @@ unsafe fn check<A: Eight>(
     bytes: u64,
 ) -> Option<[Run; 4]> {
     let (mask, counted) = (lanes.mask(), Access(inst.aux).address_mask());
+    // SAFETY: 1, 2: the caller's.
+    if mask != !0
+        && let Some(runs) = unsafe { one_run(lanes, inst, place, bytes) }
+    {
+        return Some(runs);
+    }
     let mut runs = [Run { host: std::ptr::null_mut(), uniform: true, live: 0 }; 4];
     // SAFETY: there are 32 addresses, the caller's duty 1, of which `& 31` makes it one.
     let start = unsafe { *place.add(mask.trailing_zeros() as usize & 31) }.into();

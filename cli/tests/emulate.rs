@@ -14,6 +14,8 @@ const PTX: &str = ".version 9.7\\n.target sm_90\\n.address_size 64\\n.visible .e
 /// The same in two pieces.
 const CALLS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.reg .b32 r) number;\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; .reg .b32 %n; ld.param.u64 %a, [p]; call (%n), number; st.global.u32 [%a], %n; ret; }\\n";
 const CALLED: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .func (.reg .b32 r) number { mov.u32 r, 7; ret; }\\n";
+/// The same with what the device runtime has for grids that wait for themselves.
+const ASKS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 s);\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; { .param .b32 s; .param .b64 h; st.param.b32 [s], 1; call.uni (h), cudaCGGetIntrinsicHandle, (s); } ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
 
 /// NVRTC as far as a program here calls it: a cubin (which no emulator runs) for a real architecture, PTX for a virtual one.
 fn nvrtc() -> String {
@@ -174,8 +176,9 @@ int main(int count, char **arguments)
     int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
     const char *options[] = {"-arch=sm_90", "-lto"};
-    const char *pieces[] = {"WHOLE", "CALLS", "CALLED"};
-    int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strcmp(arguments[2], "lto-of-ptx");
+    const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS"};
+    int is_asking = !strcmp(arguments[2], "runtime"), is_half = !strcmp(arguments[2], "lto-of-half");
+    int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strncmp(arguments[2], "lto-of-", 7);
     int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
     void *link;
     char *image;
@@ -183,12 +186,23 @@ int main(int count, char **arguments)
     start();
     create(&link, 1 + is_lto, options);
     for (int i = is_two; i <= 2 * is_two; i++)
-        if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[i], strlen(pieces[i]) + 1, "piece"))
+        if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[3 * is_asking + is_half + i], strlen(pieces[3 * is_asking + is_half + i]) + 1, "piece"))
             return 94;
     if (is_mixed && add(link, 6, "!<arch>", 8, "/toolkit/libcudadevrt.a"))
         return 93;
-    if (complete(link) || cubin_size(link, &size))
+    if (is_asking && add(link, 6, "!<arch>\ncuda_device_runtime.o", 30, "/toolkit/libcudadevrt.a"))
+        return 92;
+    /* Half of it, and what it calls in a third piece that does not have it. */
+    if (is_half && add(link, 2, pieces[3], strlen(pieces[3]) + 1, "piece"))
+        return 91;
+    if (complete(link) || cubin_size(link, &size)) {
+        int (*log_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetErrorLogSize");
+        int (*log)(void *, char *) = dlsym(library, "nvJitLinkGetErrorLog");
+        char text[8192];
+        if (!log_size(link, &size) && size <= sizeof text && !log(link, text) && strlen(text) + 1 == size)
+            puts(text);
         return 95;
+    }
     image = malloc(size + 1);
     image[size] = 0;
     cubin(link, image);
@@ -252,7 +266,8 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
 
 /// A program that links `whole`, or the pieces.
 fn linker(folder: &Path, whole: &str) -> PathBuf {
-    let source = LINKS.replace("WHOLE", whole).replace("CALLS", CALLS).replace("CALLED", CALLED);
+    let source =
+        LINKS.replace("WHOLE", whole).replace("CALLS", CALLS).replace("CALLED", CALLED).replace("ASKS", ASKS);
     compiled(folder, "links", &format!("{RUN}{source}"), &[]).unwrap()
 }
 
@@ -265,6 +280,7 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
     for (what, printed) in [
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
+        ("runtime", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
         // nvJitLink makes no PTX of a program that PTX and the device runtime are parts of: it does not get them.
         ("lto-and-ptx", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
@@ -274,6 +290,9 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
         let run = start("emulate", &[], &[program, nvjitlink, what]);
         assert_eq!((run.code, run.out.as_str()), (0, printed), "{what}: {}", run.err);
     }
+    // What the emulator's linker says is the log.
+    let run = start("emulate", &[], &[program, nvjitlink, "lto-of-half"]);
+    assert!(run.code == 95 && run.out.contains("error   : "), "{}{}", run.out, run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -8,8 +8,9 @@ mod support;
 use cuda_driver_sys::*;
 use cuda_emulator::Instance;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use support::graphs::{graph, instantiate, number, run};
 use support::*;
 
@@ -100,6 +101,17 @@ fn calls_after_the_end_are_refused() {
     assert_eq!(unsafe { initialise(0) }, CUresult::CUDA_ERROR_DEINITIALIZED);
 }
 
+/// Of pinned memory that was given back there is nothing left, not even the rest of a page. For a process in which nobody else gets memory.
+#[cfg(unix)]
+fn freed_pages_are_gone(cuda: &Driver) -> bool {
+    let (mut context, mut pinned) = (null_mut(), null_mut());
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    ok(unsafe { cuda.cuMemAllocHost(&mut pinned, 100) });
+    ok(unsafe { cuda.cuMemFreeHost(pinned) });
+    let is_linux = cfg!(target_os = "linux");
+    !is_linux || unsafe { cuda.cuMemHostRegister(pinned, 100, 0) } == CUresult::CUDA_ERROR_INVALID_VALUE
+}
+
 /// It has none of the instance's threads, and can make an instance of its own.
 #[cfg(unix)]
 fn a_forked_child_waits_for_nothing() {
@@ -113,15 +125,27 @@ fn a_forked_child_waits_for_nothing() {
     let (cuda, mut context) = (instance.driver(), null_mut());
     ok(unsafe { cuda.cuInit(0) });
     ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    static HEARD: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn hear(_: *mut c_void, _: CUlogLevel, _: *mut c_char, _: usize) {
+        HEARD.fetch_add(1, Ordering::Relaxed);
+    }
+    ok(unsafe { cuda.cuLogsRegisterCallback(Some(hear), null_mut(), &mut null_mut()) });
+    assert_eq!(unsafe { cuda.cuMemFree(12345) }, CUresult::CUDA_ERROR_INVALID_VALUE);
+    let heard = HEARD.load(Ordering::Relaxed);
+    assert!(heard != 0);
     let _busy = Busy::new(&cuda, stream(&cuda, 1));
     let child = unsafe { fork() };
     if child == 0 {
         let is_refused = unsafe { cuda.cuMemAlloc(&mut 0, 4) } == CUresult::CUDA_ERROR_NOT_INITIALIZED;
+        // Another thread of the parent may have had the log's lock.
+        let is_silent = HEARD.load(Ordering::Relaxed) == heard;
         let is_known = instance.reset() == Err(cuda_emulator::InstanceError::Forked);
         drop((instance, cuda));
-        let is_usable =
-            Instance::new().is_ok_and(|own| unsafe { own.driver().cuInit(0) } == CUresult::SUCCESS);
-        unsafe { _exit(i32::from(!(is_refused && is_known && is_usable))) };
+        let own = Instance::new();
+        let is_usable = own.as_ref().is_ok_and(|own| unsafe { own.driver().cuInit(0) } == CUresult::SUCCESS);
+        let is_gone = own.is_ok_and(|own| freed_pages_are_gone(&own.driver()));
+        let all = [is_refused, is_silent, is_known, is_usable, is_gone];
+        unsafe { _exit(all.iter().position(|is_so| !is_so).map_or(0, |at| 1 + at as i32)) };
     }
     let mut status = -1;
     let is_over = (0..6000).any(|_| {

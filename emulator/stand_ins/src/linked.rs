@@ -6,6 +6,8 @@ use std::ptr::null_mut;
 
 /// `CU_JIT_INPUT_PTX`
 const PTX: c_int = 1;
+/// `CU_JIT_INPUT_LIBRARY`
+const LIBRARY: c_int = 4;
 
 type Create = unsafe extern "C" fn(c_uint, *mut c_int, *mut *mut c_void, *mut *mut c_void) -> c_uint;
 type Add = unsafe extern "C" fn(
@@ -33,8 +35,24 @@ macro_rules! function {
     }};
 }
 
-/// What the driver makes of these pieces, each with its NUL; `None` where it refuses, as without a context.
-pub(crate) fn linked(pieces: &[Vec<u8>]) -> Option<Vec<u8>> {
+/// `CU_JIT_ERROR_LOG_BUFFER`, an address, and its size in bytes
+const ERROR_LOG: [c_int; 2] = [5, 6];
+
+/// What the driver makes of these pieces, each with its NUL, and of a library; where it refuses, what it says of that, as text
+/// with its NUL.
+pub(crate) fn linked(pieces: &[Vec<u8>], library: Option<&[u8]>) -> Result<Vec<u8>, Vec<u8>> {
+    let mut log = vec![0; 8192];
+    linked_with(pieces, library, &mut log).ok_or_else(|| {
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(0);
+        if end == 0 {
+            return b"error   : the emulator does not link without a current context\0".to_vec();
+        }
+        log.truncate(end + 1);
+        log
+    })
+}
+
+fn linked_with(pieces: &[Vec<u8>], library: Option<&[u8]>, log: &mut [u8]) -> Option<Vec<u8>> {
     // SAFETY: the name ends with a NUL. Initialisers run that the program has chosen: the driver that it has opened, or
     // is about to.
     let driver = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) };
@@ -47,16 +65,20 @@ pub(crate) fn linked(pieces: &[Vec<u8>]) -> Option<Vec<u8>> {
     let destroy = function!(driver, c"cuLinkDestroy" as Destroy)?;
     let name: &CStr = c"input";
     let mut link = null_mut();
-    // SAFETY: no options, so that their lists may be null, and a place for the handle, which outlives the call; without
-    // a context the driver answers an error.
-    if unsafe { create(0, null_mut(), null_mut(), &mut link) } != 0 {
+    let (mut options, room) = (ERROR_LOG, log.len());
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(room)];
+    // SAFETY: two options with a value for each, the second as wide as a pointer, in lists that outlive the call; the log has as many bytes as
+    // is said, which nobody else uses until the link is destroyed below; and a place for the handle, which outlives the
+    // call. Without a context the driver answers an error.
+    if unsafe { create(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut link) } != 0 {
         return None;
     }
-    let is_added = pieces.iter().all(|piece| {
+    let texts = pieces.iter().map(|piece| (PTX, piece.as_slice()));
+    let is_added = texts.chain(library.map(|library| (LIBRARY, library))).all(|(kind, piece)| {
         let data = piece.as_ptr().cast();
-        // SAFETY: the handle that `create` has just given; as many bytes as the piece has, with its NUL, and a name
+        // SAFETY: the handle that `create` has just given; as many bytes as the piece has, of PTX with its NUL, and a name
         // with its own, all of which outlive the call; no options, so that their lists may be null.
-        unsafe { add(link, PTX, data, piece.len(), name.as_ptr(), 0, null_mut(), null_mut()) == 0 }
+        unsafe { add(link, kind, data, piece.len(), name.as_ptr(), 0, null_mut(), null_mut()) == 0 }
     });
     let (mut image, mut bytes) = (null_mut(), 0);
     // SAFETY: the handle that `create` gave, not yet destroyed, and places for the answer, which outlive the call.

@@ -34,10 +34,14 @@ struct Link {
     is_begun: bool,
     /// The PTX that it got, each with its NUL.
     ptx: Vec<Vec<u8>>,
-    /// It got what is no PTX.
+    /// The device runtime, where it got that.
+    runtime: Option<Vec<u8>>,
+    /// It got what is neither.
     has_others: bool,
     /// What stands for the cubin, once it is complete.
     image: Option<Vec<u8>>,
+    /// What the emulator's linker said, with its NUL, where it refused.
+    log: Option<Vec<u8>>,
 }
 
 fn is_ptx(kind: c_uint, bytes: &[u8]) -> bool {
@@ -50,6 +54,11 @@ fn is_device_runtime(kind: c_uint, name: &[u8]) -> bool {
     kind == LIBRARY && name.windows(10).any(|part| part == b"cudadevrt.")
 }
 
+/// Whether a text calls what the emulator has of it: the functions by which a grid waits for itself.
+fn asks_for_runtime(text: &[u8]) -> bool {
+    text.windows(6).any(|part| part == b"cudaCG")
+}
+
 impl Link {
     /// Whether nvJitLink is not to get this.
     fn keeps(&self, kind: c_uint, bytes: &[u8], name: &[u8]) -> bool {
@@ -57,26 +66,28 @@ impl Link {
     }
 
     fn add(&mut self, kind: c_uint, bytes: Option<Vec<u8>>, name: &[u8]) {
-        match bytes.filter(|bytes| is_ptx(kind, bytes)) {
-            Some(mut text) => {
+        match bytes {
+            Some(mut text) if is_ptx(kind, &text) => {
                 text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
                 text.push(0);
                 lower(&mut text);
                 self.ptx.push(text);
             }
-            None => self.has_others |= !is_device_runtime(kind, name),
+            runtime if is_device_runtime(kind, name) => self.runtime = runtime,
+            _ => self.has_others = true,
         }
     }
 
-    /// What stands for the cubin, if it is not nvJitLink's to make: of what it made, and of the rest.
-    fn image(&self, made: Option<Vec<u8>>) -> Option<Vec<u8>> {
-        if let Some(made) = made {
-            return linked(&std::iter::once(made).chain(self.ptx.iter().cloned()).collect::<Vec<_>>());
-        }
-        match self.ptx.as_slice() {
-            _ if (self.is_lto && !self.keeps_ptx) || self.has_others => None,
-            [text] => Some(text.clone()),
-            pieces => linked(pieces),
+    /// What stands for the cubin, if it is not nvJitLink's to make: of what it made, and of the rest. An error is what the linker said.
+    fn image(&self, made: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Vec<u8>> {
+        let is_made = made.is_some();
+        let pieces: Vec<Vec<u8>> = made.into_iter().chain(self.ptx.iter().cloned()).collect();
+        let runtime = self.runtime.as_deref().filter(|_| pieces.iter().any(|text| asks_for_runtime(text)));
+        match pieces.as_slice() {
+            _ if !is_made && ((self.is_lto && !self.keeps_ptx) || self.has_others) => Ok(None),
+            [] => Ok(None),
+            [text] if runtime.is_none() => Ok(Some(text.clone())),
+            pieces => linked(pieces, runtime).map(Some),
         }
     }
 }
@@ -88,7 +99,7 @@ fn links() -> MutexGuard<'static, BTreeMap<usize, Link>> {
 }
 
 forward! { NvJitLink, INTERNAL;
-    nvJitLinkGetErrorLog nvJitLinkGetErrorLogSize nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
+    nvJitLinkGetInfoLog nvJitLinkGetInfoLogSize
     nvJitLinkGetLinkedLTOIR nvJitLinkGetLinkedLTOIRSize nvJitLinkGetLinkedPtxSize nvJitLinkVersion
 }
 
@@ -215,7 +226,8 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
         if code != SUCCESS {
             return code;
         }
-        if links().get(&handle).is_some_and(|link| link.keeps_ptx && !link.ptx.is_empty()) {
+        let is_part = |link: &Link| link.keeps_ptx && (!link.ptx.is_empty() || link.runtime.is_some());
+        if links().get(&handle).is_some_and(is_part) {
             made = linked_ptx(handle);
             if made.is_none() {
                 return INTERNAL;
@@ -224,7 +236,10 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
     }
     let mut links = links();
     let Some(link) = links.get_mut(&handle) else { return SUCCESS };
-    link.image = link.image(made);
+    match link.image(made) {
+        Ok(image) => link.image = image,
+        Err(log) => link.log = Some(log),
+    }
     // Without it a part of the inputs would be missing.
     if link.image.is_none() && link.keeps_ptx && !link.ptx.is_empty() { INTERNAL } else { SUCCESS }
 }
@@ -321,6 +336,39 @@ unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize
     code
 }
 
+/// `nvJitLinkGetErrorLogSize`
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkGetErrorLogSize(handle: usize, size: *mut usize) -> usize {
+    if let Some(log) = links().get(&handle).and_then(|link| link.log.as_ref()).filter(|_| !size.is_null()) {
+        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which nobody
+        // else uses during the call.
+        unsafe { size.write(log.len()) };
+        return SUCCESS;
+    }
+    // SAFETY: 1: it takes a handle and a place for a size: the caller's own, under the same contract.
+    unsafe { call(c"nvJitLinkGetErrorLogSize", [handle, size as usize, 0, 0, 0]) }
+}
+
+/// `nvJitLinkGetErrorLog`
+// SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
+// handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
+// C's enum has: one of its codes, or what the library answered.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvJitLinkGetErrorLog(handle: usize, log: *mut u8) -> usize {
+    if let Some(text) = links().get(&handle).and_then(|link| link.log.as_ref()).filter(|_| !log.is_null()) {
+        // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+        // `nvJitLinkGetErrorLogSize` gave, which was that of the text. The text is this library's own, so the place is
+        // not in it, and stays, as `links` is locked. Bytes need no alignment.
+        unsafe { log.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+        return SUCCESS;
+    }
+    // SAFETY: 1: it takes a handle and a place: the caller's own, under the same contract.
+    unsafe { call(c"nvJitLinkGetErrorLog", [handle, log as usize, 0, 0, 0]) }
+}
+
 /// `nvJitLinkDestroy`
 // SAFETY: the name is the C function's, and no other function of this library has it. The arguments are C's, but that a
 // handle, a pointer there, is a `usize`, which is in the same register. Of the result the caller reads the 32 bits that
@@ -346,8 +394,8 @@ macro_rules! of_versions {
                 nvJitLinkComplete(handle: usize);
                 nvJitLinkCreate(handle: *mut usize, count: u32, options: *const *const c_char);
                 nvJitLinkDestroy(handle: *mut usize);
-                nvJitLinkGetErrorLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
-                nvJitLinkGetErrorLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
+                nvJitLinkGetErrorLog(handle: usize, log: *mut u8);
+                nvJitLinkGetErrorLogSize(handle: usize, size: *mut usize);
                 nvJitLinkGetInfoLog(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
                 nvJitLinkGetInfoLogSize(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize);
                 nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8);

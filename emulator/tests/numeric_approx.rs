@@ -173,7 +173,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The operands with these signs and exponents, of which there are 512.
 fn compared_with_an_h200(uppers: impl Iterator<Item = u32> + Clone + Send) {
-    let forms: [(&str, fn(u32) -> u32); 8] = [
+    type Form = (&'static str, fn(u32) -> u32);
+    let forms: [Form; 8] = [
         ("ex2.ftz", approx::ex2::<true>),
         ("ex2", approx::ex2::<false>),
         ("rcp.ftz", approx::rcp::<true>),

@@ -195,11 +195,12 @@ unsafe fn check<A: Eight>(
     bytes: u64,
 ) -> Option<[Run; 4]> {
     let (mask, counted) = (lanes.mask(), Access(inst.aux).address_mask());
-    // SAFETY: 1, 2: the caller's.
-    if mask != !0
-        && let Some(runs) = unsafe { one_run(lanes, inst, place, bytes) }
-    {
-        return Some(runs);
+    if mask != !0 {
+        // SAFETY: 1: the caller's duty 1; 2: its duty 2.
+        let runs = unsafe { one_run(lanes, inst, place, bytes) };
+        if runs.is_some() {
+            return runs;
+        }
     }
     let mut runs = [Run { host: std::ptr::null_mut(), uniform: true, live: 0 }; 4];
     // SAFETY: there are 32 addresses, the caller's duty 1, of which `& 31` makes it one.

@@ -32,7 +32,8 @@ fn offsets_of_one_register() {
     let loads = "ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1-512]; ld.global.u32 %r4, [%rd1+4];";
     let body = format!("{loads} {SUM}");
     // In a row, at one address in each half of a warp, and one of either.
-    let ways: [(&str, fn(u32) -> u32); 3] = [
+    type Way = (&'static str, fn(u32) -> u32);
+    let ways: [Way; 3] = [
         ("mov.u32 %r5, %t;", |t| t),
         ("shr.u32 %r5, %t, 4;", |t| t / 16),
         ("and.b32 %r6, %t, 31; max.u32 %r5, %r6, 16;", |t| (t % 32).max(16)),

@@ -430,11 +430,13 @@ fn surfaces_are_written_by_their_format() {
     assert!(fault.message.contains("at byte 16"), "{fault}");
 }
 
+type Reduces = fn(u64, u64) -> u64;
+
 #[test]
 fn surfaces_are_reduced() {
     let (first, second) = (0xffff_fff0_u32, 0x0000_0025_u32);
     let wide = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    let operations: &[(&str, &str, fn(u64, u64) -> u64)] = &[
+    let operations: &[(&str, &str, Reduces)] = &[
         ("b.add", "u32", |a, b| u64::from((a as u32).wrapping_add(b as u32))),
         ("b.add", "s32", |a, b| u64::from((a as u32).wrapping_add(b as u32))),
         ("b.add", "u64", u64::wrapping_add),
@@ -446,7 +448,7 @@ fn surfaces_are_reduced() {
         ("b.and", "b32", |a, b| a & b & 0xffff_ffff),
         ("b.or", "b32", |a, b| (a | b) & 0xffff_ffff),
     ];
-    let formatted: &[(&str, &str, Channel, fn(u64, u64) -> u64)] = &[
+    let formatted: &[(&str, &str, Channel, Reduces)] = &[
         ("p.max", "b32", Channel::U32, |a, b| u64::from((a as u32).max(b as u32))),
         ("p.max", "b32", Channel::I32, |a, b| u64::from((a as i32).max(b as i32) as u32)),
         ("p.min", "b64", Channel::U32, u64::min),

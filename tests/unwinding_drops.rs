@@ -113,7 +113,7 @@ fn pinned_memory_stays_where_the_wait_for_its_copies_unwinds() {
     }
 }
 
-/// Of a branch, or of an operation in a scope: its end makes calls after the output is there.
+/// Of a branch, of an operation in a scope, or of a graph: its end makes calls after the output is there.
 #[test]
 fn an_output_is_not_lost_where_the_end_of_its_work_unwinds() {
     // A capture of another test would stand against waits for the context.
@@ -127,9 +127,15 @@ fn an_output_is_not_lost_where_the_end_of_its_work_unwinds() {
         Ok(Owner(Arc::default(), log))
     }
     let ctx = rig().0;
-    let runs: [fn(Log); 2] = [
+    let runs: [fn(Log); 3] = [
         |log| drop(with_context(|cx| value(cx.branches().branch(|cx| work(cx, log)))).sync()),
         |log| drop(scope(|s| s.submit(with_context(|cx| work(cx, log).map(value))))),
+        |log| {
+            let owner = Owner(Arc::default(), log);
+            let graph = with_context(|cx| cx.stream().map(|_| value(owner))).graph().unwrap();
+            at_enter("cuGraphExecDestroy", || panic!("a subscriber"));
+            drop(graph.into_output());
+        },
     ];
     for run in runs {
         let log = Log::default();

@@ -150,7 +150,10 @@ impl<T> OperationGraph<T> {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn into_output(self) -> T {
-        self.output
+        let Self { plan, output } = self;
+        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        drop(plan);
+        output
     }
 
     /// The recorded launches, whose named arguments can be set.

@@ -32,9 +32,10 @@ usage: cargo xtask <chore>
 
   api                 write docs/api/: what is public in each published library (needs the oldest Rust that it promises)
   bindgen [--check]   make sys/src/generated/ and the list of exports from bindgen.toml; with --check, only fail if it would change
-  clients [--every N] [NAME...]
+  clients [--gpu] [--every N] [NAME...]
                       run software that other people wrote, with its own tests, on the emulator: all of xtask/clients.toml, or the named
-                      ones; from the package registries of pip and cargo, into target/clients/. --every: each Nth test
+                      ones; from the package registries of pip and cargo, into target/clients/. --every: each Nth test; --gpu:
+                      on the driver of this machine, in place of the emulator
   cost                count the instructions of a launch with callgrind; fail over the limits
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine

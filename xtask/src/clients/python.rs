@@ -83,8 +83,7 @@ fn unpacked(sdist: &str, place: &Place, python: &Path) -> Result<PathBuf> {
 /// The tests as the list has them, under the tool.
 fn pytest(client: &Client, place: &Place, python: &Path, sdist: Option<&Path>) -> Result<Command> {
     let ours = root()?.join("xtask/clients");
-    let mut command = Command::new(&place.tool);
-    command.args(["emulate", "--"]).arg(python);
+    let mut command = place.command(python);
     match client.tests.first().and_then(|test| test.strip_prefix("unittest:")) {
         Some(package) => command.arg(ours.join("unit.py")).arg(package),
         None => command.args(["-m", "pytest", "-q", "-p", "report", "-p", "no:cacheprovider"]),

@@ -26,8 +26,8 @@ pub(super) fn run(client: &Client, package: &Package, place: &Place) -> Result<V
     let said = place.folder.join("said.txt");
     // How it ended, where it did before the client's time, and what it said.
     let under = |arguments: &[&str]| -> Result<(Option<ExitStatus>, String)> {
-        let mut command = Command::new(&place.tool);
-        command.args(["emulate", "--"]).arg(&program).args(arguments).current_dir(&source);
+        let mut command = place.command(&program);
+        command.args(arguments).current_dir(&source);
         command.envs(variables.iter().cloned()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
         let file = fs::File::create(&said)?;
         let status = waited(command.stdout(file.try_clone()?).stderr(file), end)?;

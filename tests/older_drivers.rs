@@ -4,6 +4,10 @@
 #![allow(unsafe_code)] // Kernels of this crate's examples, with what they take.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/spies.rs"]
+mod spies;
+
+use cuda_harness::Fault;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::diagnostics::Profiler;
 use cuda_launch::error::GraphError;
@@ -322,4 +326,22 @@ fn what_a_driver_has_works_and_what_it_lacks_says_since_when() {
     check::<12_060>();
     check::<12_080>();
     check::<13_000>();
+}
+
+/// A library newer than the driver below it has the functions, which answer that they are too new.
+#[test]
+fn functions_that_answer_that_they_are_too_new_are_as_good_as_missing() {
+    let spy = spies::spy();
+    let _faults = ["cuFuncGetParamCount", "cuFuncGetParamInfo", "cuGraphInstantiateWithParams"].map(|name| {
+        let too_new = Fault::on(name).answer(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+        spy.inject(too_new).unwrap()
+    });
+    let on = On::new(&spy.driver());
+    let (x, mut y) = (on.ones(), on.ones());
+    let (graph, _) = on.one_node(2.0, &x, &mut y).unwrap();
+    graph.instantiate(InstantiateFlags::empty()).unwrap().launch(&on.stream).unwrap();
+    on.is(&y, 3.0);
+    let calls = spy.calls();
+    let counts = ["cuFuncGetParamInfo", "cuGraphInstantiateWithFlags"].map(|name| calls.count(name));
+    assert_eq!(counts, [1, 1]);
 }

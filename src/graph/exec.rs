@@ -113,13 +113,14 @@ impl CudaGraph {
         };
         let driver = self.context().driver();
         let code = despite_captures(self.context(), || {
-            if driver.has("cuGraphInstantiateWithParams") {
-                // SAFETY: the graph lives as long as `self` (`CudaGraph::raw`), and is locked; `bind` made its context current; `raw` and
-                // `params`, whose flags the driver checks, are locals, which outlive the call.
-                unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
-            } else {
+            // SAFETY: the graph lives as long as `self` (`CudaGraph::raw`), and is locked; `bind` made its context current; `raw` and
+            // `params`, whose flags the driver checks, are locals, which outlive the call.
+            match unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) } {
                 // SAFETY: as above; `raw` is the only output.
-                unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
+                CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => unsafe {
+                    driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits())
+                },
+                code => code,
             }
         });
         let table = lock(&self.table);

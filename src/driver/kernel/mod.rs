@@ -361,7 +361,16 @@ unsafe fn parameters(
     signature: Option<&Signature>,
 ) -> Result<Parameters, Error> {
     let image = signature.and_then(|s| s.parameters.clone());
-    if !context.driver().has("cuFuncGetParamInfo") {
+    let (mut count, mut sizes) = (None, None);
+    if context.driver().has("cuFuncGetParamInfo") {
+        if image.is_none() {
+            // SAFETY: 1: the caller's duty 1.
+            count = unsafe { driver_count(context, raw, name) }?;
+        }
+        // SAFETY: 1: the caller's duty 1.
+        sizes = unsafe { driver_sizes(context, raw, name, image.as_ref().map(Vec::len), count) }?;
+    }
+    let Some(sizes) = sizes else {
         return Ok(match image {
             Some(list) => Parameters::Known(list, ParameterSource::Image),
             None => Parameters::Unknown(format!(
@@ -369,11 +378,7 @@ unsafe fn parameters(
                 context.driver_version()
             )),
         });
-    }
-    // SAFETY: 1: the caller's duty 1.
-    let count = if image.is_none() { unsafe { driver_count(context, raw, name) }? } else { None };
-    // SAFETY: 1: the caller's duty 1.
-    let sizes = unsafe { driver_sizes(context, raw, name, image.as_ref().map(Vec::len), count) }?;
+    };
     let agrees = |list: &Vec<Parameter>| {
         list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s)
     };
@@ -405,10 +410,14 @@ unsafe fn driver_count(context: &CudaContext, raw: CUfunction, name: &str) -> Re
     // SAFETY: the function is loaded, by the caller's duty 1, in the context that `describe` has bound; `count` is a local, which outlives
     // the call.
     let code = unsafe { context.driver().cuFuncGetParamCount(raw, &mut count) };
+    if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
+        return Ok(None);
+    }
     context.check(code, CALL, || name.to_string()).map(|()| Some(count))
 }
 
-/// The size of each parameter, as far as the driver tells: of so many as the image has `listed`, or as are its own `count`.
+/// The size of each parameter, as far as the driver tells: of so many as the image has `listed`, or as are its own `count`. `None` where it
+/// answers that it is too old, though the library has the function.
 ///
 /// None past the end is asked for where one of them says how many there are: the driver's INVALID_VALUE there is an answer, but tools that
 /// watch the API take it for a mistake. Where nobody says it, an INVALID_VALUE after the first parameter is the end, though a call that
@@ -424,7 +433,7 @@ unsafe fn driver_sizes(
     name: &str,
     listed: Option<usize>,
     count: Option<usize>,
-) -> Result<Vec<usize>, Error> {
+) -> Result<Option<Vec<usize>>, Error> {
     let mut sizes = Vec::new();
     while listed.or(count).is_none_or(|most| sizes.len() < most) {
         let (mut offset, mut size) = (0, 0);
@@ -433,10 +442,11 @@ unsafe fn driver_sizes(
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
             CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => break,
+            CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => return Ok(None),
             code => context
                 .check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
         }
         sizes.push(size);
     }
-    Ok(sizes)
+    Ok(Some(sizes))
 }

@@ -51,6 +51,9 @@ pub(crate) enum Equal {
 /// A kernel and what it runs on.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
+    /// The text, and the kernel's name in it.
+    source: (String, String),
+    values: Vec<Value>,
     kernel: Arc<Kernel>,
     memory: Arc<Memory>,
     launch: Launch,
@@ -79,18 +82,40 @@ impl Case {
         values: &[Value],
         native: impl Fn() -> Vec<u8> + 'static,
     ) -> Self {
-        let memory = Arc::new(Memory::new(1 << 30));
-        let kernel = Program::load(text, &memory).unwrap().kernel(kernel).unwrap();
-        let place = |bytes: Vec<u8>| (memory.allocate(bytes.len() as u64).unwrap(), bytes);
+        let source = (text.to_owned(), kernel.to_owned());
+        let none = Launch { grid, block, ..Launch::default() };
+        let buffers = buffers.into_iter().map(|bytes| (0, bytes)).collect();
+        let native = Box::new(native);
+        Case::within(Memory::new(1 << 30), name, source, none, buffers, values.to_vec(), native)
+    }
+
+    /// The same, in memory whose kernels are looked at in some way.
+    pub(crate) fn looked_at(self, memory: Memory) -> Self {
+        let Case { name, source, launch, buffers, values, native, equal, .. } = self;
+        Case { equal, ..Case::within(memory, name, source, launch, buffers, values, native) }
+    }
+
+    fn within(
+        memory: Memory,
+        name: &'static str,
+        source: (String, String),
+        launch: Launch,
+        buffers: Vec<(u64, Vec<u8>)>,
+        values: Vec<Value>,
+        native: Box<dyn Fn() -> Vec<u8>>,
+    ) -> Self {
+        let memory = Arc::new(memory);
+        let kernel = Program::load(&source.0, &memory).unwrap().kernel(&source.1).unwrap();
+        let place = |(_, bytes): (u64, Vec<u8>)| (memory.allocate(bytes.len() as u64).unwrap(), bytes);
         let buffers: Vec<_> = buffers.into_iter().map(place).collect();
         let mut parameters: Vec<u8> = Vec::new();
-        for value in values {
+        for value in &values {
             let bytes = value.bytes(&buffers);
             parameters.resize(parameters.len().next_multiple_of(bytes.len()), 0);
             parameters.extend(bytes);
         }
-        let launch = Launch { grid, block, parameters: parameters.into(), ..Launch::default() };
-        Case { name, kernel, memory, launch, buffers, native: Box::new(native), equal: Equal::Exactly }
+        let launch = Launch { parameters: parameters.into(), ..launch };
+        Case { name, source, values, kernel, memory, launch, buffers, native, equal: Equal::Exactly }
     }
 
     /// With results that are only nearly those of the loop.

@@ -8,6 +8,10 @@
 //! `valgrind --tool=callgrind '--toggle-collect=*grid::Work::run*' target/release/deps/emulator_speed-HASH --count NAME` runs it once, small,
 //! and collects what the worker executes. `callgrind_annotate` says where that goes.
 //!
+//! `cargo bench --bench emulator_speed -- --looks [NAME]` measures what it costs to look at kernels, on one worker: the processor's time of a
+//! run that is counted (`profile`, and coverage of device code, which counts the same), of one under all checks, and of each order of
+//! `--schedules`, divided by that of a plain run. The kernels are small there.
+//!
 //! The last row is a launch of an empty kernel and the wait for it, through the driver. The program fails if a kernel's result is not
 //! that of its loop.
 
@@ -17,6 +21,7 @@ mod case;
 mod cases;
 mod clock;
 mod launch;
+mod looks;
 
 /// Runs of which the best counts.
 const RUNS: usize = 3;
@@ -27,6 +32,9 @@ fn main() {
     let name = arguments.iter().find(|argument| !argument.starts_with("--")).map_or("", String::as_str);
     if counts {
         return count(name);
+    }
+    if arguments.iter().any(|argument| argument == "--looks") {
+        return looks::measure(name);
     }
     println!(
         "{:<18} {:>12} {:>12} {:>8} {:>12} {:>9} {:>8}",

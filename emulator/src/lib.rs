@@ -100,8 +100,9 @@
 //!
 //! # Profiles
 //!
-//! [`set_profile`] counts, for each instruction of each kernel, how often it ran and for how many threads, which way its branches went,
-//! and the sectors and bank conflicts of its accesses. [`take_profiles`] returns the counts, and [`lcov`] turns them into a coverage report.
+//! [`profile`] counts what some code launches, [`set_profile`] all that the process launches: for each instruction of each kernel, how
+//! often it ran and for how many threads, which way its branches went, and the sectors and bank conflicts of its accesses.
+//! [`take_profiles`] returns the counts of the latter, and [`lcov`] turns counts into a coverage report.
 //!
 //! # Schedules
 //!

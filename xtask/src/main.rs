@@ -19,6 +19,7 @@ mod gpu;
 mod imports;
 mod mutants;
 mod package;
+mod pictures;
 mod rustdoc;
 mod skipped;
 mod stub;
@@ -48,6 +49,7 @@ usage: cargo xtask <chore>
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
+  pictures            make the pictures of docs/images/ that show what the tool prints (needs Chromium)
   gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:
 ";
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         ["gpu", "--check"] => gpu::bundle_check(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
         ["gpu"] => gpu::bundle(),
+        ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),

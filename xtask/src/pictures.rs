@@ -185,6 +185,7 @@ fn photograph(folder: &Path, page: &Path, scheme: &str, path: &Path) -> Result<(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

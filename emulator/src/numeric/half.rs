@@ -183,10 +183,10 @@ pub fn fma_relu<H: Half, const FTZ: bool>(a: u16, b: u16, c: u16) -> u16 {
 /// What tensor copies put in place of elements outside: a NaN of its own, of either sign.
 const OUTSIDE: u16 = 0x7ff7;
 
-/// `fma.rn.oob`: zero if one of the three stands for an element outside (the ISA has it of the factors; an H200 does so for `c`, too).
+/// `fma.rn.oob`: zero if a factor stands for an element outside.
 #[inline(always)]
 pub fn fma_oob<H: Half>(a: u16, b: u16, c: u16) -> u16 {
-    let outside = [a, b, c].iter().any(|number| number & 0x7fff == OUTSIDE);
+    let outside = [a, b].iter().any(|number| number & 0x7fff == OUTSIDE);
     if outside { 0 } else { fma::<H, false, false>(a, b, c) }
 }
 

@@ -2,6 +2,7 @@
 //! "Texture Fetching" in the programming guide).
 
 mod cube;
+mod mix;
 mod sample;
 mod surface;
 mod texel;

@@ -1,6 +1,7 @@
 //! Reading a texture.
 
 use super::cube::{self, Face};
+use super::mix;
 use super::texel::Value;
 use super::{Image, Texture, Wrap};
 use crate::memory::{BadRange, Memory};
@@ -51,8 +52,10 @@ pub struct Query {
     pub offset: [i32; 3],
 }
 
-/// Coordinates are weighed with 8 bits of fraction.
+/// Levels have 8 bits of fraction.
 const FRACTION: f32 = 256.0;
+/// Fractions of the size are cut off behind so many bits, behind more where the size has more than 14 (H200: up to 4,096, and 30,000).
+const COORDINATE_BITS: u32 = 21;
 /// What stands for the largest level: no bias reaches above it.
 const BASE: f32 = -32.0;
 /// Layers above are the last one.
@@ -64,8 +67,10 @@ struct Spot {
     /// Elements of each dimension.
     sizes: [usize; 3],
     dimensions: usize,
-    /// In elements.
-    place: [f32; 3],
+    /// In 256ths of an element, rounded.
+    place: [i64; 3],
+    /// In whole elements, cut off.
+    whole: [i64; 3],
     offset: [i32; 3],
     /// The layer, or the first face of the cube.
     layer: Option<usize>,
@@ -82,10 +87,20 @@ impl Texture {
             let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Float([0.0; 4])) };
             self.read(memory, image, query)
         };
+        if let Coordinates::Integer(at) = query.at {
+            return self.fetch(memory, query, at);
+        }
         if self.mix_levels && level.fract() != 0.0 {
             let (low, high) = (read(level.floor())?.floats(), read(level.ceil())?.floats());
-            let weight = (level.fract() * FRACTION).round() / FRACTION;
-            return Ok(mix(low, high, weight));
+            let weight = (level.fract() * FRACTION) as i64;
+            let mixed = |channel: usize| {
+                mix::floats(
+                    &[(low[channel], 256 - weight), (high[channel], weight)],
+                    &[],
+                    mix::Precision::Single,
+                )
+            };
+            return Ok(Value::Float([0, 1, 2, 3].map(mixed)));
         }
         // Half way counts up.
         read((level + 0.5).floor().min(last))
@@ -97,25 +112,27 @@ impl Texture {
         let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Integer([0; 4])) };
         let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
         let spot = self.spot(image, query, at);
-        let (first, _) = weights(spot.place);
+        let (first, _) = mix::around(spot.place);
         let mut found = [0; 4];
         for (found, [x, y]) in found.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
-            let at = [first[0] + x, first[1] + y, 0];
-            *found = self.element(memory, image, &spot, at)?.bits(channel);
+            let element = self.element(memory, image, &spot, [first[0] + x, first[1] + y, 0])?;
+            *found = image.texel.decode(&element, self.integer, self.srgb).bits(channel);
         }
         Ok(Value::Integer(found))
     }
 
     /// The level that is read, with a fraction, within those that there are.
     fn level(&self, query: &Query) -> f32 {
-        let [lowest, highest] = self.level_range;
+        // All are cut off behind their 8 bits of fraction (H200).
+        let cut = |level: f32| (level * FRACTION).trunc() / FRACTION;
+        let [lowest, highest] = self.level_range.map(cut);
         let last = self.levels.len().saturating_sub(1) as f32;
         let level = match query.lod {
             Lod::Base => BASE,
             Lod::Level(level) => level,
             Lod::Gradients(gradients) => self.detail(query, gradients),
         };
-        (level + self.bias).max(lowest).min(highest.max(lowest)).clamp(0.0, last)
+        (cut(level) + cut(self.bias)).max(lowest).min(highest.max(lowest)).clamp(0.0, last)
     }
 
     /// The level whose elements are as far apart as the gradients say.
@@ -144,18 +161,41 @@ impl Texture {
     }
 
     fn read(&self, memory: &Memory, image: &Image, query: &Query) -> Result<Value, BadRange> {
-        let at = match query.at {
-            Coordinates::Integer(at) => {
-                let spot = self.spot(image, query, [0.0; 3]);
-                return self.element(memory, image, &spot, at.map(i64::from));
-            }
-            Coordinates::Float(at) => at,
-        };
+        let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
         let spot = self.spot(image, query, at);
         if self.linear && !image.texel.channel.is_integer(self.integer) {
             return self.mixed(memory, image, &spot);
         }
-        self.element(memory, image, &spot, spot.place.map(|x| x.floor() as i64))
+        let element = self.element(memory, image, &spot, spot.whole)?;
+        Ok(image.texel.decode(&element, self.integer, self.srgb))
+    }
+
+    /// The element that integers count, of the level that one counts: outside there is nothing but zeros, whatever the texture says (H200), and
+    /// there is nothing in one dimension but in plain memory.
+    fn fetch(&self, memory: &Memory, query: &Query, at: [i32; 3]) -> Result<Value, BadRange> {
+        let level = match query.lod {
+            Lod::Level(level) => level,
+            _ => 0.0,
+        };
+        let nothing = Ok(Value::Integer([0; 4]));
+        let Some(image) = self.levels.get(level as usize).filter(|_| level >= 0.0) else { return nothing };
+        let shape = query.shape;
+        if shape.dimensions == 1 && !shape.layered && !self.memory {
+            return nothing;
+        }
+        let mut place = [0; 3];
+        for (dimension, place) in place.iter_mut().enumerate().take(shape.dimensions) {
+            let at = i64::from(at[dimension]) + i64::from(query.offset[dimension]);
+            match usize::try_from(at) {
+                Ok(at) if at < image.size[dimension] => *place = at,
+                _ => return nothing,
+            }
+        }
+        if shape.layered {
+            place[2] = (query.layer.min(LAST_LAYER) as usize).min(image.size[2].max(1) - 1);
+        }
+        let element = self.load(memory, image, place)?;
+        Ok(image.texel.decode(&element, self.integer, self.srgb))
     }
 
     /// Where coordinates lie in a level.
@@ -166,44 +206,58 @@ impl Texture {
             let cube = if shape.layered { layer.min((layers / 6).max(1) - 1) } else { 0 };
             let (face, [s, t]) = cube::project(at);
             let sizes = [image.size[0], image.size[1], 1];
-            let place = [s * sizes[0] as f32, t * sizes[1] as f32, 0.0];
+            let [s, t] = [fraction(s, sizes[0]), fraction(t, sizes[1])];
+            let (place, whole) = ([s.0, t.0, 0], [s.1, t.1, 0]);
             let (layer, face) = (Some(cube * 6), Some(face));
-            return Spot { sizes, dimensions: 2, place, offset: [0; 3], layer, face };
+            return Spot { sizes, dimensions: 2, place, whole, offset: [0; 3], layer, face };
         }
         let size = |dimension: usize| match dimension {
             dimension if dimension >= shape.dimensions => 1,
             dimension => image.size[dimension],
         };
         let sizes = [size(0), size(1), size(2)];
-        let mut place = [0.0; 3];
-        for (dimension, place) in place.iter_mut().enumerate().take(shape.dimensions) {
-            *place = if self.normalized { at[dimension] * sizes[dimension] as f32 } else { at[dimension] };
+        let (mut place, mut whole) = ([0; 3], [0; 3]);
+        for dimension in 0..shape.dimensions.min(3) {
+            let at = at[dimension];
+            (place[dimension], whole[dimension]) = match self.normalized {
+                true => fraction(at, sizes[dimension]),
+                false => elements(at),
+            };
         }
         let layer = shape.layered.then_some(layer.min(layers - 1));
-        Spot { sizes, dimensions: shape.dimensions, place, offset: query.offset, layer, face: None }
+        // Rows are one row of a texture of two dimensions (ptxas), which matters for its border.
+        let dimensions = if self.linear { shape.dimensions.max(2) } else { shape.dimensions };
+        Spot { sizes, dimensions, place, whole, offset: query.offset, layer, face: None }
     }
 
     /// The mean of the elements around, weighted by distance.
     fn mixed(&self, memory: &Memory, image: &Image, spot: &Spot) -> Result<Value, BadRange> {
-        let (first, weight) = weights(spot.place);
-        let mut sum = [0.0_f32; 4];
-        for corner in 0..1_usize << spot.dimensions {
-            let (mut at, mut share) = ([0_i64; 3], 1.0);
-            for dimension in 0..spot.dimensions {
-                let far = corner >> dimension & 1;
-                at[dimension] = first[dimension] + far as i64;
-                share *= if far == 1 { weight[dimension] } else { 1.0 - weight[dimension] };
-            }
-            if share != 0.0 {
-                let value = self.element(memory, image, spot, at)?.floats();
-                sum.iter_mut().zip(value).for_each(|(sum, value)| *sum += share * value);
+        let (first, far) = mix::around(spot.place);
+        let weights = mix::weights(far, spot.dimensions);
+        let mut elements = [([0; 16], 0); 8];
+        let corners = 1_usize << spot.dimensions;
+        for (corner, (element, weight)) in elements.iter_mut().enumerate().take(corners) {
+            *weight = weights[corner];
+            if *weight != 0 {
+                let mut at = [0; 3];
+                for (dimension, at) in at.iter_mut().enumerate().take(spot.dimensions) {
+                    *at = first[dimension] + (corner >> dimension & 1) as i64;
+                }
+                *element = self.element(memory, image, spot, at)?;
             }
         }
-        Ok(Value::Float(sum))
+        let mixed = |channel: usize| image.texel.mixed(&elements, channel, self.srgb);
+        Ok(Value::Float([0, 1, 2, 3].map(mixed)))
     }
 
-    /// One element; coordinates outside are taken as the address modes say, or on another face of the cube.
-    fn element(&self, memory: &Memory, image: &Image, spot: &Spot, at: [i64; 3]) -> Result<Value, BadRange> {
+    /// The bytes of one element; coordinates outside are taken as the address modes say, or on another face of the cube.
+    fn element(
+        &self,
+        memory: &Memory,
+        image: &Image,
+        spot: &Spot,
+        at: [i64; 3],
+    ) -> Result<[u8; 16], BadRange> {
         if let (Some(face), true) = (spot.face, self.seamless) {
             return self.around(memory, image, spot, face, at);
         }
@@ -229,7 +283,7 @@ impl Texture {
         spot: &Spot,
         face: Face,
         at: [i64; 3],
-    ) -> Result<Value, BadRange> {
+    ) -> Result<[u8; 16], BadRange> {
         let (size, first) = (spot.sizes[0] as i64, spot.layer.unwrap_or(0));
         let load = |[x, y]: [i64; 2]| {
             let (face, [x, y]) = cube::neighbour(face, [x, y], size);
@@ -245,15 +299,17 @@ impl Texture {
         if image.texel.channel.is_integer(self.integer) {
             return Ok(three[0]);
         }
-        let [a, b, c] = three.map(Value::floats);
-        Ok(Value::Float([0, 1, 2, 3].map(|i| (a[i] + b[i] + c[i]) / 3.0)))
+        let [a, b, c] = three.map(|element| image.texel.decode(&element, false, false).floats());
+        let mean = [0, 1, 2, 3].map(|i| ((a[i] + b[i] + c[i]) / 3.0).to_bits());
+        let mut element = [0; 16];
+        image.texel.encode_fraction(mean, &mut element);
+        Ok(element)
     }
 
-    fn load(&self, memory: &Memory, image: &Image, place: [usize; 3]) -> Result<Value, BadRange> {
-        let mut bytes = [0; 16];
-        let bytes = bytes.get_mut(..image.texel.bytes()).unwrap_or_default();
-        memory.read(image.place(place), bytes)?;
-        Ok(image.texel.decode(bytes, self.integer, self.srgb))
+    fn load(&self, memory: &Memory, image: &Image, place: [usize; 3]) -> Result<[u8; 16], BadRange> {
+        let mut element = [0; 16];
+        memory.read(image.place(place), element.get_mut(..image.texel.bytes()).unwrap_or_default())?;
+        Ok(element)
     }
 
     /// The index of an element in a dimension; `None` for the border.
@@ -277,22 +333,32 @@ impl Texture {
         Some(inside as usize)
     }
 
-    fn outside(&self, image: &Image) -> Value {
-        match image.texel.channel.is_integer(self.integer) {
-            true => Value::Integer([0; 4]),
-            false if self.memory => Value::Float([0.0; 4]),
-            false => Value::Float(self.border),
+    /// What is beyond the border: its colour as an element has it (H200).
+    fn outside(&self, image: &Image) -> [u8; 16] {
+        let mut element = [0; 16];
+        if !self.memory && !image.texel.channel.is_integer(self.integer) {
+            image.texel.encode_fraction(self.border.map(f32::to_bits), &mut element);
         }
+        element
     }
 }
 
-/// The first of the two elements of each dimension that are mixed, and how much the second one counts.
-fn weights(place: [f32; 3]) -> ([i64; 3], [f32; 3]) {
-    let shifted = place.map(|x| x - 0.5);
-    let weight = shifted.map(|x| ((x - x.floor()) * FRACTION).round() / FRACTION);
-    (shifted.map(|x| x.floor() as i64), weight)
+/// Where a number of elements is, in 256ths and in whole ones. What is no number is at zero.
+fn elements(at: f32) -> (i64, i64) {
+    // More than enough for every size.
+    let near = f64::from(at).clamp(-1e9, 1e9);
+    ((near * 256.0 + 0.5).floor() as i64, near.floor() as i64)
 }
 
-fn mix(low: [f32; 4], high: [f32; 4], weight: f32) -> Value {
-    Value::Float([0, 1, 2, 3].map(|i| low[i] * (1.0 - weight) + high[i] * weight))
+/// Where a fraction of a size is, in 256ths of an element and in whole ones: the fraction is cut off (H200).
+fn fraction(at: f32, size: usize) -> (i64, i64) {
+    let bits = COORDINATE_BITS.max(size.next_power_of_two().ilog2() + 7);
+    let one = (1_i64 << bits) as f64;
+    let whole = f64::from(at);
+    // Modes repeat after twice the size, and beyond that nothing is near.
+    let near = if whole.abs() < 1024.0 { whole } else { whole.rem_euclid(2.0) + 1024.0_f64.copysign(whole) };
+    let near = if whole.is_infinite() { 1024.0_f64.copysign(whole) } else { near };
+    let cut = (near * one).floor() as i64;
+    let exact = cut * size as i64;
+    ((exact * 256 + (1 << (bits - 1))) >> bits, exact >> bits)
 }

@@ -265,12 +265,12 @@ fn four_elements_are_gathered() {
         let mut rows = Vec::new();
         let mut wanted = Vec::new();
         for (x, y) in [(1.0_f32, 1.0_f32), (0.2, 0.2), (3.9, 2.9), (2.25, 0.75), (-3.0, 9.0)] {
-            for (dx, dy) in [(0_i32, 0_i32), (1, -1), (-8, 7), (8, -9), (17, 0)] {
+            for (dx, dy) in [(0_i32, 0_i32), (1, -1), (-8, 7), (8, -9), (17, 0), (70, -33)] {
                 for layer in [0, 1, 9] {
                     rows.push([x.to_bits(), y.to_bits(), dx as u32, dy as u32, layer, 0, 0, 0]);
-                    // Four bits of an offset count.
+                    // Six bits of an offset count.
                     let bits = |offset: i32| {
-                        i64::from(if offset & 8 != 0 { (offset & 15) - 16 } else { offset & 15 })
+                        i64::from(if offset & 32 != 0 { (offset & 63) - 64 } else { offset & 63 })
                     };
                     let [left, top] = [(x, dx), (y, dy)].map(|(at, by)| (at - 0.5).floor() as i64 + bits(by));
                     let layer = (layer as usize).min(layers - 1);
@@ -336,8 +336,9 @@ fn gradients_choose_the_level() {
                 } else {
                     1.0
                 };
-                let level = (long / samples).log2() as f32 + bias;
-                wanted.push((level.max(range[0]).min(range[1]).clamp(0.0, 6.0) * 256.0).round() / 256.0);
+                // Cut off behind 8 bits of fraction.
+                let level = ((long / samples).log2() as f32 * 256.0).floor() / 256.0 + bias;
+                wanted.push(level.max(range[0]).min(range[1]).clamp(0.0, 6.0));
             }
             let found = each(&device, &rows);
             let levels: Vec<f32> = found.iter().map(|row| f32::from_bits(row[0])).collect();
@@ -365,9 +366,7 @@ fn results_of_halves_and_of_predicates_and_what_is_asked() {
     assert_eq!(each(&device, &rows), [[0xc100_3c00, 0x7c00_7bff, 1, 7], [0x3c02_3c00, 0x7fff_0001, 1, 7]]);
 
     let device = self::device(
-        "txq.width.b32 %r8, [%rd1]; txq.level.height.b32 %r9, [%rd1], %r0; txq.depth.b32 %r10, [%rd1];\n\
-         suq.width.b32 %r0, [%rd1]; suq.height.b32 %r1, [%rd1]; suq.depth.b32 %r2, [%rd1];\n\
-         mad.lo.u32 %r11, %r0, 100, %r1; mad.lo.u32 %r11, %r11, 100, %r2;",
+        "txq.width.b32 %r8, [%rd1]; txq.level.width.b32 %r9, [%rd1], %r0; suq.width.b32 %r10, [%rd1];",
     );
     let level =
         |size: [usize; 3]| self::image(&device, FLOAT, size, &floats(vec![0.0; size.iter().product()]));
@@ -375,7 +374,7 @@ fn results_of_halves_and_of_predicates_and_what_is_asked() {
     device.memory.objects().set_surface(HANDLE, Some(Surface { image: level([9, 8, 7]) }));
     device.memory.objects().set_texture(HANDLE, Some(texture(levels)));
     let rows = [0, 1, 2, 3].map(|level| [level, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(each(&device, &rows), [5, 2, 1, 0].map(|height| [6, height, 4, 90807]));
+    assert_eq!(each(&device, &rows), [6, 3, 1, 0].map(|width| [6, width, 9, 0]));
 
     let device = self::device(
         "mov.b64 %rd2, {%r0, %r1}; istypep.texref %p1, %rd2; istypep.samplerref %p2, %rd2; istypep.surfref %p3, %rd2;\n\
@@ -400,7 +399,7 @@ fn surfaces_are_written_by_their_format() {
             Channel::F16,
             2,
             [float(1.0 + 3.0 / 2048.0), float(1e9), 0, 0],
-            [half(0x3c02), half(0x7c00)].concat(),
+            [half(0x3c01), half(0x7bff)].concat(),
         ),
         (Channel::Unorm8, 4, [float(1.5), float(-1.0), float(0.5), float(f32::NAN)], vec![255, 0, 128, 0]),
         (Channel::Snorm8, 4, [float(1.5), float(-1.5), float(0.5), float(-0.5)], vec![127, 129, 64, 192]),
@@ -507,6 +506,8 @@ fn forms_that_there_are_not_are_refused() {
         ("tex.2d.v4.f32.f32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %f1;", false),
         ("tex.2d.v4.f32.f32 {%r8, _, _, _}, [%rd1, %rd2, {%r0, %r1}];", false),
         ("tex.2dms.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1, %r2, %r2}];", false),
+        ("tex.level.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %r2;", false),
+        ("txq.height.b32 %r8, [%rd1];", false),
         ("txq.channel_order.b32 %r8, [%rd1];", false),
         ("suq.memory_layout.b32 %r8, [%rd1];", false),
     ] {
@@ -530,4 +531,52 @@ fn surfaces_are_reduced_once_whatever_the_schedules() {
     device.memory.objects().set_surface(HANDLE, Some(Surface { image }));
     device.launch("k", [4, 1, 1], [32, 1, 1], &Args::new().add(0_u64));
     assert_eq!(device.download::<u32>(image.address, 1), [128]);
+}
+
+/// What an H200 made of these: linear filtering of `.f32` with terms far apart and ties, of bytes, of `.f16`, beyond the border, and the coordinates
+/// just beside thirds.
+#[test]
+fn results_of_an_h200() {
+    let sample = |texel: Texel,
+                  size: [usize; 3],
+                  bytes: &[u8],
+                  rows: &[[f32; 2]],
+                  change: fn(&mut Texture)|
+     -> Vec<u32> {
+        let device = device("tex.2d.v4.f32.f32 {%r8, _, _, _}, [%rd1, {%r0, %r1}];");
+        let mut object = texture(vec![image(&device, texel, size, bytes)]);
+        (object.linear, object.normalized) = (true, false);
+        change(&mut object);
+        device.memory.objects().set_texture(HANDLE, Some(object));
+        let rows: Vec<_> = rows.iter().map(|[x, y]| [x.to_bits(), y.to_bits(), 0, 0, 0, 0, 0, 0]).collect();
+        each(&device, &rows).into_iter().map(|row| row[0]).collect()
+    };
+    let at = |weight: u32| [0.5 + weight as f32 / 256.0, 0.5];
+    let pair =
+        |a: f32, b: f32, weight: u32| sample(FLOAT, [2, 1, 1], &floats([a, b]), &[at(weight)], |_| {})[0];
+    // Ties go away from zero; the smaller term is cut off 27 places behind the larger one's first.
+    assert_eq!(pair(-0.438_295_9, -0.412_295_9, 128), 0xbed9_c063);
+    assert_eq!(pair(1.315_38, 1.041_377_9, 217), 0x3f8a_a3b1);
+    assert_eq!(pair(29.967_457, 0.038_440_842, 226), 0x4062_ed86);
+    assert_eq!(pair(0.010_590_128, 0.672_003_1, 2), 0x3c81_15b1);
+    assert_eq!(pair(1e-39, 1e-39, 77), 0, "subnormal numbers are zero");
+    assert_eq!(pair(f32::INFINITY, f32::NEG_INFINITY, 7), 0x7fff_ffff);
+    // Weights of four corners: the product is rounded, a half up, and the others are what is left.
+    let corner = |x: u32, y: u32| {
+        let place = [0.5 + x as f32 / 256.0, 0.5 + y as f32 / 256.0];
+        f32::from_bits(sample(FLOAT, [2, 2, 1], &floats([1.0, 0.0, 0.0, 0.0]), &[place], |_| {})[0]) * 256.0
+    };
+    assert_eq!(
+        [(2, 2), (6, 10), (100, 34), (200, 2), (254, 254)].map(|(x, y)| corner(x, y)),
+        [252.0, 240.0, 135.0, 56.0, 0.0]
+    );
+    // Bytes are widened to 16 bits first.
+    let bytes = Texel { channel: Channel::U8, channels: 1 };
+    assert_eq!(sample(bytes, [2, 1, 1], &[0, 1], &[at(8), at(40)], |_| {}), [0x3900_0080, 0x3a20_00a0]);
+    // Fractions are cut off behind 21 bits: this one is above a third of a size of 7.
+    let seven = floats((0..7).map(|at| at as f32));
+    let found = sample(FLOAT, [7, 1, 1], &seven, &[[0.285_714_33, 0.5]], |object| {
+        (object.linear, object.normalized) = (false, true)
+    });
+    assert_eq!(found, [1.0_f32.to_bits()]);
 }

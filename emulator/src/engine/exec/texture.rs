@@ -97,8 +97,11 @@ impl Fetch {
                 Levels::Level => Lod::Level(number(p)),
                 Levels::Gradients => Lod::Gradients([[p, q, r], [s, t, u]].map(|at| at.map(f32::from_bits))),
             },
-            // ptxas keeps four bits of each.
-            offset: offset.map(|offset| (offset as i32) << 28 >> 28),
+            // ptxas keeps four bits of each, and six for `tld4`.
+            offset: offset.map(|offset| match self.gathers {
+                None => (offset as i32) << 28 >> 28,
+                Some(_) => (offset as i32) << 26 >> 26,
+            }),
         }
     }
 }

@@ -19,8 +19,8 @@ pub(super) const ROWS: &[Row] = &[
     build("tex[.{base|level|grad}].{cube|acube}.v4.{f32|u32|s32|f16}.f32", fetch),
     build("tex[.{base|level|grad}].{cube|acube}.v2.f16x2.f32", fetch),
     build("tld4.{r|g|b|a}.{2d|a2d|cube|acube}.v4.{f32|u32|s32}.f32", fetch),
-    build("txq[.level].{width|height|depth}.b32", ask),
-    build("suq.{width|height|depth}.b32", ask),
+    build("txq[.level].width.b32", ask),
+    build("suq.width.b32", ask),
     build("istypep.{texref|samplerref|surfref}", |builder, form| {
         // ptxas tests a bit of the handle.
         builder.lane_in_order(match form.first() {
@@ -95,6 +95,9 @@ fn fetch(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         Some(_) => Levels::Gradients,
         None => Levels::Base,
     };
+    if integer && levels != Levels::Base {
+        return Err(Refusal::new("levels of elements that integers count are not supported"));
+    }
     let count = 2 + [0, 1, 2][levels as usize];
     let offsets = match operands.get(count..) {
         Some([]) => None,

@@ -1,7 +1,7 @@
 //! Who has a queue's thread begin that naps: everybody who waits for its work without doing it, or asks whether it is done. In these tests a
 //! nap is longer than anybody waits.
 #![allow(unsafe_code)] // Driver functions, with handles that they made and places that outlive the calls.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::undocumented_unsafe_blocks)]
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};

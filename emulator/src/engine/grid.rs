@@ -173,11 +173,17 @@ impl Drop for Workspace<'_> {
     }
 }
 
+/// In cache lines of its own: who changes it does not take what lies beside it from the others.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// The groups of a grid and who runs them.
 struct Work<'w> {
     workers: usize,
     groups: u64,
-    next: AtomicU64,
+    /// The group that is taken next: all that workers change of this for each of them.
+    next: Apart<AtomicU64>,
     /// Groups that a worker may have under way at once.
     resident: usize,
     cooperative: bool,
@@ -200,7 +206,7 @@ impl Work<'_> {
         Work {
             workers,
             groups,
-            next: AtomicU64::new(0),
+            next: Apart::default(),
             resident,
             cooperative: env.launch.cooperative,
             instructions: AtomicU64::new(0),
@@ -287,10 +293,10 @@ impl Work<'_> {
 
     /// Starts the next group of the grid, ahead of those under way; whether there was one.
     fn take(&self, running: &mut VecDeque<(u64, Group)>, spare: &mut Vec<Group>, env: &Env<'_>) -> bool {
-        if self.cooperative || self.next.load(Relaxed) >= self.groups {
+        if self.cooperative || self.next.0.load(Relaxed) >= self.groups {
             return false;
         }
-        let index = self.next.fetch_add(1, Relaxed);
+        let index = self.next.0.fetch_add(1, Relaxed);
         if index < self.groups {
             running.push_front((index, start(spare, env, index)));
             if let Some((progress, blocks)) = self.progress {

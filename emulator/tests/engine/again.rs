@@ -1,6 +1,8 @@
 //! Loads of one block with one address register: the first checks the addresses for the others, which have to be what they would be by
 //! themselves. Each runs more than once: the first time no load knows its memory yet.
 
+use cuda_emulator::Schedules;
+
 use crate::support::{Args, Device, snippet};
 
 /// Words of memory that hold their own number; behind them are the results.
@@ -9,7 +11,7 @@ const WORDS: u32 = 1024;
 /// What a body leaves in `%r1`, by thread. `%r9` counts its three rounds, and `%rd1` is eight bytes further in each.
 fn rounds(start: &str, body: &str, threads: u32) -> Vec<u32> {
     let text = snippet(&format!(
-        ".shared .align 16 .b32 tile[256], flag[1]; mov.u32 %r1, 0; mov.u32 %r9, 0;\n{start}\n\
+        ".shared .align 16 .b32 tile[256]; mov.u32 %r1, 0; mov.u32 %r9, 0;\n{start}\n\
          round: {body}\n add.u64 %rd1, %rd1, 8; add.u32 %r9, %r9, 1; setp.lt.u32 %p31, %r9, 3;\n@%p31 bra round;\n\
          st.global.u32 [%at+4096], %r1;"
     ));
@@ -90,20 +92,25 @@ fn sums_that_wrap_in_shared_memory() {
 }
 
 #[test]
+fn a_first_load_whose_addresses_are_out_of_order() {
+    // In the last round.
+    let body = "setp.eq.u32 %p1, %r9, 2; and.b32 %r5, %t, 1; mul.wide.u32 %rd2, %r5, 4; @%p1 add.u64 %rd1, %rd1, %rd2;\n\
+                ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1+4]; ld.global.u32 %r4, [%rd1+8];";
+    let got = rounds("mov.u64 %rd1, %at;", &format!("{body} {SUM}"), 32);
+    let first = |t: u32, round| t + 2 * round + if round == 2 { t % 2 } else { 0 };
+    assert_eq!(got, expected(32, |t, round| [0, 1, 2].map(|word| word + first(t, round))));
+}
+
+#[test]
 fn another_warp_in_between() {
-    // Half of the first warp waits at its shuffle for the other half, which waits for the second warp to have come by.
-    let start = "mov.u64 %rd1, %at; mov.u32 %r5, flag; st.volatile.shared.u32 [%r5], 0; bar.sync 0; setp.lt.u32 %p1, %t, 16; \
-                 setp.lt.u32 %p2, %t, 32; not.pred %p3, %p1; and.pred %p2, %p2, %p3; setp.ge.u32 %p4, %t, 32;";
-    let body = "@%p2 bra behind; ld.global.u32 %r2, [%rd1]; shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1; \
-                ld.global.u32 %r4, [%rd1+4]; @%p4 st.volatile.shared.u32 [%r5], %r9; bra.uni met;\n\
-                behind: ld.volatile.shared.u32 %r6, [%r5]; setp.lt.u32 %p5, %r6, %r9; @%p5 bra behind;\n\
-                ld.global.u32 %r2, [%rd1]; shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1; mov.u32 %r4, 3;\n met:";
-    let got = rounds(start, &format!("{body} {SUM}"), 64);
-    let words = |t: u32, round| {
-        let last = if (16..32).contains(&t) { 3 } else { t + 1 + 2 * round };
-        [t + 2 * round, (t ^ 1) + 2 * round, last]
-    };
-    assert_eq!(got, expected(64, words));
+    let body = "round: ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1+4]; ld.global.u32 %r4, [%rd1+8];\n\
+                add.u64 %rd1, %rd1, 8; add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 3; @%p1 bra round;\n\
+                mad.lo.u32 %r2, %r2, 7, %r3; mad.lo.u32 %r2, %r2, 7, %r4; st.global.u32 [%at+4096], %r2;";
+    let text = snippet(&format!("mov.u32 %r9, 0; mov.u64 %rd1, %at; {body}"));
+    let device = Device::scheduled(&text, Schedules::new(20), None);
+    let out = device.upload(&(0..2 * WORDS).collect::<Vec<u32>>());
+    device.launch("k", [1, 1, 1], [96, 1, 1], &Args::new().add(out));
+    assert!(device.differences().is_empty(), "{:?}", device.differences());
 }
 
 #[test]
@@ -126,4 +133,12 @@ fn an_offset_that_lies_outside() {
             "{fault}"
         );
     }
+}
+
+#[test]
+fn a_part_of_a_warp_past_the_end() {
+    let device = Device::new(&snippet("ld.global.u32 %r1, [%at];"));
+    let out = device.zeroed::<u32>(16);
+    let fault = device.fault("k", [1, 1, 1], [20, 1, 1], &Args::new().add(out));
+    assert_eq!((fault.thread, fault.address), ([16, 0, 0], Some(out + 64)), "{fault}");
 }

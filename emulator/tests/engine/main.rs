@@ -12,6 +12,7 @@ mod checks_order;
 mod control;
 mod faults;
 mod heap;
+mod indexed;
 mod invalid;
 mod kernels;
 mod load;

@@ -14,6 +14,7 @@ use super::MOST_LOCAL;
 use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Refusal, Register};
 use super::finish;
+use super::indexed::Part;
 use super::last_writes::LastWrites;
 use super::link::{Link, Reached};
 use super::pool::Pool;
@@ -281,6 +282,9 @@ impl<'a> Body<'a> {
                 if let Err(Refusal(message)) = result {
                     self.drafts.truncate(start);
                     self.refuse_guarded(instruction, &message);
+                }
+                if let [draft] = &mut self.drafts[start..] {
+                    draft.part = Part::of(instruction.name);
                 }
                 self.note_copy(instruction);
             }

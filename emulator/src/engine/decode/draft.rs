@@ -1,9 +1,11 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
+use super::super::exec::indexed::Indexed;
 use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
 use super::super::watch::{Event, Note};
+use super::indexed::Part;
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +68,10 @@ pub(crate) struct Draft {
     pub(crate) site: bool,
     /// How it runs if other loads of the block have its address register, where it is one that can run so.
     pub(crate) again: Option<Again>,
+    /// How it runs if it works out its address itself, where it is one that can run so.
+    pub(crate) indexed: Option<Indexed>,
+    /// What it computes of an address, if it is one that can.
+    pub(crate) part: Option<Part>,
     /// See [`Inst::shape`](super::super::code::Inst::shape).
     pub(crate) shape: u32,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
@@ -101,6 +107,8 @@ impl Draft {
             aux: 0,
             site: false,
             again: None,
+            indexed: None,
+            part: None,
             shape: u32::MAX,
             note: None,
             event: None,

@@ -15,6 +15,7 @@ use super::super::schedule::{ORDER, Role, Scheduled};
 use super::super::watch::{Event, Registers, What};
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
+use super::indexed;
 use super::registers::guard_bits;
 use super::shapes;
 use super::sites::Sites;
@@ -25,6 +26,9 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     // A label that stands nowhere belongs to an instruction that was refused.
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
+    if !sites.looks() {
+        indexed::mark(&mut body.drafts, &blocks, &body.pool, body.classes.len());
+    }
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     shapes::mark(&mut body.drafts, &blocks, &mut sites.shapes);
     let constants = body.pool.finish();

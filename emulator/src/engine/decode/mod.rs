@@ -4,6 +4,7 @@ mod body;
 pub(super) mod builder;
 pub(super) mod draft;
 mod finish;
+pub(super) mod indexed;
 mod last_writes;
 mod link;
 pub(super) mod operands;

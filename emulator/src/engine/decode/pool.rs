@@ -21,6 +21,12 @@ impl Pool {
         })
     }
 
+    /// What the row holds, if that is one word in every lane.
+    pub(super) fn word_of(&self, row: u32) -> Option<u32> {
+        let [first, rest @ ..] = &self.rows.get(row as usize)?.0;
+        rest.iter().all(|word| word == first).then_some(*first)
+    }
+
     /// The first of the two rows that hold `value` in every lane.
     pub(super) fn wide(&mut self, value: u64) -> u32 {
         let rows = &mut self.rows;

@@ -13,6 +13,9 @@ struct Leader {
     shape: Option<u32>,
 }
 
+/// Most leaders at a time: in a long block each instruction is compared with them.
+const MOST: usize = 16;
+
 /// Marks the loads that lead, and those that follow them. `count` is the number of shapes of the kernel.
 pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], count: &mut u32) {
     let mut leaders: Vec<Leader> = Vec::new();
@@ -33,7 +36,12 @@ pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], count: &mut u32) {
                         (first.exec, first.shape) = (leader.again.lead, shape);
                         (drafts[at].exec, drafts[at].shape) = (again.follow, shape);
                     }
-                    None => leaders.push(Leader { base, again, at, shape: None }),
+                    None => {
+                        if leaders.len() == MOST {
+                            leaders.remove(0);
+                        }
+                        leaders.push(Leader { base, again, at, shape: None });
+                    }
                 }
             }
             for written in drafts[at].written() {

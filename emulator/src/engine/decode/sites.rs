@@ -51,6 +51,11 @@ impl Sites {
         self.watched.is_some()
     }
 
+    /// Whether anybody looks at what instructions do.
+    pub(super) fn looks(&self) -> bool {
+        self.watched.is_some() || self.profiled.is_some() || self.scheduled.is_some()
+    }
+
     /// The site of an instruction, and what runs it. `registers` are those of its registers that work in flight may use.
     pub(super) fn take(&mut self, draft: &Draft, registers: Option<Box<Registers>>) -> (u32, Exec) {
         let Sites { count, watched, function, .. } = self;

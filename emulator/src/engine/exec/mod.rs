@@ -7,6 +7,7 @@ pub(crate) mod atomics_quad;
 pub(crate) mod bulk;
 pub(crate) mod control;
 pub(crate) mod copy;
+pub(crate) mod indexed;
 pub(crate) mod lanes;
 pub(crate) mod load;
 pub(crate) mod load_again;

@@ -67,7 +67,7 @@ unsafe fn quick_store<S: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+pub(super) unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
     unsafe { store_body::<S, true>(lanes, inst) }
 }
@@ -167,7 +167,12 @@ unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, 
 /// 2. `row` is sixteen lanes of a row of the frame or pool.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn store_half<S: Width>(host: *mut u8, uniform: bool, stride: usize, row: *const S::Register) {
+pub(super) unsafe fn store_half<S: Width>(
+    host: *mut u8,
+    uniform: bool,
+    stride: usize,
+    row: *const S::Register,
+) {
     // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
     // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame or
     // pool, no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).

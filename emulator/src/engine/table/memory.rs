@@ -9,7 +9,7 @@ use super::super::decode::scope::Symbol;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
-use super::super::exec::{copy, load as loads, load_again, store as stores};
+use super::super::exec::{copy, indexed, load as loads, load_again, store as stores};
 use super::super::watch::{Event, Group, Note, What};
 use super::control::{event, wait_group};
 use super::matrix::since;
@@ -207,6 +207,7 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Load, dests.len());
     draft.again = load_again::again(ty.size(), class, access).filter(|_| !uniform);
+    draft.indexed = indexed::indexed(ty.size(), class, access).filter(|_| !uniform);
     builder.push(draft);
     Ok(())
 }
@@ -262,6 +263,7 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     draft.aux = access.0;
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Store { wide: class == Class::Wide }, elements.len());
+    draft.indexed = indexed::indexed(ty.size(), class, access);
     builder.push(draft);
     Ok(())
 }

@@ -78,6 +78,11 @@ impl Access {
         u64::MAX >> (if self.has(Access::SHORT) { 32 } else { 0 })
     }
 
+    /// Whether it writes memory.
+    pub(crate) fn writes(self) -> bool {
+        self.has(Access::WRITE)
+    }
+
     /// Whether it is of one number, is not ordered, awaits nothing, and is not of local memory by its space.
     pub(crate) fn is_simple(self) -> bool {
         self.elements() == 1 && !self.polls() && !self.ordered() && self.space() != LOCAL

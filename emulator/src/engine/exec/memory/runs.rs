@@ -8,6 +8,7 @@ use super::super::operand::Source;
 use super::super::vector::{Eight, Steps};
 use super::access::Access;
 use super::find::region;
+use super::local::agree;
 use super::region::Region;
 
 /// Lanes of a run.
@@ -80,6 +81,43 @@ pub(crate) unsafe fn halves_again<A: Eight>(
     }
 }
 
+/// [`halves_again`] for an access that works out its addresses itself, with operands as [`Indexed`](super::super::indexed::Indexed) says.
+///
+/// # Safety
+/// 1. `inst` is such an instruction of the entered code.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[inline(always)]
+pub(crate) unsafe fn indexed_again<const SIGNED: bool>(
+    lanes: &Lanes<'_>,
+    inst: &Inst,
+    bytes: u64,
+) -> Option<Halves> {
+    let wide = |index: u32| if SIGNED { index as i32 as u64 } else { u64::from(index) };
+    // SAFETY: operands 2 and 3 are rows of 32 numbers of these types: the caller's duty 1, so that there is one at 17, and nothing writes
+    // them meanwhile; 2: duty 2.
+    let (array, low, high, uniform) = unsafe {
+        let array = &*lanes.row(inst.ops[2]).cast::<[u64; 32]>();
+        let index = lanes.row(inst.ops[3]).cast::<u32>().cast_const();
+        let (low, high) = (*index, *index.add(16));
+        let uniform = [*index.add(1) == low, *index.add(17) == high];
+        let steps = [Steps::choose(uniform[0], 1), Steps::choose(uniform[1], 1)];
+        if !u32::in_two_rows(index, steps) || !agree(array, !0) {
+            return None;
+        }
+        (array[0], low, high, uniform)
+    };
+    // In a row they are of 32 bits: not where they begin again at the least number.
+    let ends =
+        |first: u32, uniform: bool| uniform || wide(first.wrapping_add(15)) == wide(first).wrapping_add(15);
+    if !ends(low, uniform[0]) || !ends(high, uniform[1]) {
+        return None;
+    }
+    let array = array.wrapping_add(inst.imm);
+    let address = |index: u32| array.wrapping_add(wide(index).wrapping_mul(bytes));
+    let region = *lanes.sites.get(inst.site as usize)?;
+    in_region(region, [address(low), address(high)], uniform, bytes)
+}
+
 /// In the region that `find` has for the address of the first lane, or in none.
 ///
 /// # Safety
@@ -108,6 +146,12 @@ unsafe fn check_halves<'e, A: Eight>(
     };
     let (low, high) = (low.wrapping_add(inst.imm) & counted, high.wrapping_add(inst.imm) & counted);
     let region = find(lanes, low)?;
+    in_region(region, [low, high], uniform, bytes)
+}
+
+/// The halves that begin at these addresses, if all of them lies in the region, aligned.
+#[inline(always)]
+fn in_region(region: Region, [low, high]: [u64; 2], uniform: [bool; 2], bytes: u64) -> Option<Halves> {
     let (low_offset, high_offset) = (low.wrapping_sub(region.base), high.wrapping_sub(region.base));
     let span = |uniform: bool| if uniform { bytes } else { 16 * bytes };
     let (low_span, high_span) = (span(uniform[0]), span(uniform[1]));
@@ -197,9 +241,9 @@ unsafe fn check<A: Eight>(
     let (mask, counted) = (lanes.mask(), Access(inst.aux).address_mask());
     if mask != !0 {
         // SAFETY: 1: the caller's duty 1; 2: its duty 2.
-        let runs = unsafe { one_run(lanes, inst, place, bytes) };
-        if runs.is_some() {
-            return runs;
+        let one = unsafe { one_run(lanes, inst, place, bytes) };
+        if one.is_some() {
+            return one;
         }
     }
     let mut runs = [Run { host: std::ptr::null_mut(), uniform: true, live: 0 }; 4];

@@ -1,0 +1,106 @@
+//! Which accesses to memory work out their address themselves: those to elements of arrays.
+
+use super::super::code::NOTHING;
+use super::super::flow::blocks::Block;
+use super::draft::{Draft, Operand, Register};
+use super::pool::Pool;
+
+/// What an instruction computes of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The product of two numbers of 32 bits, with a sign or without.
+    Product {
+        /// Whether they have one.
+        signed: bool,
+    },
+    /// A sum of 64 bits.
+    Sum,
+}
+
+impl Part {
+    /// What the instruction of that name computes.
+    pub(super) fn of(name: &str) -> Option<Part> {
+        match name {
+            "mul.wide.u32" => Some(Part::Product { signed: false }),
+            "mul.wide.s32" => Some(Part::Product { signed: true }),
+            "add.s64" | "add.u64" => Some(Part::Sum),
+            _ => None,
+        }
+    }
+}
+
+/// An access and what its address comes from.
+struct Found {
+    product: usize,
+    sum: usize,
+    array: Operand,
+    index: Operand,
+    signed: bool,
+}
+
+/// What is known of a register.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// How often it is read.
+    uses: u32,
+    /// Where it was written last in the text.
+    written: Option<usize>,
+}
+
+/// Has such accesses work out their addresses, and the instructions that did so before do nothing: they stay, so that they are counted.
+pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], pool: &Pool, registers: usize) {
+    if !drafts.iter().any(|draft| draft.part == Some(Part::Sum)) {
+        return;
+    }
+    let mut registers = vec![Known::default(); registers];
+    for Register(index) in drafts.iter().flat_map(Draft::read) {
+        registers[index as usize].uses += 1;
+    }
+    for block in blocks {
+        for at in block.range.start as usize..block.range.end as usize {
+            if let Some(found) = find(drafts, (at, block.range.start as usize), &registers, pool)
+                && let Some(indexed) = drafts[at].indexed
+            {
+                drafts[found.product].exec = NOTHING;
+                drafts[found.sum].exec = NOTHING;
+                let access = &mut drafts[at];
+                access.exec = if found.signed { indexed.signed } else { indexed.unsigned };
+                (access.ops[2], access.ops[3], access.again) = (found.array, found.index, None);
+            }
+            for Register(index) in drafts[at].written() {
+                registers[index as usize].written = Some(at);
+            }
+        }
+    }
+}
+
+/// Whether the instruction there is such an access. `start` is where its block begins.
+fn find(drafts: &[Draft], (at, start): (usize, usize), registers: &[Known], pool: &Pool) -> Option<Found> {
+    // Where in the block a register was written last.
+    let written = |Register(index): Register| registers[index as usize].written.filter(|at| *at >= start);
+    // Where an operand got its value, if nothing but one instruction uses that.
+    let source = |operand: Operand| match operand {
+        Operand::Register(register) if registers[register.0 as usize].uses == 1 => {
+            written(register).filter(|at| drafts[*at].guard.is_none())
+        }
+        _ => None,
+    };
+    // Whether an operand still is what it was there.
+    let stays = |operand: Operand, since: usize| match operand {
+        Operand::Register(register) => written(register).is_none_or(|written| written < since),
+        Operand::Constant(_) => true,
+        _ => false,
+    };
+    let access = &drafts[at];
+    let indexed = access.indexed.filter(|_| access.guard.is_none())?;
+    let sum = source(access.ops[1]).filter(|sum| drafts[*sum].part == Some(Part::Sum))?;
+    let [_, first, second, ..] = drafts[sum].ops;
+    [(first, second), (second, first)].into_iter().find_map(|(offset, array)| {
+        let product = source(offset)?;
+        let Some(Part::Product { signed }) = drafts[product].part else { return None };
+        let [_, index, size, ..] = drafts[product].ops;
+        let fits = matches!(size, Operand::Constant(row) if pool.word_of(row) == Some(indexed.bytes));
+        let found = Found { product, sum, array, index, signed };
+        (fits && stays(index, product) && stays(array, sum)).then_some(found)
+    })
+}

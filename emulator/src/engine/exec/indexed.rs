@@ -1,0 +1,114 @@
+//! Accesses to elements of arrays: the address is a sum of one that all lanes have and the product of an index of 32 bits and the size of the
+//! element. Compilers make three instructions of that. Where nothing else uses what the first two compute, they have nothing to do,
+//! and the third looks at the index alone: rows that are half as long.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; what `indexed_again` found to be halves is in a region that is there.
+
+use super::super::code::{Exec, Inst, Step, vectors_available};
+use super::lanes::Lanes;
+use super::load::{fast_load, load_half};
+use super::memory::{Access, HALF, indexed_again};
+use super::operand::{Class, Dest};
+use super::store::{fast_store, store_half};
+use super::width::{Wide64, Width, Word32};
+use crate::memory::access::Word;
+
+/// How an access runs that works out its address itself. Operands: the element, the register for the address, the address of the
+/// array, the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Indexed {
+    /// With an index without a sign.
+    pub(crate) unsigned: Exec,
+    /// With one that has a sign.
+    pub(crate) signed: Exec,
+    /// Bytes of an element.
+    pub(crate) bytes: u32,
+}
+
+/// The access to elements of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for it.
+pub(crate) fn indexed(bytes: usize, class: Class, access: Access) -> Option<Indexed> {
+    if !vectors_available() || !access.is_simple() || access.narrow() {
+        return None;
+    }
+    macro_rules! both {
+        ($run:ident, $width:ident) => {
+            Some(Indexed {
+                unsigned: $run::<$width, false>,
+                signed: $run::<$width, true>,
+                bytes: bytes as u32,
+            })
+        };
+    }
+    match (access.writes(), bytes, class) {
+        (false, 4, Class::Word) => both!(load, Word32),
+        (false, 8, Class::Wide) => both!(load, Wide64),
+        (true, 4, Class::Word) => both!(store, Word32),
+        (true, 8, Class::Wide) => both!(store, Wide64),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// 1. The duties of [`Exec`].
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn load<L: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = L::Memory::BYTES;
+    // SAFETY: the decoder made the operands as `Indexed` says (duty 2 of `Exec`): the element a row of 32 lanes, of which each half takes
+    // sixteen, and the address one of the frame; `indexed_again` found each half to be a run; the CPU is one for this function (duty 1 of
+    // `Exec`), and `fast_load` asks for the duties of `Exec` alone: its operands are the first two.
+    unsafe {
+        if lanes.mask() == !0
+            && let Some(halves) = indexed_again::<SIGNED>(lanes, inst, bytes as u64)
+        {
+            let row = lanes.row(inst.ops[0]).cast::<L::Register>();
+            for half in 0..2 {
+                load_half::<L>(halves.hosts[half], halves.uniform[half], bytes, row.add(half * HALF));
+            }
+            return Step::Next;
+        }
+        find_addresses::<SIGNED>(lanes, inst, bytes as u64);
+        fast_load::<L>(lanes, inst)
+    }
+}
+
+/// # Safety
+/// 1. The duties of [`Exec`].
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn store<S: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = S::Memory::BYTES;
+    // SAFETY: as in `load`.
+    unsafe {
+        if lanes.mask() == !0
+            && let Some(halves) = indexed_again::<SIGNED>(lanes, inst, bytes as u64)
+        {
+            let row = lanes.row(inst.ops[0]).cast::<S::Register>();
+            for half in 0..2 {
+                store_half::<S>(halves.hosts[half], halves.uniform[half], bytes, row.add(half * HALF));
+            }
+            return Step::Next;
+        }
+        find_addresses::<SIGNED>(lanes, inst, bytes as u64);
+        fast_store::<S>(lanes, inst)
+    }
+}
+
+/// Works out the addresses of the live lanes: in other lanes the row may be another register's.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code with operands as [`Indexed`] says.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn find_addresses<const SIGNED: bool>(lanes: &Lanes<'_>, inst: &Inst, bytes: u64) {
+    let mut addresses = [0u64; 32];
+    // SAFETY: the address of the array and the index are rows of 32 numbers of the frame or pool, the address is a register: the caller's
+    // duty 1, and duty 1 of `commit`. Nothing writes the rows before that, when they are not used any more.
+    unsafe {
+        let array = &*lanes.row(inst.ops[2]).cast::<[u64; 32]>();
+        let index = &*lanes.row(inst.ops[3]).cast::<[u32; 32]>();
+        for lane in 0..32 {
+            let index = if SIGNED { index[lane] as i32 as u64 } else { u64::from(index[lane]) };
+            addresses[lane] = array[lane].wrapping_add(index.wrapping_mul(bytes));
+        }
+        <u64 as Dest>::commit(lanes, &inst.ops[1..], &addresses);
+    }
+}

@@ -14,13 +14,14 @@ const FRACTIONS: u32 = 1 << FRACTION;
 const PLACES: u32 = 36;
 const LAST: u32 = 12;
 
-/// A function of a fraction.
+/// Most segments of a function.
+const SEGMENTS: usize = 128;
+
+/// A function of a fraction, of which so many upper bits say in which segment it is.
 #[derive(Debug)]
-pub(super) struct Table {
-    /// A segment has two to this many fractions.
-    segment: u32,
+pub(super) struct Table<const UPPER: u32> {
     /// By segment: the polynomial around its middle, of twice the distance.
-    polynomials: Vec<[i64; 3]>,
+    polynomials: Box<[[i64; 3]; SEGMENTS]>,
     /// A bit for each fraction for which it is one off.
     off: Vec<u64>,
 }
@@ -29,23 +30,26 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Tables {
     /// 2^x for x in [0, 1), less 1.
-    ex2: Table,
+    ex2: Table<6>,
     /// 1/x for x in [1, 2), less 1/2, twice.
-    rcp: Table,
+    rcp: Table<7>,
     /// The same of 1/sqrt(x), for x in [1, 2) and in [2, 4).
-    rsqrt: [Table; 2],
+    rsqrt: [Table<6>; 2],
     /// sqrt(x) for x in [1, 2) and in [2, 4), less 1.
-    sqrt: [Table; 2],
+    sqrt: [Table<6>; 2],
 }
 
-impl Table {
+impl<const UPPER: u32> Table<UPPER> {
     /// The next one of the file.
-    fn read(file: &mut &[u8]) -> Table {
+    fn read(file: &mut &[u8]) -> Self {
         let upper = u32::from_le_bytes(taken(file));
+        debug_assert_eq!(upper, UPPER);
         let gaps = u32::from_le_bytes(taken(file));
-        let polynomial = |_| [(); 3].map(|()| i64::from_le_bytes(taken(file)));
-        let polynomials = (0..1 << upper).map(polynomial).collect();
-        let mut off = vec![0; FRACTIONS as usize / 64];
+        let mut polynomials = Box::new([[0; 3]; SEGMENTS]);
+        for polynomial in polynomials.iter_mut().take(1 << UPPER) {
+            *polynomial = [(); 3].map(|()| i64::from_le_bytes(taken(file)));
+        }
+        let mut off = vec![0_u64; FRACTIONS as usize / 64];
         let mut at = 0;
         for _ in 0..gaps {
             // How many there are before the next one; 255 for as many, and more.
@@ -56,15 +60,17 @@ impl Table {
                 at += 1;
             }
         }
-        Table { segment: FRACTION - upper, polynomials, off }
+        Table { polynomials, off }
     }
 
-    /// Of a fraction, the result's: up to two to the power of 23.
+    /// Of the fraction in the lowest bits of a number, the result's: up to two to the power of 23.
     #[inline(always)]
-    fn at(&self, fraction: u32) -> u32 {
-        let [constant, first, second] = self.polynomials[(fraction >> self.segment) as usize];
-        let size = 1 << self.segment;
-        let distance = i64::from(2 * (fraction & (size - 1)) + 1) - i64::from(size);
+    fn at(&self, number: u32) -> u32 {
+        let fraction = number % FRACTIONS;
+        let rest = FRACTION - UPPER;
+        let [constant, first, second] = self.polynomials[(fraction >> rest) as usize];
+        let size = 1 << rest;
+        let distance = i64::from(2 * (fraction as i32 & (size - 1)) + 1 - size);
         let sum = constant + first * distance + ((second * (distance * distance)) >> LAST);
         let is_off = self.off[fraction as usize / 64] >> (fraction % 64) & 1;
         // Then the sum is just below the next number, or has just reached this one.
@@ -86,8 +92,13 @@ fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let mut file = &include_bytes!("special_functions.bin")[..];
-        let mut next = || Table::read(&mut file);
-        Tables { ex2: next(), rcp: next(), rsqrt: [next(), next()], sqrt: [next(), next()] }
+        let file = &mut file;
+        Tables {
+            ex2: Table::read(file),
+            rcp: Table::read(file),
+            rsqrt: [Table::read(file), Table::read(file)],
+            sqrt: [Table::read(file), Table::read(file)],
+        }
     })
 }
 
@@ -135,38 +146,53 @@ fn number<const FTZ: bool>(exponent: i32, fraction: u32) -> u32 {
 /// `ex2.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn ex2<const FTZ: bool>(a: u32) -> u32 {
+    if a & !SIGN >= 126f32.to_bits() {
+        return ex2_of_large::<FTZ>(a);
+    }
+    power(a)
+}
+
+/// Of -126 and less, 126 and more, and NaN.
+#[cold]
+fn ex2_of_large<const FTZ: bool>(a: u32) -> u32 {
     let magnitude = a & !SIGN;
     let is_negative = a & SIGN != 0;
     if magnitude > INFINITY {
         return NAN;
     }
+    if !is_negative && magnitude >= 128f32.to_bits() {
+        return INFINITY;
+    }
     if magnitude >= 256f32.to_bits() {
-        return if is_negative { 0 } else { INFINITY };
+        return 0;
     }
     if !FTZ && is_negative && magnitude > 126f32.to_bits() {
         // The square of that of half of it, as ptxas has it.
-        let half = f32::from_bits(power(magnitude - FRACTIONS, true));
+        let half = f32::from_bits(power(a - FRACTIONS));
         return (half * half).to_bits();
     }
-    power(magnitude, is_negative)
+    power(a)
 }
 
-/// 2 to a power below 256; zero where that is no normal number.
+/// 2 to a power whose magnitude is below 256; zero where that is no normal number.
 #[inline(always)]
-fn power(magnitude: u32, is_negative: bool) -> u32 {
-    let exponent = (magnitude >> FRACTION) as i32 - BIAS;
-    let significand = magnitude & (FRACTIONS - 1) | FRACTIONS;
-    // Whole numbers and a fraction; what is smaller is left out.
-    let fixed = i64::from(significand) << exponent.max(0) >> (-exponent).clamp(0, 31);
-    let is_whole = fixed & i64::from(FRACTIONS - 1) == 0;
-    let fixed = match (is_negative, is_whole) {
-        (false, _) => fixed,
-        (true, true) => -fixed,
-        // The complement, which is one less.
-        (true, false) => !fixed,
-    };
-    let fraction = tables().ex2.at(fixed as u32 & (FRACTIONS - 1));
-    number::<true>((fixed >> FRACTION) as i32, fraction)
+fn power(a: u32) -> u32 {
+    // Whole numbers and a fraction; what is smaller is cut off.
+    let cut = (f32::from_bits(a) * FRACTIONS as f32) as i32;
+    // Of a negative one the complement, which is one less.
+    let has_fraction = cut & (FRACTIONS as i32 - 1) != 0;
+    let fixed = cut - i32::from(cut < 0 && has_fraction);
+    let fraction = tables().ex2.at(fixed as u32);
+    // The sum of both is the number, as the exponent is a normal one's.
+    let exponent = (fixed >> FRACTION) + BIAS;
+    let number = ((exponent as u32) << FRACTION).wrapping_add(fraction);
+    if exponent > 0 { number } else { 0 }
+}
+
+/// Whether it is.
+#[inline(always)]
+fn is_positive_and_normal(a: u32) -> bool {
+    a.wrapping_sub(FRACTIONS) < INFINITY - FRACTIONS
 }
 
 /// What counts as zero.
@@ -178,6 +204,17 @@ fn is_zero<const FTZ: bool>(magnitude: u32) -> bool {
 /// `rcp.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
+    // Up to 2^125: it is normal, and so is the result.
+    let exponent = a >> FRACTION & 0xff;
+    if exponent.wrapping_sub(1) >= 252 {
+        return rcp_at_the_ends::<FTZ>(a);
+    }
+    (a & SIGN) + ((253 - exponent) << FRACTION) + tables().rcp.at(a)
+}
+
+/// Of numbers that are not normal, or whose reciprocals may not be.
+#[cold]
+fn rcp_at_the_ends<const FTZ: bool>(a: u32) -> u32 {
     let (sign, magnitude) = (a & SIGN, a & !SIGN);
     if magnitude > INFINITY {
         return NAN;
@@ -195,6 +232,17 @@ pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
 /// `rsqrt.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
+    if !is_positive_and_normal(a) {
+        return rsqrt_of_others::<FTZ>(a);
+    }
+    let exponent = a >> FRACTION;
+    // The bias is odd.
+    let table = &tables().rsqrt[(!exponent & 1) as usize];
+    (((379 - exponent) / 2) << FRACTION) + table.at(a)
+}
+
+#[cold]
+fn rsqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
     let (sign, magnitude) = (a & SIGN, a & !SIGN);
     if is_zero::<FTZ>(magnitude) {
         return sign | INFINITY;
@@ -210,6 +258,16 @@ pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
 /// `sqrt.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
+    if !is_positive_and_normal(a) {
+        return sqrt_of_others::<FTZ>(a);
+    }
+    let exponent = a >> FRACTION;
+    let table = &tables().sqrt[(!exponent & 1) as usize];
+    (((exponent + 127) / 2) << FRACTION) + table.at(a)
+}
+
+#[cold]
+fn sqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
     let (sign, magnitude) = (a & SIGN, a & !SIGN);
     if is_zero::<FTZ>(magnitude) {
         return sign;

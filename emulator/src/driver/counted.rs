@@ -105,7 +105,7 @@ impl Drop for Entered {
 /// # let mut parameters = [from_mut(&mut memory).cast()];
 /// # let mut launch = || unsafe { cuda.cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut()) };
 /// let (code, kernels) = profile(|| launch())?;
-/// assert!(code.is_ok());
+/// assert_eq!(code.0, 0);
 /// // Each thread writes into a sector of its own, where four would do.
 /// let total = kernels[0].total();
 /// assert_eq!((total.global_sectors, total.global_sectors_ideal), (32, 4));

@@ -109,7 +109,8 @@ impl Drop for Entered {
 /// // Each thread writes into a sector of its own, where four would do.
 /// let total = kernels[0].total();
 /// assert_eq!((total.global_sectors, total.global_sectors_ideal), (32, 4));
-/// let store = &kernels[0].lines()[3];
+/// let lines = kernels[0].lines();
+/// let store = lines.last().expect("the line of `st.global`");
 /// assert_eq!((store.line, store.counts.global_requests), (6, 1));
 /// # Ok::<(), cuda_emulator::ProfileError>(())
 /// ```

@@ -238,7 +238,7 @@ pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
     let exponent = a >> FRACTION;
     // The bias is odd.
     let table = &tables().rsqrt[(!exponent & 1) as usize];
-    (((379 - exponent) / 2) << FRACTION) + table.at(a)
+    (((380 - exponent) / 2) << FRACTION) + table.at(a)
 }
 
 #[cold]

@@ -392,7 +392,7 @@ fn arrays_and_graphs_are_waited_for_whoever_else_uses_their_memory_meanwhile() {
     let array =
         CudaArray::<u32>::new(&ctx, ArrayShape::D2 { width: 8, height: 8 }, ArrayFlags::empty()).unwrap();
     let (sources, mut target) = ([buffer(1), buffer(2)], buffer(0));
-    ctx.synchronize().unwrap();
+    c.synchronize().unwrap();
     let write = |stream: &CudaStream, source: &DeviceBuffer<u32>| {
         stream
             .copy_region(&CopySource::device(source, layout), &mut array.clone().as_target(), ROWS)

@@ -5,7 +5,6 @@ use super::super::exec::indexed::Indexed;
 use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
 use super::super::watch::{Event, Note};
-use super::indexed::Part;
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +44,30 @@ pub(crate) enum Flow {
     Stop,
     /// To the next one, after the scheduler has acted: ends a basic block.
     Pause,
+}
+
+/// What an instruction computes of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The product of two numbers of 32 bits, with a sign or without.
+    Product {
+        /// Whether they have one.
+        signed: bool,
+    },
+    /// A sum of 64 bits.
+    Sum,
+}
+
+impl Part {
+    /// What the instruction of that name computes.
+    pub(super) fn of(name: &str) -> Option<Part> {
+        match name {
+            "mul.wide.u32" => Some(Part::Product { signed: false }),
+            "mul.wide.s32" => Some(Part::Product { signed: true }),
+            "add.s64" | "add.u64" => Some(Part::Sum),
+            _ => None,
+        }
+    }
 }
 
 /// An instruction.

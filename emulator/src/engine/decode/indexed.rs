@@ -2,32 +2,8 @@
 
 use super::super::code::NOTHING;
 use super::super::flow::blocks::Block;
-use super::draft::{Draft, Operand, Register};
+use super::draft::{Draft, Operand, Part, Register};
 use super::pool::Pool;
-
-/// What an instruction computes of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The product of two numbers of 32 bits, with a sign or without.
-    Product {
-        /// Whether they have one.
-        signed: bool,
-    },
-    /// A sum of 64 bits.
-    Sum,
-}
-
-impl Part {
-    /// What the instruction of that name computes.
-    pub(super) fn of(name: &str) -> Option<Part> {
-        match name {
-            "mul.wide.u32" => Some(Part::Product { signed: false }),
-            "mul.wide.s32" => Some(Part::Product { signed: true }),
-            "add.s64" | "add.u64" => Some(Part::Sum),
-            _ => None,
-        }
-    }
-}
 
 /// An access and what its address comes from.
 struct Found {

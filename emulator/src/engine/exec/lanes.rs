@@ -15,7 +15,6 @@ use super::super::profile::{Profile, Profiled};
 use super::super::schedule::{Order, Scheduled};
 use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
-use super::load_again::Shape;
 use super::memory::Region;
 
 /// Fewer live lanes than this run one by one.
@@ -47,6 +46,27 @@ pub(crate) struct WarpState {
     pub(crate) exited: u32,
     /// Local memory: word `w` of lane `l` is element `w * 32 + l`.
     pub(crate) local: Vec<u32>,
+}
+
+/// The addresses of the lanes, as a load that leads found them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// When that was: in which turn of the lanes. 0 for never.
+    pub(super) turn: u64,
+    /// The lowest offset that loads with the same address register may have.
+    pub(super) lowest: u64,
+    /// How much higher than that the offset may be.
+    pub(super) room: u64,
+    /// With the lowest offset, what the first lane of each half accesses.
+    pub(super) hosts: [*mut u8; 2],
+    /// Whether all lanes of the half access that; they follow each other if not.
+    pub(super) uniform: [bool; 2],
+}
+
+impl Shape {
+    /// Of no addresses.
+    pub(crate) const NONE: Shape =
+        Shape { turn: 0, lowest: 0, room: 0, hosts: [std::ptr::null_mut(); 2], uniform: [false; 2] };
 }
 
 /// The state of the running split.

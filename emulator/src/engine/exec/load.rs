@@ -101,6 +101,10 @@ unsafe fn quick_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> 
     }
 }
 
+/// For a CPU with vectors.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 pub(super) unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {

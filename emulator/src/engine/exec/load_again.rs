@@ -5,34 +5,13 @@
 // the lanes are pointed at another frame.
 
 use super::super::code::{Exec, Inst, Step, vectors_available};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Shape};
 use super::load::{fast_load, load_half};
 use super::memory::{Access, HALF, halves_again};
 use super::operand::Class;
 use super::vector::Eight;
 use super::width::{Wide64, Width, Word32};
 use crate::memory::access::Word;
-
-/// The addresses of the lanes, as a load that leads found them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// When that was: in which turn of the lanes. 0 for never.
-    turn: u64,
-    /// The lowest offset that loads with the same address register may have.
-    lowest: u64,
-    /// How much higher than that the offset may be.
-    room: u64,
-    /// With the lowest offset, what the first lane of each half accesses.
-    hosts: [*mut u8; 2],
-    /// Whether all lanes of the half access that; they follow each other if not.
-    uniform: [bool; 2],
-}
-
-impl Shape {
-    /// Of no addresses.
-    pub(crate) const NONE: Shape =
-        Shape { turn: 0, lowest: 0, room: 0, hosts: [std::ptr::null_mut(); 2], uniform: [false; 2] };
-}
 
 /// The two ways to run a load whose address register other loads of the block have.
 #[derive(Clone, Copy, Debug)]

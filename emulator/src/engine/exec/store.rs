@@ -65,6 +65,10 @@ unsafe fn quick_store<S: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) ->
     }
 }
 
+/// For a CPU with vectors.
+///
+/// # Safety
+/// 1. The duties of [`Exec`].
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 pub(super) unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {

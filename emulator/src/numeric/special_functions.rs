@@ -108,8 +108,7 @@ const NAN: u32 = 0x7fff_ffff;
 /// The exponent of 1.
 const BIAS: i32 = 127;
 
-/// What is left of a number: its exponent, less the bias, and its fraction. Subnormal numbers are as if they had more bits of exponent;
-/// not zero, infinity or NaN.
+/// The exponent, less the bias, and the fraction of a positive number that is not zero, infinity or NaN; a subnormal one is normalised.
 #[inline(always)]
 fn parts(magnitude: u32) -> (i32, u32) {
     let up = magnitude.leading_zeros() as i32 - (u32::BITS - 1 - FRACTION) as i32;
@@ -120,7 +119,7 @@ fn parts(magnitude: u32) -> (i32, u32) {
     ((magnitude >> FRACTION) as i32 - BIAS, magnitude & (FRACTIONS - 1))
 }
 
-/// The number of an exponent, without a bias, and a fraction up to 1 that is added to 1. Below the normal numbers: zero with `FTZ`,
+/// The number with this exponent, less the bias, whose significand is 1 and this fraction, which may be 1. Below the normal numbers: zero with `FTZ`,
 /// else rounded to the nearest, of two the even one; beyond: infinity.
 #[inline(always)]
 fn number<const FTZ: bool>(exponent: i32, fraction: u32) -> u32 {
@@ -189,7 +188,7 @@ fn power(a: u32) -> u32 {
     if exponent > 0 { number } else { 0 }
 }
 
-/// Whether it is.
+/// Whether a number has no sign, and all bits of its fraction.
 #[inline(always)]
 fn is_positive_and_normal(a: u32) -> bool {
     a.wrapping_sub(FRACTIONS) < INFINITY - FRACTIONS
@@ -204,7 +203,7 @@ fn is_zero<const FTZ: bool>(magnitude: u32) -> bool {
 /// `rcp.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
-    // Up to 2^125: it is normal, and so is the result.
+    // Below 2^126: it is normal, and so is the result.
     let exponent = a >> FRACTION & 0xff;
     if exponent.wrapping_sub(1) >= 252 {
         return rcp_at_the_ends::<FTZ>(a);

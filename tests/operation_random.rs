@@ -161,12 +161,11 @@ impl Lab {
             let new = alive.iter().map(|(_, maker)| &maker.outs);
             let forgotten: usize = self.forgotten.borrow().iter().chain(new).map(|outs| outs.count()).sum();
             let (mut now, mut before) = (live_handles(), self.before.get());
-            // Events wait for their next use; a forgotten buffer keeps its stream.
+            // Events wait for their next use; a forgotten buffer keeps the stream that it is of and the one that wrote it last.
             (now.events, before.events) = (now.events.saturating_sub(2048), 0);
-            let streams = before.streams..=before.streams + forgotten;
-            let allocations = now.allocations - before.allocations;
-            let is_empty =
-                streams.contains(&now.streams) && allocations == forgotten * usize::from(on_emulator());
+            let streams = before.streams..=before.streams + 2 * forgotten;
+            let allocations = before.allocations + forgotten * usize::from(on_emulator());
+            let is_empty = streams.contains(&now.streams) && now.allocations == allocations;
             (now.streams, now.allocations) = (before.streams, before.allocations);
             if is_empty && now == before {
                 let mut all = self.forgotten.borrow_mut();
@@ -212,7 +211,16 @@ fn random(cases: u32) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (lab, start) = (Lab::new(), Instant::now());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
-    let result = TestRunner::new(config).run(&programs(), |items| lab.run(items));
+    let said = Cell::new(false);
+    let result = TestRunner::new(config).run(&programs(), |items| {
+        let program = items.clone();
+        lab.run(items).inspect_err(|why| {
+            // At once: whoever stops the search for a smaller program has this one.
+            if !said.replace(true) {
+                eprintln!("{why}\n{program:#?}");
+            }
+        })
+    });
     println!(
         "{cases} programs in {:.1} s, {} outputs forgotten",
         start.elapsed().as_secs_f64(),

@@ -139,7 +139,7 @@ fn what_was_made_before_a_refused_call_is_given_back_once() {
     }
 }
 
-/// The capture's record is the last to have the fork, whose end unwinds: whatever the driver's graph has by then finds its memory, the
+/// The capture's record is the last to have the fork, at whose end a subscriber panics: whatever the driver's graph has by then finds its memory, the
 /// capture is over, and the stream is given back once.
 #[test]
 fn the_end_of_a_fork_loses_nothing_of_its_capture() {
@@ -169,7 +169,7 @@ fn the_end_of_a_fork_loses_nothing_of_its_capture() {
                 })
             });
             assert!(acted(), "{at}");
-            assert_eq!(recorded.is_none(), panics, "{at}");
+            assert!(recorded.is_some(), "{at}");
             assert_eq!(spy.count("cuStreamEndCapture"), 1, "{at}");
             // The fork, and the stream that the capture began on.
             assert_eq!(spy.count("cuStreamDestroy"), 2, "{at}");

@@ -16,6 +16,7 @@ use super::event::{CudaEvent, EventFlags};
 use super::stream::thread::ThreadStream;
 use super::{drops, host_call};
 use crate::error::Error;
+use crate::trace;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
 pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
@@ -77,19 +78,7 @@ pub(crate) fn until_done(work: &ThreadStream, what: Vec<Keep>) {
     if what.is_empty() {
         return;
     }
-    /// Parked also where the calls below unwind.
-    struct Used<'w>(&'w ThreadStream, Vec<Keep>);
-    impl Drop for Used<'_> {
-        fn drop(&mut self) {
-            let what = std::mem::take(&mut self.1);
-            if !what.is_empty() {
-                park(Until::Idle(self.0.clone()), what);
-            }
-        }
-    }
-    let mut used = Used(work, what);
-    let marked = outside_captures(work.context(), || marked(work));
-    let what = std::mem::take(&mut used.1);
+    let marked = trace::contained(|| outside_captures(work.context(), || marked(work)));
     match marked {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
@@ -109,26 +98,18 @@ pub(crate) fn try_again(rest: impl Any + Send + Sync) {
     park(Until::Again, vec![Arc::new(rest)]);
 }
 
-/// Ends a value by `end`. What that leaves, which `rest` takes out, is dropped again later, also where it unwinds: somebody who listens to
-/// spans may make a wait do so.
+/// Ends a value by `end`, in its `Drop`. What that leaves, which `rest` takes out, is dropped again later.
 #[inline]
 pub(crate) fn end_or_try_again<V, R: Any + Send + Sync>(
     value: &mut V,
     end: impl FnOnce(&mut V) -> Result<(), Error>,
-    rest: impl Fn(&mut V) -> Option<R>,
+    rest: impl FnOnce(&mut V) -> Option<R>,
 ) {
-    struct Ending<'v, V, R: Any + Send + Sync, F: Fn(&mut V) -> Option<R>>(&'v mut V, F);
-    impl<V, R: Any + Send + Sync, F: Fn(&mut V) -> Option<R>> Drop for Ending<'_, V, R, F> {
-        #[inline]
-        fn drop(&mut self) {
-            if let Some(rest) = (self.1)(self.0) {
-                try_again(rest);
-            }
-        }
-    }
-    let ending = Ending(value, rest);
     // Nobody can be told where a value is dropped; `close` tells.
-    let _ = end(ending.0);
+    let _ = trace::contained(|| end(value));
+    if let Some(rest) = rest(value) {
+        try_again(rest);
+    }
 }
 
 fn park(until: Until, what: Vec<Keep>) {

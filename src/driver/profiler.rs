@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use super::context::CudaContext;
 use super::older;
 use crate::error::Error;
+use crate::trace;
 
 /// A section of the program that a profiler records, from [`Profiler::start`] until this is dropped.
 ///
@@ -70,7 +71,7 @@ impl Profiler {
 impl Drop for Profiler {
     fn drop(&mut self) {
         // `stop` tells.
-        let _ = self.end();
+        let _ = trace::contained(|| self.end());
     }
 }
 

@@ -12,6 +12,7 @@ use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 use crate::ordering::Refused;
+use crate::trace;
 
 /// Which driver calls by other code break a capture while it lasts (`CUstreamCaptureMode`). Calls of this crate never break one: they
 /// are refused, or made in the relaxed mode.
@@ -246,11 +247,9 @@ impl Drop for Scope {
         // It is over also where a call unwinds: the streams of the capture hold it, and it holds its forks.
         let _record = Record(self.capture.clone());
         if self.begun {
-            // An end without the forks breaks the capture; the error to tell is the one before. Where a join unwinds, the driver is told to
-            // end all the same: nobody can do so later.
-            let joined = catch_unwind(AssertUnwindSafe(|| self.close()));
+            // An end without the forks breaks the capture; the error to tell is the one before.
+            let _ = trace::contained(|| self.close());
             let _ = self.finish();
-            let _ = joined.unwrap_or_else(|panic| resume_unwind(panic));
         }
     }
 }

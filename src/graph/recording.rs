@@ -3,13 +3,13 @@
 #![allow(unsafe_code)] // A call of the driver with a live stream and graph; what was recorded is removed or kept.
 
 use cuda_driver_sys::CUresult;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::capture::{CaptureMode, Scope};
 use super::graph::{CudaGraph, Phase};
 use super::node::{GraphNode, Share, Table, lock};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::trace;
 
 impl CudaGraph {
     /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise like
@@ -125,14 +125,13 @@ impl Drop for Recording<'_> {
         if self.kept {
             return;
         }
-        // Each step also where the one before it unwinds.
-        let joined = catch_unwind(AssertUnwindSafe(|| self.scope.begun.then(|| self.scope.close())));
+        // The error to tell is the one before; what was recorded is looked for in any case.
+        let _ = trace::contained(|| self.scope.begun.then(|| self.scope.close()));
         // Before the end, and whatever the driver says then: nodes that stay need what they use.
         let forks = self.share();
-        // The error to tell is the one before; what was recorded is looked for in any case.
-        let ended = catch_unwind(AssertUnwindSafe(|| self.scope.begun.then(|| self.scope.finish())));
+        let _ = self.scope.begun.then(|| self.scope.finish());
         self.graph.family.end_recording(self.then());
-        if self.remove_nodes()
+        if trace::contained(|| self.remove_nodes())
             && let Some(before) = self.before.take()
         {
             let rest = std::mem::replace(&mut lock(&self.graph.table).rest, before);
@@ -140,6 +139,5 @@ impl Drop for Recording<'_> {
             drop(rest);
         }
         drop(forks);
-        joined.map(drop).and(ended.map(drop)).unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

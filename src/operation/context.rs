@@ -10,6 +10,7 @@ use super::policy::SchedulingPolicy;
 use super::registry;
 use crate::driver::{Capture, CudaContext, CudaStream, Keep};
 use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::trace;
 
 /// Where the streams of a chain come from.
 #[derive(Clone)]
@@ -325,7 +326,7 @@ impl Branches<'_> {
 impl Drop for Branches<'_> {
     fn drop(&mut self) {
         // After a panic or an error in a branch; the host has waited where it fails.
-        let _ = self.end();
+        let _ = trace::contained(|| self.end());
     }
 }
 
@@ -368,15 +369,8 @@ struct Branch<'a> {
 
 impl Drop for Branch<'_> {
     fn drop(&mut self) {
-        /// After the join of what the branch forgot, which may unwind.
-        struct Last<'b, 'a>(&'b Branch<'a>);
-        impl Drop for Last<'_, '_> {
-            fn drop(&mut self) {
-                self.0.tell();
-            }
-        }
-        let last = Last(self);
-        last.0.cx.join_forgotten();
+        trace::contained(|| self.cx.join_forgotten());
+        self.tell();
     }
 }
 

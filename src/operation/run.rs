@@ -7,6 +7,7 @@ use super::device_operation::DeviceOperation;
 use super::reactor;
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::trace;
 
 /// A chain whose work is waited for when this is dropped: also after an error, and where a closure panics.
 struct Waited(ExecutionContext);
@@ -75,7 +76,7 @@ impl Submitted {
     fn park(&self) {
         match self.0.used_stream().map(|stream| (stream, stream.capture())) {
             Some((_, Some(capture))) => self.0.leave_kept(capture),
-            Some((stream, None)) => reactor::park(stream, self.0.take_kept()),
+            Some((stream, None)) => trace::contained(|| reactor::park(stream, self.0.take_kept())),
             None => drop(self.0.take_kept()),
         }
     }

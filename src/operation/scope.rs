@@ -11,6 +11,7 @@ use super::device_operation::DeviceOperation;
 use super::run;
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::trace;
 
 /// Accepts operations in [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -57,16 +58,10 @@ impl<'scope> Scope<'scope, '_> {
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
         impl Drop for Note<'_> {
             fn drop(&mut self) {
-                /// After the join, in which the chain may get its stream, and which may unwind.
-                struct Last<'n, 's>(&'n Note<'s>);
-                impl Drop for Last<'_, '_> {
-                    fn drop(&mut self) {
-                        let Note(streams, chain) = self.0;
-                        super::context::add(&mut streams.borrow_mut(), chain.0.used_stream());
-                    }
-                }
-                let last = Last(self);
-                last.0.1.0.join_forgotten();
+                let Note(streams, chain) = self;
+                // The chain may get its stream in it.
+                trace::contained(|| chain.0.join_forgotten());
+                super::context::add(&mut streams.borrow_mut(), chain.0.used_stream());
             }
         }
         let note = Note(&self.streams, run::Submitted::new(Source::Default));

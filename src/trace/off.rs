@@ -1,6 +1,6 @@
 //! Without the feature: nothing but the calls.
 
-use cuda_driver_sys::{CUlaunchConfig, CUresult, Driver};
+use cuda_driver_sys::{CUlaunchConfig, CUresult};
 
 use super::Launched;
 
@@ -18,10 +18,9 @@ impl CallSpan {
     }
 }
 
-/// A call that is to be made: nothing here unwinds before it.
 #[inline(always)]
-pub(crate) fn surely<F: FnOnce(&Driver) -> CUresult>(_driver: &Driver, call: F) -> F {
-    call
+pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> R {
+    code()
 }
 
 #[inline(always)]

@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cuda_driver_sys::{CUlaunchConfig, CUresult, Driver};
+use cuda_driver_sys::{CUlaunchConfig, CUresult};
 use tracing::field::{Empty, debug};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Span};
@@ -18,15 +19,14 @@ impl CallSpan {
     /// The call itself.
     #[inline]
     pub(crate) fn inside(self, call: impl FnOnce() -> CUresult) -> CUresult {
-        match self.0 {
-            None => call(),
-            Some(span) => {
-                let _listening = Listening::begin();
-                // Its end is told as well.
-                let span = span;
-                inside(&span, call)
-            }
-        }
+        let Some(span) = self.0 else { return call() };
+        let _listening = Listening::begin();
+        let (mut call, mut code) = (Some(call), None);
+        let mut once =
+            || *code.get_or_insert(call.take().map_or(CUresult::CUDA_ERROR_UNKNOWN, |call| call()));
+        told(|| inside(span, &mut once));
+        // Made here where the panic came before it.
+        once()
     }
 
     /// The same for a call that makes something, of which it returns an owner. That is put outside of the span, to be dropped where its end
@@ -42,32 +42,6 @@ impl CallSpan {
             Err(code) => code,
         });
         made.ok_or(code)
-    }
-}
-
-/// A call of `driver` that is made once: where the result is called, or at the end of that, which comes without a call only where a span
-/// unwinds before it.
-#[inline]
-pub(crate) fn surely(
-    driver: &Driver,
-    call: impl FnOnce(&Driver) -> CUresult,
-) -> impl FnOnce(&Driver) -> CUresult {
-    let mut call = OneCall(Some(move || call(driver)));
-    move |_| call.make()
-}
-
-struct OneCall<F: FnOnce() -> CUresult>(Option<F>);
-
-impl<F: FnOnce() -> CUresult> OneCall<F> {
-    fn make(&mut self) -> CUresult {
-        self.0.take().map_or(CUresult::SUCCESS, |call| call())
-    }
-}
-
-impl<F: FnOnce() -> CUresult> Drop for OneCall<F> {
-    fn drop(&mut self) {
-        // Nobody can be told the answer.
-        let _ = self.make();
     }
 }
 
@@ -90,6 +64,33 @@ impl Drop for Listening {
     }
 }
 
+thread_local! {
+    static CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// `code` of a destructor, or that gives something back: a panic of a subscriber ends in the call that it was told of, and the call is made
+/// all the same. A destructor that unwinds ends the process where the standard library drops the value, as it does with what a thread
+/// returned, or where another panic unwinds.
+pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> R {
+    struct Contained(bool);
+    impl Drop for Contained {
+        fn drop(&mut self) {
+            CONTAINED.set(self.0);
+        }
+    }
+    let _outer = Contained(CONTAINED.replace(true));
+    code()
+}
+
+/// `tell` tells a subscriber of something. Its panic, which the panic hook has reported, ends here if this is in [`contained`].
+fn told<R>(tell: impl FnOnce() -> R) -> Option<R> {
+    if !CONTAINED.get() {
+        return Some(tell());
+    }
+    let told = catch_unwind(AssertUnwindSafe(tell));
+    told.map_err(|payload| catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget)).ok()
+}
+
 /// Whether what this thread does may be what a subscriber does in the middle of a call.
 pub(crate) fn is_listening() -> bool {
     LISTENING.get()
@@ -104,17 +105,18 @@ pub(crate) fn call<A: FnOnce() -> String>(
     asked: A,
 ) -> (CallSpan, impl FnOnce() -> String) {
     let asked = Asked { make: Cell::new(Some(asked)), text: OnceCell::new() };
-    let span = (is_heard() && !std::thread::panicking()).then(|| {
+    let is_told = is_heard() && !std::thread::panicking();
+    let span = is_told.then(|| {
         let _listening = Listening::begin();
-        Kind::of(name).span(name, device, &asked)
+        told(|| Kind::of(name).span(name, device, &asked))
     });
-    (CallSpan(span), move || asked.into_text())
+    (CallSpan(span.flatten()), move || asked.into_text())
 }
 
 /// `call`, a call of a compiler, in a span.
 #[cfg_attr(not(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")), allow(dead_code))]
 pub(crate) fn compile<R>(name: &'static str, asked: &str, call: impl FnOnce() -> R) -> R {
-    Kind::Module.span(name, None, &asked).in_scope(call)
+    within(Kind::Module.span(name, None, &asked), |span| span.in_scope(call))
 }
 
 /// Whether somebody listens.
@@ -139,7 +141,7 @@ pub(crate) fn launch(
         return call();
     }
     let _listening = Listening::begin();
-    inside(&launch_span(kernel, config), call)
+    inside(launch_span(kernel, config), call)
 }
 
 #[cold]
@@ -160,12 +162,29 @@ fn launch_span(kernel: &impl Launched, config: &CUlaunchConfig) -> Span {
 }
 
 /// Calls in the span, which is told the code if it is not success.
-fn inside(span: &Span, call: impl FnOnce() -> CUresult) -> CUresult {
-    let code = span.in_scope(call);
-    if code != CUresult::SUCCESS {
-        span.record("refused", debug(code));
+fn inside(span: Span, call: impl FnOnce() -> CUresult) -> CUresult {
+    within(span, |span| {
+        let code = span.in_scope(call);
+        if code != CUresult::SUCCESS {
+            span.record("refused", debug(code));
+        }
+        code
+    })
+}
+
+/// The span ends after `call`, and nobody is told where that unwinds: the subscriber has panicked, and if it did so again, the process
+/// would end.
+fn within<R>(span: Span, call: impl FnOnce(&Span) -> R) -> R {
+    struct Within(Option<Span>);
+    impl Drop for Within {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                std::mem::forget(self.0.take());
+            }
+        }
     }
-    code
+    let mut within = Within(None);
+    call(within.0.insert(span))
 }
 
 /// What was asked, as text that is made when it is wanted.

@@ -10,7 +10,7 @@ use crate::driver::capture::open::{Relaxed, despite_captures, outside_captures};
 use crate::driver::host_call;
 use crate::driver::stream::StreamInner;
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
-use crate::trace::{self, surely};
+use crate::trace;
 
 impl CudaContext {
     /// Makes the context current on this thread if it is not already.
@@ -98,7 +98,7 @@ impl CudaContext {
     /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
     /// still be current, and nothing queries it again. After a fork nothing is released: some drivers crash there.
     ///
-    /// The call is made also where whoever listens to spans unwinds before it; so it is in the others that give something back.
+    /// Nothing unwinds, whatever a listener to spans does; so it is in the others that give something back.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -112,7 +112,7 @@ impl CudaContext {
             let _ = self.still_current();
             outside_captures(self, || call(driver))
         };
-        self.traced(name, asked, surely(&self.inner.driver, call))
+        trace::contained(|| self.traced(name, asked, call))
     }
 
     /// The same without a span.
@@ -174,7 +174,7 @@ impl CudaContext {
             CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(driver),
             code => code,
         };
-        self.traced(name, String::new, surely(&self.inner.driver, call))
+        trace::contained(|| self.traced(name, String::new, call))
     }
 
     /// The same for what captures of other code would mind: `cuMemFreeAsync`.
@@ -193,7 +193,7 @@ impl CudaContext {
                 code => code,
             })
         };
-        self.traced(name, asked, surely(&self.inner.driver, call))
+        trace::contained(|| self.traced(name, asked, call))
     }
 
     /// The code that such a call answers; for questions, whose answer is no error.

@@ -2,6 +2,7 @@
 """Runs all cases under the tools of compute-sanitizer, or on the emulator with all its checks, and writes what each reports.
 
     compare.py OUT                on a GPU: OUT/results.json, OUT/versions.txt and the logs
+    compare.py OUT NAME...        only these faults
     compare.py OUT --emulator     the same where libcuda.so.1 is the emulator's
     compare.py --page OUT/results.json    writes the tables of docs/sanitizer.md from it
 
@@ -43,12 +44,15 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     began, cases = time.time(), read_cases()
     pairs = [case.name for case in cases if case.is_pair()]
+    names = [word for word in sys.argv[2:] if not word.startswith("--")]
     commands = emulator() if on_emulator else sanitizer()
     (out / "versions.txt").write_text(versions(commands))
     jobs = [(tool, "wrong", name) for name in pairs for tool in commands]
     shares = [f"ALL:{at}/{SHARES}" for at in range(SHARES)]
     # The long ones first.
     jobs = [(tool, "right", share) for share in shares for tool in commands] + jobs
+    if names:
+        jobs = [(tool, side, name) for name in names for side in ("wrong", "right") for tool in commands]
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "14"))) as pool:
         ask = lambda job: one(out, commands, *job) if time.time() - began < WHOLE else None
         results = [result for result in pool.map(ask, jobs) if result]

@@ -31,8 +31,10 @@ template <bool wrong> D void global_misaligned(unsigned *data, unsigned *more) {
 PAIR(global_misaligned)
 
 template <bool wrong> D void vector_misaligned(unsigned *data, unsigned *more) {
-    uint4 four = *(uint4 *)(data + 4 * (t & 7) + 2 * wrong);
-    more[t] = four.x + four.w;
+    unsigned x, y, z, w;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "l"(data + 4 * (t & 7) + 2 * wrong) : "memory");
+    more[t] = x + y + z + w;
 }
 PAIR(vector_misaligned)
 
@@ -164,21 +166,28 @@ template <bool wrong> D void cluster_rank_outside(unsigned *data, unsigned *) {
 }
 PAIR(cluster_rank_outside)
 
+// Accesses that the compiler does not turn into registers.
+D void put(unsigned *at, unsigned value) { asm volatile("st.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory"); }
+D unsigned get(const unsigned *at) {
+    unsigned value;
+    asm volatile("ld.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
 template <bool wrong> D void local_far_away(unsigned *data, unsigned *) {
     unsigned array[8];
-    for (unsigned i = 0; i < 8; i++) array[i] = i + t;
+    for (unsigned i = 0; i < 8; i++) put(array + i, i + t);
     const unsigned at = data[t] + (wrong ? 1u << 20 : 0);
-    array[at] = 7;
-    data[t] = array[at] + array[data[t] + 1];
+    put(array + at, 7);
+    data[t] = get(array + at) + get(array + 1);
 }
 PAIR(local_far_away)
 
 template <bool wrong> D void local_into_next(unsigned *data, unsigned *) {
     unsigned first[8], second[8];
-    for (unsigned i = 0; i < 8; i++) first[i] = i + t, second[i] = i - t;
-    const unsigned at = data[t] + (wrong ? 8 : 0);
-    first[at] = 7;
-    data[t] = first[data[t] + 1] + second[data[t] + 1];
+    for (unsigned i = 0; i < 8; i++) put(first + i, i + t), put(second + i, i - t);
+    put(first + data[t] + (wrong ? 8 : 0), 7);
+    data[t] = get(first + 1) + get(second + 1);
 }
 PAIR(local_into_next)
 

@@ -72,7 +72,7 @@ impl Warp {
             (first, barrier.counted.then_some(count), votes)
         };
         if lanes.watch.is_some() {
-            self.meet_others(index, barrier, lanes);
+            self.meet_others(index, barrier.aligned, lanes);
         }
         let arrival =
             Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
@@ -90,7 +90,7 @@ impl Warp {
 
     /// Tells the watch of threads of the same warp that wait at another barrier instruction.
     #[cold]
-    fn meet_others(&self, index: usize, barrier: Barrier, lanes: &mut Lanes<'_>) {
+    fn meet_others(&self, index: usize, is_aligned: bool, lanes: &mut Lanes<'_>) {
         let codes = &lanes.env.kernel.codes;
         let at = |split: &Split| AtBarrier {
             function: self.frames.function(split.frame),
@@ -101,13 +101,15 @@ impl Warp {
             let code = codes.get(at.function)?;
             match code.controls.get(code.insts.get(at.pc as usize)?.imm as usize)? {
                 Control::Barrier(barrier) => Some(barrier.aligned),
+                Control::ClusterWait { aligned } => Some(*aligned),
                 _ => None,
             }
         };
         let here = at(&self.splits[index]);
-        let waiting = self.splits.iter().filter(|split| matches!(split.state, State::Barrier(_))).map(at);
+        let waits = |split: &&Split| matches!(split.state, State::Barrier(_) | State::Cluster(_));
+        let waiting = self.splits.iter().filter(waits).map(at);
         let elsewhere = |there: &AtBarrier| (there.function, there.pc) != (here.function, here.pc);
-        let diverged = |there: &AtBarrier| barrier.aligned || aligned(there) == Some(true);
+        let diverged = |there: &AtBarrier| is_aligned || aligned(there) == Some(true);
         let Some(other) = waiting.filter(elsewhere).find(diverged) else { return };
         if let Some(mut watch) = lanes.watch.take() {
             watch.diverged(lanes.env, lanes.block(), self.state().index, [here, other]);
@@ -115,31 +117,54 @@ impl Warp {
         }
     }
 
-    /// `barrier.cluster.arrive`
+    /// `barrier.cluster.arrive`. False after a fault.
     pub(super) fn cluster_arrive(
+        &mut self,
+        index: usize,
+        is_aligned: bool,
+        lanes: &mut Lanes<'_>,
+        around: &mut BlockState<'_>,
+    ) -> bool {
+        let mask = self.splits[index].mask;
+        if mask & self.owing != 0 {
+            let message = "`barrier.cluster.arrive` twice without `barrier.cluster.wait` in between";
+            lanes.fail(FaultKind::InvalidSync, (mask & self.owing).trailing_zeros(), None, message.into());
+            return false;
+        }
+        if lanes.watch.is_some() {
+            self.meet_others(index, is_aligned, lanes);
+        }
+        self.splits[index].pc += 1;
+        bits(mask).for_each(|lane| self.arrivals[lane] += 1);
+        self.arrived = true;
+        self.owing |= mask;
+        if around.cluster.arrive(mask.count_ones()) {
+            cluster_met(lanes);
+        }
+        true
+    }
+
+    /// `barrier.cluster.wait`: for the phase in which the threads arrived last. False after a fault.
+    pub(super) fn cluster_wait(
         &mut self,
         index: usize,
         lanes: &mut Lanes<'_>,
         around: &mut BlockState<'_>,
-    ) {
+    ) -> bool {
         let split = &mut self.splits[index];
-        split.pc += 1;
-        bits(split.mask).for_each(|lane| self.arrivals[lane] += 1);
-        self.arrived = true;
-        if around.cluster.arrive(split.mask.count_ones()) {
-            cluster_met(lanes);
+        if split.mask & !self.owing != 0 {
+            let message = "`barrier.cluster.wait` without `barrier.cluster.arrive` before it";
+            lanes.fail(FaultKind::InvalidSync, (split.mask & !self.owing).trailing_zeros(), None, message.into());
+            return false;
         }
-    }
-
-    /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
-    pub(super) fn cluster_wait(&mut self, index: usize, around: &mut BlockState<'_>) {
-        let split = &mut self.splits[index];
+        self.owing &= !split.mask;
         let wanted = bits(split.mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
         if wanted <= around.cluster.phase() {
             split.pc += 1;
         } else {
             split.state = State::Cluster(wanted);
         }
+        true
     }
 
     /// A warp-wide instruction of which not all members are here: each group of lanes with the same members waits on

@@ -18,7 +18,7 @@
 //! end are found: see [`flight`] and [`asynchronous`].
 //!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
-//! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
+//! unwritten bytes go; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
@@ -139,6 +139,11 @@ impl Watch {
         self.flight.left(unit::number(index));
     }
 
+    /// `malloc` has handed out these bytes, by their host address: who had them before has given them back, which orders the two.
+    pub(in crate::engine) fn allocated(&mut self, host: u64, bytes: u64) {
+        self.global.forget(host, bytes);
+    }
+
     /// Warps of a block have met at a barrier.
     pub(crate) fn met(&mut self, env: &Env<'_>, block: &Block, warps: &[usize]) {
         let first = WarpId::of(env, block, 0);
@@ -192,13 +197,19 @@ impl Watch {
         let aux = Access(inst.aux);
         let ordering = aux.polls() || aux.ordered();
         let atomic = matches!(note.what, What::Atomic { .. });
-        let how = if ordering || atomic { How::Strong } else { How::Plain };
+        let is_wide = !aux.is_of_block();
+        let how = match ordering || atomic {
+            true if is_wide => How::Strong,
+            true => How::StrongInBlock,
+            false => How::Plain,
+        };
         let access = WarpAccess { who, what: note.what, site: inst.site, how, completions: [0; 32] };
         match note.what {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
+            // Its `imm` says whether it concerns the threads of a block only.
             What::Fence => {
-                self.release(env, who);
-                self.acquire(env, who);
+                self.release(env, who, inst.imm == 0);
+                self.acquire(env, who, inst.imm == 0);
             }
             // SAFETY: 1: the note says that it is a `cp.async`, and is that of the instruction, which is of the entered
             // code: the caller's duty 1.
@@ -210,7 +221,7 @@ impl Watch {
                     touches.iter().for_each(|touch| self.mark(env, who, touch));
                 }
                 // Fences and atomics may carry it on.
-                self.release(env, who);
+                self.release(env, who, true);
             }
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 let mask = lanes.mask();
@@ -224,11 +235,11 @@ impl Watch {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if ordering && note.what.writes() {
-                    self.release(env, who);
+                    self.release(env, who, is_wide);
                 }
                 self.inspect(env, access, &touches);
                 if how.is_strong() && note.what.reads() || atomic {
-                    self.acquire(env, who);
+                    self.acquire(env, who, is_wide);
                 }
             }
         }
@@ -247,14 +258,16 @@ impl Watch {
         self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
     }
 
-    fn release(&mut self, env: &Env<'_>, who: WarpId) {
+    /// A release; `is_wide` if other blocks may acquire it.
+    fn release(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.release(who.unit, who.warp, &mut self.times);
+        unit.clock.release(who.unit, who.warp, is_wide.then_some(&mut self.times));
     }
 
-    fn acquire(&mut self, env: &Env<'_>, who: WarpId) {
+    /// An acquire; `is_wide` if other blocks may have released it.
+    fn acquire(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.acquire(who.warp, &mut self.times);
+        unit.clock.acquire(who.warp, is_wide.then_some(&mut self.times));
     }
 
     fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {

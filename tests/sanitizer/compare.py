@@ -4,7 +4,8 @@
     compare.py OUT                on a GPU: OUT/results.json, OUT/versions.txt and the logs
     compare.py OUT NAME...        only these faults
     compare.py OUT --emulator     the same where libcuda.so.1 is the emulator's
-    compare.py --page OUT/results.json    writes the tables of docs/sanitizer.md from it
+
+`page.py` writes the tables of docs/sanitizer.md from the results.
 
 Each faulty kernel runs in a process of its own, which is killed after 20 seconds; correct kernels share processes, each tool for itself.
 """
@@ -36,10 +37,6 @@ CHECKS = {"CUDA_LAUNCH_EMULATOR_CHECK": "all,leak", "CUDA_LAUNCH_EMULATOR_TIMEOU
 
 
 def main():
-    if sys.argv[1] == "--page":
-        import page
-
-        return page.write(json.loads(Path(sys.argv[2]).read_text()))
     out, on_emulator = Path(sys.argv[1]), "--emulator" in sys.argv
     out.mkdir(parents=True, exist_ok=True)
     began, cases = time.time(), read_cases()

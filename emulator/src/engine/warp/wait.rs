@@ -73,6 +73,9 @@ impl Warp {
         };
         if lanes.watch.is_some() {
             self.meet_others(index, barrier.aligned, lanes);
+            if barrier.aligned {
+                self.come_without_others(index, lanes);
+            }
         }
         let arrival =
             Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
@@ -117,22 +120,30 @@ impl Warp {
         }
     }
 
-    /// `barrier.cluster.arrive`. False after a fault.
+    /// Tells the watch who comes to a barrier that the warp has to come to together.
+    #[cold]
+    fn come_without_others(&self, index: usize, lanes: &mut Lanes<'_>) {
+        let split = self.splits[index];
+        let lane = split.mask.trailing_zeros() as u8;
+        let at = AtBarrier { function: self.frames.function(split.frame), pc: split.pc, lane };
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.arrived(lanes.env, lanes.block(), self.state().index, at, [split.mask, self.live()]);
+            lanes.watch = Some(watch);
+        }
+    }
+
+    /// `barrier.cluster.arrive`
     pub(super) fn cluster_arrive(
         &mut self,
         index: usize,
         is_aligned: bool,
         lanes: &mut Lanes<'_>,
         around: &mut BlockState<'_>,
-    ) -> bool {
+    ) {
         let mask = self.splits[index].mask;
-        if mask & self.owing != 0 {
-            let message = "`barrier.cluster.arrive` twice without `barrier.cluster.wait` in between";
-            lanes.fail(FaultKind::InvalidSync, (mask & self.owing).trailing_zeros(), None, message.into());
-            return false;
-        }
         if lanes.watch.is_some() {
             self.meet_others(index, is_aligned, lanes);
+            self.misuse(index, mask & self.owing, "it has arrived before, and not waited since", lanes);
         }
         self.splits[index].pc += 1;
         bits(mask).for_each(|lane| self.arrivals[lane] += 1);
@@ -141,30 +152,36 @@ impl Warp {
         if around.cluster.arrive(mask.count_ones()) {
             cluster_met(lanes);
         }
-        true
     }
 
-    /// `barrier.cluster.wait`: for the phase in which the threads arrived last. False after a fault.
-    pub(super) fn cluster_wait(
-        &mut self,
-        index: usize,
-        lanes: &mut Lanes<'_>,
-        around: &mut BlockState<'_>,
-    ) -> bool {
-        let split = &mut self.splits[index];
-        if split.mask & !self.owing != 0 {
-            let message = "`barrier.cluster.wait` without `barrier.cluster.arrive` before it";
-            lanes.fail(FaultKind::InvalidSync, (split.mask & !self.owing).trailing_zeros(), None, message.into());
-            return false;
+    /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
+    pub(super) fn cluster_wait(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut BlockState<'_>) {
+        let mask = self.splits[index].mask;
+        if lanes.watch.is_some() {
+            self.misuse(index, mask & !self.owing, "it waits without having arrived", lanes);
         }
-        self.owing &= !split.mask;
-        let wanted = bits(split.mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
+        self.owing &= !mask;
+        let wanted = bits(mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
+        let split = &mut self.splits[index];
         if wanted <= around.cluster.phase() {
             split.pc += 1;
         } else {
             split.state = State::Cluster(wanted);
         }
-        true
+    }
+
+    /// Tells the watch of lanes that use the cluster's barrier in the wrong order, if there are any. An H200 lets them pass.
+    fn misuse(&self, index: usize, mask: u32, how: &'static str, lanes: &mut Lanes<'_>) {
+        if mask == 0 {
+            return;
+        }
+        let split = self.splits[index];
+        let lane = mask.trailing_zeros() as u8;
+        let at = AtBarrier { function: self.frames.function(split.frame), pc: split.pc, lane };
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.misused(lanes.env, lanes.block(), self.state().index, at, how);
+            lanes.watch = Some(watch);
+        }
     }
 
     /// A warp-wide instruction of which not all members are here: each group of lanes with the same members waits on

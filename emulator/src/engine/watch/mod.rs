@@ -12,7 +12,7 @@
 //! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
 //! looks at the number again: the usual loop around `cas`.
 //!
-//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp.
+//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp; so do those that pass by one: see [`passing`].
 //!
 //! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
 //! end are found: see [`flight`] and [`asynchronous`].
@@ -29,6 +29,7 @@ mod clock;
 mod event;
 mod flight;
 mod note;
+mod passing;
 mod place;
 mod report;
 mod stamp;
@@ -46,6 +47,7 @@ pub(super) use report::AtBarrier;
 use self::asynchronous::Running;
 use self::clock::Times;
 use self::flight::Flight;
+use self::passing::Passing;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
 use self::unit::{Unit, WarpId};
@@ -94,6 +96,8 @@ pub(crate) struct Watch {
     flight: Flight,
     /// The bulk instruction that runs.
     running: Option<Running>,
+    /// Who passes by a barrier.
+    passing: Passing,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
 }
@@ -121,6 +125,7 @@ impl Watch {
             reports: Reports::default(),
             flight: Flight::default(),
             running: None,
+            passing: Passing::default(),
             guesses: HashSet::new(),
         }))
     }
@@ -136,6 +141,7 @@ impl Watch {
     /// A cluster of that number has ended.
     pub(crate) fn left(&mut self, index: u64) {
         self.units.remove(&unit::number(index));
+        self.passing.left(unit::number(index));
         self.flight.left(unit::number(index));
     }
 
@@ -159,6 +165,39 @@ impl Watch {
         }
     }
 
+    /// Threads of a warp, of which the `live` have not exited, arrive at a barrier that all of them should come to together.
+    pub(crate) fn arrived(
+        &mut self,
+        env: &Env<'_>,
+        block: &Block,
+        warp: u32,
+        at: AtBarrier,
+        [mask, live]: [u32; 2],
+    ) {
+        if self.checker.checks().barriers {
+            self.passing.arrive(WarpId::of(env, block, warp), at, mask, live);
+        }
+    }
+
+    /// A thread uses the barrier of its cluster in the wrong order.
+    pub(crate) fn misused(
+        &mut self,
+        env: &Env<'_>,
+        block: &Block,
+        warp: u32,
+        at: AtBarrier,
+        how: &'static str,
+    ) {
+        if self.checker.checks().barriers {
+            self.reports.add_misuse(env, WarpId::of(env, block, warp), at, how);
+        }
+    }
+
+    /// Threads of a warp exit.
+    pub(crate) fn exited(&mut self, env: &Env<'_>, block: &Block, warp: u32, mask: u32) {
+        self.passing.exit(WarpId::of(env, block, warp), mask);
+    }
+
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
@@ -175,6 +214,9 @@ impl Watch {
     /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
     unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) -> bool {
         let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        if let Some((at, lane)) = self.passing.act(who, inst.site, lanes.mask()) {
+            self.reports.add_passing(lanes.env, who, at, (inst.site, lane));
+        }
         if let Some(registers) = &watched.registers {
             self.use_registers(lanes, who, (inst.site, watched), registers);
         }

@@ -96,7 +96,8 @@ impl Cell {
         let [first, second] = self.reads;
         let reads = if writes { [first, second] } else { [Stamp::default(); 2] };
         let all = [self.write, reads[0], reads[1]].into_iter();
-        let both_strong = move |other: &Stamp| other.how.is_strong() && stamp.how.is_strong() && stamp.is_in_scope(other);
+        let both_strong =
+            move |other: &Stamp| other.how.is_strong() && stamp.how.is_strong() && stamp.is_in_scope(other);
         all.filter(move |other| other.is_some() && !other.is_before(&stamp) && !both_strong(other))
     }
 

@@ -116,13 +116,19 @@ fn atom_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refus
         }
     };
     let mut draft = Draft::new(if cas { SWAP_QUAD } else { EXCHANGE_QUAD }, &[], &[base]);
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     draft.aux = Access::new(1, space, ordered | Access::POLL | Access::ATOMIC).0;
     draft.site = true;
     draft.matrix = Some(Box::new(Matrix { d: dests, a: read, ..Matrix::default() }));
     draft.note = Some(Note { what: What::Atomic { reads: cas, after_guess: cas }, address: 0, bytes: 16 });
     builder.push(draft);
     Ok(())
+}
+
+/// Whether it orders others, and its scope if that is the block.
+fn order(form: &Form<'_>) -> u32 {
+    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    ordered | if form.has("cta") { Access::BLOCK } else { 0 }
 }
 
 /// The two halves of a register of 128 bits.
@@ -194,7 +200,7 @@ fn vector(
         );
         read.push(own);
     }
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     for (index, (dest, b)) in dests.iter().zip(read).enumerate() {
         let mut draft = Draft::new(exec, &[*dest], &[base, b, b]);
         draft.aux = Access::new(1, Some(Space::Global), ordered | narrow | Access::ATOMIC).0;
@@ -221,7 +227,7 @@ fn access(
     let b = builder.source(builder.operand(first + 1)?, class)?;
     let c = if cas { builder.source(builder.operand(first + 2)?, class)? } else { b };
     let exec = operation(form).ok_or_else(|| Refusal::new("no such operation on that type"))?;
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     let poll = form.any(&["cas", "exch"]).map_or(0, |_| Access::POLL);
     let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &[dest], &[address.base, b, c]);

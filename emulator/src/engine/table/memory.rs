@@ -124,7 +124,7 @@ fn space(form: &Form<'_>) -> Option<Space> {
 fn flags(form: &Form<'_>) -> u32 {
     let poll = form.any(&["volatile", "relaxed", "acquire", "mmio"]).map_or(0, |_| Access::POLL);
     let ordered = form.any(&["acquire", "release"]).map_or(0, |_| Access::ORDERED);
-    poll | ordered
+    poll | ordered | if form.has("cta") { Access::BLOCK } else { 0 }
 }
 
 /// A register of 128 bits is a vector of two of 64.

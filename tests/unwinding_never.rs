@@ -14,7 +14,7 @@ use cuda_launch::diagnostics::Profiler;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{ManagedAttach, MemoryPool, PinnedFlags, PoolOptions, RegisterFlags};
 use cuda_launch::module::{JitOptions, Linker};
-use cuda_launch::operation::{DeviceOperation, in_flight, value, with_context};
+use cuda_launch::operation::{DeviceOperation, ExecutionContext, in_flight, scope, value, with_context};
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
@@ -266,6 +266,31 @@ fn branches_and_what_is_kept() {
             Ok(value((ended.is_some(), panics > 0)))
         });
         assert_eq!(branched.sync().unwrap(), (true, true), "{callbacks:?}");
+        let forgetting = move |cx: &ExecutionContext| {
+            cx.stream()?;
+            let mut forgotten = cx.branches();
+            forgotten.branch(|cx| busy(cx.stream()?))?;
+            std::mem::forget(forgotten);
+            // Its join comes after this.
+            BROKEN.set(callbacks);
+            Ok(())
+        };
+        let in_a_branch = with_context(|cx| {
+            let branched = cx.branches().branch(forgetting);
+            BROKEN.set(&[]);
+            branched.map(value)
+        });
+        let (branched, panics) = broken(&[], || in_a_branch.sync());
+        assert!(branched.is_some_and(|result| result.is_ok()) && panics > 0, "{callbacks:?}");
+        let in_a_scope = || {
+            scope(|scope| {
+                let submitted = scope.submit(with_context(|cx| forgetting(cx).map(value)));
+                BROKEN.set(&[]);
+                submitted
+            })
+        };
+        let (submitted, panics) = broken(&[], in_a_scope);
+        assert!(submitted.is_some_and(|result| result.is_ok()) && panics > 0, "{callbacks:?}");
         let keeping = with_context(move |cx| {
             busy(cx.stream()?)?;
             cx.keep(7);
@@ -273,12 +298,40 @@ fn branches_and_what_is_kept() {
             BROKEN.set(callbacks);
             Ok(value(()))
         });
-        let submitted = catch_unwind(AssertUnwindSafe(|| unsafe { keeping.async_on(&stream) }));
-        BROKEN.set(&[]);
-        submitted.unwrap_or_else(|_| panic!("{callbacks:?}")).unwrap();
+        // SAFETY: 1: it borrows nothing.
+        let submitted = broken(&[], || unsafe { keeping.async_on(&stream) });
+        assert!(submitted.0.is_some_and(|result| result.is_ok()) && submitted.1 > 0, "{callbacks:?}");
         while in_flight() > 0 {
             thread::yield_now();
         }
+    }
+}
+
+/// Their error is told.
+#[test]
+fn captures_that_fail() {
+    let _alone = alone();
+    subscribe();
+    for callbacks in PARTS {
+        let (spy, ctx) = spies::spied();
+        let stream = ctx.new_stream().unwrap();
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+        stream.synchronize().unwrap();
+        let mut fail = |captured: &CudaStream| {
+            let fork = captured.fork()?;
+            x.view_mut().fill(&fork, 7)?;
+            BROKEN.set(callbacks);
+            // No call that anybody hears of.
+            captured.synchronize()
+        };
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        let (captured, panics) = broken(&[], || CudaGraph::capture(&ctx, CaptureMode::Relaxed, &mut fail));
+        assert!(captured.unwrap().unwrap_err().is_not_in_capture() && panics > 0, "{callbacks:?}");
+        let into = broken(&[], || graph.capture_into(&[], CaptureMode::Relaxed, &mut fail));
+        assert!(into.0.unwrap().unwrap_err().is_not_in_capture() && into.1 > 0, "{callbacks:?}");
+        drop((graph, x, stream, ctx));
+        let ledger = spy.ledger();
+        assert!(ledger.live().is_empty() && ledger.problems().is_empty(), "{callbacks:?}: {ledger:?}");
     }
 }
 

@@ -266,8 +266,13 @@ fn threads_pass_by_a_barrier_or_return_before_it() {
     // For any threads of a warp.
     assert_eq!(diverging(&passing.replace("bar.sync", "barrier.sync"), 64), [[0; 2]; 0]);
     // Those that return first, also after a store of their own, and those that come later.
-    let early = "setp.lt.u32 %p1, %t, 10; @%p1 bra S;\nst.global.u32 [%at], 5;\nret;\nS: bar.sync 0; st.global.u32 [%at], %t;";
-    assert_eq!(diverging(early, 64), [[0; 2]; 0]);
+    for early in [
+        "setp.lt.u32 %p1, %t, 10; @%p1 bra S; st.global.u32 [%at], 5; ret; S: bar.sync 0; st.global.u32 [%at], %t;",
+        "setp.ge.u32 %p1, %t, 10; @%p1 bra R;\nbar.sync 0;\nst.global.u32 [%at], %t; ret;\nR: st.global.u32 [%at], 5;",
+        "setp.ge.u32 %p1, %t, 10; @%p1 bra E;\nbar.sync 0;\nst.global.u32 [%at], %t;\nE: ret;",
+    ] {
+        assert_eq!(diverging(early, 64), [[0; 2]; 0], "{early}");
+    }
     let late = "setp.lt.u32 %p1, %t, 10; @%p1 bra S;\nbra.uni E;\nS: st.global.u32 [%at], 5;\nE: bar.sync 0; st.global.u32 [%at], %t;";
     assert_eq!(diverging(late, 64), [[0; 2]; 0]);
     // Some leave the loop and its barriers earlier than others.

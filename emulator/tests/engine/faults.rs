@@ -259,14 +259,14 @@ fn clusters_deadlock_together() {
 
 #[test]
 fn shared_memory_ends_with_its_block() {
-    // Block 1 reads what block 0 has, which ends or waits for it.
+    // Block 1 reads for more than a turn what block 0 has, which ends or waits for it.
     let text = |end: &str| {
         format!(
             "{HEADER}.visible .entry k() .reqnctapercluster 2 {{ .reg .b32 %r<5>; .reg .pred %p<4>; .shared .b32 s;
              mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 0; st.shared.u32 [s], %r1;
              barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra E;
              mov.u32 %r2, 0; mov.u32 %r3, s; mapa.shared::cluster.u32 %r3, %r3, 0;
-             L: ld.shared::cluster.u32 %r4, [%r3]; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 9; @%p2 bra L;
+             L: ld.shared::cluster.u32 %r4, [%r3]; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 20000; @%p2 bra L;
              E: {end} ret; }}"
         )
     };

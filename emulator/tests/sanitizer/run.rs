@@ -205,10 +205,10 @@ impl Run<'_> {
         check(unsafe { self.cuda.cuModuleGetFunction(&mut function, self.module, name.as_ptr()) })?;
         let mut attributes = Vec::new();
         if let Some(size) = options.get("cluster") {
-            let clusterDim = CUlaunchAttributeValue_clusterDim { x: number(size) as u32, y: 1, z: 1 };
+            let size = CUlaunchAttributeValue_clusterDim { x: number(size) as u32, y: 1, z: 1 };
             attributes.push(CUlaunchAttribute {
                 id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                value: CUlaunchAttributeValue { clusterDim },
+                value: CUlaunchAttributeValue { clusterDim: size },
                 ..Default::default()
             });
         }

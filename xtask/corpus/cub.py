@@ -11,6 +11,7 @@ INCLUDES = """
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 #include <cuda/std/complex>
+#include <cuda/std/functional>
 #include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/pipeline>
@@ -61,7 +62,7 @@ template __global__ void f(int*); template __global__ void f(float*); template _
 template<class T, cub::BlockLoadAlgorithm L, cub::BlockStoreAlgorithm W> __global__ void f(T* x, int n) {
   using Load = cub::BlockLoad<T, 128, 7, L>; using Store = cub::BlockStore<T, 128, 7, W>; using D = cub::BlockDiscontinuity<T, 128>;
   __shared__ union { typename Load::TempStorage l; typename Store::TempStorage s; typename D::TempStorage d; } u; T v[7]; int h[7];
-  Load(u.l).Load(x, v, n, T()); __syncthreads(); D(u.d).FlagHeads(h, v, cub::Inequality()); __syncthreads();
+  Load(u.l).Load(x, v, n, T()); __syncthreads(); D(u.d).FlagHeads(h, v, cuda::std::not_equal_to<>()); __syncthreads();
   for (int i = 0; i < 7; i++) v[i] += (T)h[i]; Store(u.s).Store(x, v, n); }
 template __global__ void f<int, cub::BLOCK_LOAD_TRANSPOSE, cub::BLOCK_STORE_TRANSPOSE>(int*, int);
 template __global__ void f<float, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::BLOCK_STORE_WARP_TRANSPOSE>(float*, int);

@@ -137,7 +137,7 @@ fn rcp_at_the_ends<const FTZ: bool>(a: u32) -> u32 {
 #[inline(always)]
 fn rsqrt_fraction(exponent: u32, fraction: u32) -> u32 {
     let number = RSQRT[(exponent & 1) as usize].fraction_at(fraction);
-    if exponent & 1 == 0 && fraction % FRACTIONS == 0 { FRACTIONS } else { number }
+    if exponent & 1 == 0 && fraction.is_multiple_of(FRACTIONS) { FRACTIONS } else { number }
 }
 
 /// `rsqrt.approx{.ftz}.f32`

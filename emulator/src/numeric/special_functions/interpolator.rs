@@ -35,14 +35,35 @@ impl Segment {
 fn square(distance: u32, bits: u32) -> u32 {
     let lower = bits - UPPER;
     let (upper_bits, lower_bits) = (distance >> lower, distance & ((1 << lower) - 1));
-    // Half, without the lowest bit times itself.
-    let mut sum = (upper_bits * upper_bits) >> 1;
-    // Products of an upper and a lower bit; those of two lower ones are left out.
-    for bit in 1..UPPER {
-        let is_set = upper_bits >> bit & 1;
-        sum += is_set.wrapping_neg() & (lower_bits >> (lower - bit));
+    // Those of two upper bits: half, without the lowest bit times itself. Of two lower bits there are none.
+    let upper = (upper_bits * upper_bits) >> 1;
+    let low = (upper_bits >> 1 & 7) << 3 | lower_bits >> (lower - 3);
+    let high = (upper_bits >> 4) << 7 | lower_bits >> (lower - 7);
+    upper
+        + u32::from(LOW_PRODUCTS[low as usize % LOW_PRODUCTS.len()])
+        + u32::from(HIGH_PRODUCTS[high as usize % HIGH_PRODUCTS.len()])
+}
+
+/// Of the upper bits 1 to 3, and 4 to 7, with the lower ones.
+static LOW_PRODUCTS: [u8; 1 << 6] = products(1, 3);
+static HIGH_PRODUCTS: [u8; 1 << 11] = products(4, 7);
+
+/// The sums of the products of these upper bits and as many of the lower ones as the last of them meets, by both: bit `n` meets the highest `n`.
+const fn products<const SIZE: usize>(first: u32, last: u32) -> [u8; SIZE] {
+    let mut sums = [0; SIZE];
+    let mut number = 0;
+    while number < SIZE {
+        let (upper_bits, lower_bits) = (number >> last, number % (1 << last));
+        let mut bit = first;
+        while bit <= last {
+            if upper_bits >> (bit - first) & 1 == 1 {
+                sums[number] += (lower_bits >> (last - bit)) as u8;
+            }
+            bit += 1;
+        }
+        number += 1;
     }
-    sum
+    sums
 }
 
 /// A function of a fraction in this many segments.
@@ -117,7 +138,7 @@ mod tests {
             for j in 0..=i {
                 let column = if i == j { 2 * i } else { i + j + 1 };
                 if column >= columns {
-                    sum += bit(i) * bit(j) << (column - columns);
+                    sum += (bit(i) * bit(j)) << (column - columns);
                 }
             }
         }

@@ -64,7 +64,9 @@ pub(super) fn compile(arguments: &[OsString]) -> ExitCode {
         // Its own, not one that PATH has.
         let own =
             real.canonicalize().ok().map(|real| real.with_file_name("ptxas")).filter(|own| own.is_file());
-        own.into_iter().for_each(|own| drop(command.env(ptxas::REAL, own)));
+        if let Some(own) = own {
+            command.env(ptxas::REAL, own);
+        }
     }
     match command.args(arguments).status() {
         Ok(status) if status.success() && asks("--ptx") => lowered(arguments),

@@ -434,7 +434,8 @@ fn toolchain(name: &str, cargo_arguments: &[&str]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{STEPS, chosen};
+    use super::{STEPS, Step, chosen, side_by_side};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn steps_are_chosen_by_name() {
@@ -443,5 +444,19 @@ mod tests {
         assert_eq!(names(&["kernels"]), ["kernels"]);
         assert_eq!(names(&[]).len(), STEPS.iter().filter(|step| !step.on_request).count());
         assert!(chosen(&["clipy"]).err().unwrap().to_string().contains("\"clipy\""));
+    }
+
+    #[test]
+    fn steps_side_by_side_run_once_each_and_fail_where_one_does() {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let counts = Step::new("counts", "counts", || {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        side_by_side(&[&counts; 9]).unwrap();
+        assert_eq!(RUNS.load(Ordering::Relaxed), 9);
+        let fails = Step::new("fails", "fails", || Err("on purpose".into()));
+        let failure = side_by_side(&[&counts, &fails, &counts]).err().unwrap().to_string();
+        assert!(failure.contains("on purpose") && failure.contains("fails FAILED"), "{failure}");
     }
 }

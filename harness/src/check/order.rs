@@ -612,4 +612,26 @@ mod tests {
         let (few, many) = (of_chain(500), of_chain(4000));
         assert!(many.0 < 12 * few.0 && many.1 < 12 * few.1, "{few:?} {many:?}");
     }
+
+    /// Two streams that are behind thousands, and wait for each other again and again.
+    #[test]
+    fn what_both_streams_know_is_not_looked_at_again() {
+        const STREAMS: usize = 8000;
+        let mut order = Order::default();
+        (0..=STREAMS).for_each(|stream| order.made(stream, true));
+        for stream in 1..=STREAMS {
+            order.record(100_000, Stream::Made(stream - 1, 7));
+            order.wait(Stream::Made(stream, 7), 100_000);
+        }
+        let pair = [Stream::Made(STREAMS - 1, 7), Stream::Made(STREAMS, 7)];
+        STEPS.set(0);
+        for _ in 0..100 {
+            for (from, to) in [(pair[1], pair[0]), (pair[0], pair[1])] {
+                order.record(100_000, from);
+                order.wait(to, 100_000);
+            }
+        }
+        // One path of the tree each time, with the branches beside it, where a look at all would be at 500 leaves.
+        assert!(STEPS.get() < 200 * 200, "{}", STEPS.get());
+    }
 }

@@ -6,16 +6,17 @@
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_harness::{child, skipped};
-use cuda_launch::diagnostics::LogListener;
+use cuda_harness::{Spy, child, skipped};
+use cuda_launch::diagnostics::{DriverLog, LogListener};
 use cuda_launch::error::HostPanic;
 use cuda_launch::event::EventWaitFlags;
 use cuda_launch::stream::HostTaskSyncMode;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut, Error,
-    ErrorKind, LaunchConfig, cuda_launch,
+    CaptureMode, CudaContext, CudaDevice, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, DevicePtrMut,
+    Error, ErrorKind, LaunchConfig, cuda_launch,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::time::{Duration, Instant};
@@ -401,6 +402,113 @@ fn a_listener_of_the_log_does_not_wait_for_the_call_that_it_hears_of() {
     act.lock().unwrap().take();
     refused();
     module.load_function("write_f32").unwrap();
+}
+
+/// The calls that take a listener off.
+fn unregistered(spy: &Spy) -> Vec<usize> {
+    let calls = spy.calls();
+    calls.iter().filter(|call| call.name() == "cuLogsUnregisterCallback").map(|call| call.thread()).collect()
+}
+
+#[test]
+fn a_listener_is_taken_off_before_what_it_owns_is_dropped() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    let (_, _alone) = context_alone();
+    let (spy, ctx) = spies::spied();
+    for closes in [false, true] {
+        let bomb = Bomb;
+        let listener = LogListener::new(ctx.driver(), move |_, _| {
+            let _owned = &bomb;
+        });
+        let listener = match listener {
+            Err(error) if error.is_unsupported() => return skipped(error),
+            listener => listener.unwrap(),
+        };
+        let before = unregistered(&spy).len();
+        let end = || if closes { listener.close().unwrap() } else { drop(listener) };
+        assert!(catch_unwind(AssertUnwindSafe(end)).is_err(), "the program's own panic");
+        assert_eq!(unregistered(&spy).len(), before + 1);
+    }
+}
+
+/// The driver takes no calls there, and one that waits for its listeners would wait for itself.
+#[test]
+fn a_listener_that_ends_in_another_is_taken_off_by_another_thread() {
+    let (_, _alone) = context_alone();
+    let (spy, ctx) = spies::spied();
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    let logs = || assert!(module.load_function("missing").unwrap_err().is_not_found());
+    for closes in [false, true] {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let (ends, counted) = (Arc::new(Mutex::new(None::<LogListener>)), heard.clone());
+        let (taken, (tell, told)) = (ends.clone(), mpsc::channel());
+        let listener = LogListener::new(ctx.driver(), move |_, _| {
+            if let Some(other) = taken.lock().unwrap().take() {
+                tell.send(if closes {
+                    other.close().err()
+                } else {
+                    drop(other);
+                    None
+                })
+                .unwrap();
+            }
+        });
+        let _listener = match listener {
+            Err(error) if error.is_unsupported() => return skipped(error),
+            listener => listener.unwrap(),
+        };
+        let other = LogListener::new(ctx.driver(), move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        *ends.lock().unwrap() = Some(other.unwrap());
+        let before = unregistered(&spy).len();
+        logs();
+        let Ok(answer) = told.try_recv() else {
+            assert!(!ctx.device_name().unwrap().contains("emulator"), "it logs all errors");
+            continue;
+        };
+        let is_refused = |error: &Error| matches!(error.kind(), ErrorKind::InHostCallback(_));
+        assert_eq!(answer.is_some_and(|error| is_refused(&error)), closes);
+        let start = Instant::now();
+        while unregistered(&spy).len() == before {
+            assert!(start.elapsed() < SOON, "it is never taken off");
+            std::thread::yield_now();
+        }
+        let here = spy.calls().iter().rfind(|call| call.name() == "cuModuleGetFunction").unwrap().thread();
+        assert_ne!(unregistered(&spy)[before], here);
+        let count = heard.load(Ordering::Relaxed);
+        logs();
+        assert_eq!(heard.load(Ordering::Relaxed), count, "nobody listens any more");
+    }
+}
+
+/// What needs no context is refused by name, too.
+#[test]
+fn what_opens_devices_and_logs_is_refused_in_a_host_function() {
+    let (ctx, _shared) = context();
+    let (stream, driver) = (ctx.new_stream().unwrap(), ctx.driver().clone());
+    let (tell, told) = mpsc::channel();
+    stream
+        .call_host(move || {
+            let answers = [
+                CudaDevice::new(0).err(),
+                CudaDevice::count().err(),
+                CudaContext::with_driver(&driver, 0).err(),
+                DriverLog::now(&driver).err(),
+                LogListener::new(&driver, |_, _| ()).err(),
+            ];
+            tell.send(answers).unwrap();
+        })
+        .unwrap();
+    stream.synchronize().unwrap();
+    for (number, answer) in told.recv_timeout(SOON).unwrap().into_iter().enumerate() {
+        assert!(matches!(answer.unwrap().kind(), ErrorKind::InHostCallback(_)), "number {number}");
+    }
 }
 
 /// Half of the functions panic; each stream is told of its own, and of no other.

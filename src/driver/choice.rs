@@ -1,10 +1,11 @@
 //! Which driver is used when the program names none.
 
-use cuda_driver_sys::{CUresult, Driver, LoadError, Reason};
+use cuda_driver_sys::{CUresult, Driver, LoadError, Reason, process};
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::host_call;
 use crate::error::{Error, ErrorKind, ForkError, NoDriver, check};
 
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
@@ -167,10 +168,11 @@ pub(crate) fn device_count(driver: &Driver) -> Result<i32, Error> {
 
 /// `cuInit(0)`; repeating it is harmless and quick.
 pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
+    host_call::refuse("cuInit")?;
     // SAFETY: cuInit takes no pointer and no handle; its flags must be 0.
     #[allow(unsafe_code)]
     let code: CUresult = unsafe { driver.cuInit(0) };
-    let (parent, child) = (INITIALISED.load(Ordering::Relaxed), std::process::id());
+    let (parent, child) = (INITIALISED.load(Ordering::Relaxed), process::id());
     match code {
         CUresult::SUCCESS => INITIALISED.store(child, Ordering::Relaxed),
         CUresult::CUDA_ERROR_NOT_INITIALIZED if parent != 0 && parent != child => {

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
-use cuda_driver_sys::{CUlogIterator, CUlogLevel, CUlogsCallbackHandle, Driver};
+use cuda_driver_sys::{CUlogIterator, CUlogLevel, CUlogsCallbackHandle, CUresult, Driver};
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::fmt;
@@ -53,22 +53,37 @@ static NEXT: AtomicUsize = AtomicUsize::new(1);
 #[must_use = "the driver stops calling when this is dropped"]
 #[doc(alias = "cuLogsRegisterCallback")]
 pub struct LogListener {
+    /// `None` only while it ends.
+    registered: Option<Registered>,
+    number: usize,
+}
+
+/// What the driver has of it.
+struct Registered {
     driver: Arc<Driver>,
     raw: CUlogsCallbackHandle,
-    number: usize,
 }
 
 // SAFETY: the handle is the driver's, which nothing here follows, and which may be given back from every thread: of
 // what a driver makes, its documents except graphs alone ("Graph object thread safety"). The rest is Send.
-unsafe impl Send for LogListener {}
-// SAFETY: as above; through a shared reference only `fmt` reads, and that the number alone.
-unsafe impl Sync for LogListener {}
+unsafe impl Send for Registered {}
+// SAFETY: as above; through a shared reference nothing is read.
+unsafe impl Sync for Registered {}
+
+impl Registered {
+    fn end(self) -> Result<(), Error> {
+        // SAFETY: the driver gave the handle in `new`; `self` is gone behind this, so that it is given back once.
+        let code = unsafe { self.driver.cuLogsUnregisterCallback(self.raw) };
+        check(code, "cuLogsUnregisterCallback", String::new)
+    }
+}
 
 impl LogListener {
     /// Makes the driver call `listener`, on whichever thread logs something: never on two at once.
     ///
-    /// The listener must not call the driver. What its own thread logs in the meantime is not passed to any listener,
-    /// and what it drops is released on another thread. If it panics, the panic is caught.
+    /// The listener cannot use CUDA: calls of this crate return [`InHostCallback`](crate::error::InHostCallback). What its own thread
+    /// logs in the meantime is not passed to any listener, and what it drops, other listeners too, is released on another thread. If it
+    /// panics, the panic is caught.
     ///
     /// Driver call: `cuLogsRegisterCallback`.
     ///
@@ -87,8 +102,9 @@ impl LogListener {
         // outlives the call.
         let code =
             unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
-        // From here on the number is taken off by `Drop`, also after an error: then there is no handle.
-        let made = Self { driver: driver.clone(), raw, number };
+        // From here on the number is taken off by `Drop`, also after an error: then the driver has nothing.
+        let registered = (code == CUresult::SUCCESS).then(|| Registered { driver: driver.clone(), raw });
+        let made = Self { registered, number };
         check(code, "cuLogsRegisterCallback", String::new).map(|()| made)
     }
 
@@ -100,27 +116,24 @@ impl LogListener {
     /// Any error returned by the driver; the listener is not called again in any case.
     #[doc(alias = "cuLogsUnregisterCallback")]
     pub fn close(mut self) -> Result<(), Error> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<(), Error> {
-        // Dropped after the lock: it is the program's code.
-        let listener = listeners().remove(self.number);
-        drop(listener);
-        if self.raw.is_null() {
-            return Ok(());
-        }
-        let raw = std::mem::replace(&mut self.raw, null_mut());
-        // SAFETY: not null, so the driver gave the handle in `new`; `raw` was replaced by null, so that it is given back once.
-        let code = unsafe { self.driver.cuLogsUnregisterCallback(raw) };
-        check(code, "cuLogsUnregisterCallback", String::new)
+        host_call::refuse("cuLogsUnregisterCallback")?;
+        // Dropped last, and after the lock: it is the program's code.
+        let _listener = listeners().remove(self.number);
+        self.registered.take().map_or(Ok(()), Registered::end)
     }
 }
 
 impl Drop for LogListener {
     fn drop(&mut self) {
-        // `close` tells.
-        let _ = self.end();
+        // From here on the driver calls nobody.
+        let (listener, registered) = (listeners().remove(self.number), self.registered.take());
+        if listener.is_some() || registered.is_some() {
+            host_call::outside(move || {
+                // `close` tells. The listener, which is the program's code, is dropped after it.
+                let _ = registered.map(Registered::end);
+                drop(listener);
+            });
+        }
     }
 }
 

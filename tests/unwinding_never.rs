@@ -114,8 +114,10 @@ fn broken<R>(callbacks: &'static [&'static str], code: impl FnOnce() -> R) -> (O
 
 const N: usize = 256;
 
+type Values = Vec<Box<dyn Any>>;
+
 /// Drops what the program makes, one after the other.
-fn ends_quietly(make: fn(&CudaContext) -> Result<Vec<Box<dyn Any>>, Error>) {
+fn ends_quietly(make: fn(&CudaContext) -> Result<Values, Error>) {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
     subscribe();

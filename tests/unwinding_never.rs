@@ -114,10 +114,11 @@ fn broken<R>(callbacks: &'static [&'static str], code: impl FnOnce() -> R) -> (O
 
 const N: usize = 256;
 
-type Values = Vec<Box<dyn Any>>;
+/// Values that calls of the driver end.
+type Made = Result<Vec<Box<dyn Any>>, Error>;
 
 /// Drops what the program makes, one after the other.
-fn ends_quietly(make: fn(&CudaContext) -> Result<Values, Error>) {
+fn ends_quietly(make: fn(&CudaContext) -> Made) {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
     subscribe();

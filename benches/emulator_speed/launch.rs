@@ -7,7 +7,7 @@ use std::time::Instant;
 
 /// Nanoseconds of a launch of a kernel that does nothing and the wait for it: the median of many.
 pub(crate) fn empty() -> f64 {
-    let ctx = CudaContext::new(0).unwrap();
+    let ctx = CudaContext::with_driver(&cuda_emulator::driver(), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("kernels.ptx")).unwrap();
     let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));

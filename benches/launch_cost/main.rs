@@ -56,7 +56,7 @@ struct Shape {
     tag: u64,
 }
 
-#[cuda_module("benches/kernels/seven.ptx")]
+#[cuda_module("../kernels/seven.ptx")]
 mod kernels {
     unsafe extern "C" {
         pub safe fn slices(a: &[f32], b: &[f32], c: &mut [f32], n: u32);

@@ -417,6 +417,36 @@ fn ptxas_leaves_ptx() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// An nvcc that looks for ptxas beside itself, as NVIDIA's does, finds the stand-in, and in other modes its own.
+#[test]
+fn nvcc_leaves_ptx() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("emulate-nvcc");
+    let ptx = PTX.replace("\\n", "\n");
+    std::fs::write(folder.join("k.ptx"), &ptx).unwrap();
+    let bin = folder.join("toolkit/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join("nvcc.profile"), "").unwrap();
+    let nvcc = "#!/bin/sh\nPATH=\"$(dirname \"$0\"):$PATH\" ptxas k.ptx -o k.cubin\n";
+    for (name, script) in [("nvcc", nvcc), ("ptxas", "#!/bin/sh\necho own\necho machine code > k.cubin\n")] {
+        std::fs::write(bin.join(name), script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join(name), mode).unwrap();
+    }
+    for (option, expected) in
+        [("--cubin", ptx.replace("9.7", "9.0") + "\0"), ("--fatbin", "machine code\n".to_owned())]
+    {
+        let mut command = tool();
+        command.current_dir(&folder).env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        let run = finished(&command.args(["emulate", "--", "nvcc", option, "k.cu"]).output().unwrap());
+        let made = std::fs::read_to_string(folder.join("k.cubin")).unwrap();
+        assert_eq!((run.code, made, run.out.as_str()), (0, expected, "own\n"), "{option}: {}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// The driver that a program names by a path of its own is the emulator, too.
 #[test]
 fn another_driver_is_not_found() {

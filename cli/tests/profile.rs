@@ -81,7 +81,7 @@ fn a_page_and_a_report_of_coverage_are_written() {
     assert!(!page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "").contains("http"), "{page}");
     // Nothing that only a terminal understands.
     assert!(page.contains("<p>transpose on cuda-launch emulator") && !page.contains('\u{fffd}'), "{page}");
-    assert!(page.contains("Accesses to argument 0") && page.contains("<rect class=\"heat\""), "{page}");
+    assert!(page.contains("<h3>Argument 0</h3>") && page.contains("<rect class=\"heat\""), "{page}");
     assert!(report.contains("examples/kernels/transpose.ptx\n") && report.contains("\nBRDA:"), "{report}");
     let lines = report.lines().filter(|line| line.starts_with("DA:")).count();
     assert!(report.contains(&format!("\nLF:{lines}\n")), "{report}");
@@ -161,6 +161,121 @@ fn what_was_counted_before_an_interrupt_is_shown_and_written() {
     assert!(!saved.exists());
 }
 
+/// Two blocks of 64 threads, with something of all that is counted.
+const ALL: &str = ".version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .b64 %a, %b; .reg .b32 %t, %r; .reg .f32 %f; .reg .f64 %d; .reg .pred %p, %q; .local .align 8 .b8 own[8]; .shared .align 8 .b8 tile[8192];
+ld.param.u64 %a, [p];
+mov.u32 %t, %tid.x;
+mul.wide.u32 %b, %t, 8;
+add.u64 %b, %a, %b;
+ld.global.f32 %f, [%b];
+fma.rn.f32 %f, %f, %f, %f;
+cvt.f64.f32 %d, %f;
+add.f64 %d, %d, %d;
+setp.lt.u32 %p, %t, 8;
+@%p bra SKIP;
+mov.u32 %r, tile;
+mad.lo.u32 %r, %t, 128, %r;
+st.shared.u32 [%r], %t;
+SKIP: st.local.u32 [own], %t;
+setp.ge.u32 %q, %t, 32;
+@%q bra MEET;
+add.u32 %r, %t, 1;
+add.u32 %r, %t, 2;
+MEET: bar.sync 0;
+red.global.add.u32 [%a], 1;
+ret;
+}
+";
+
+/// Every number that the command tells of a kernel, by hand.
+#[test]
+fn each_number_is_where_its_name_is() {
+    let file = scratch("numbers").join("k.ptx");
+    fs::write(&file, ALL).unwrap();
+    let arguments =
+        ["profile", file.to_str().unwrap(), "k", "--arg", "inout:u32:128*0", "--grid", "2", "--block", "64"];
+    let (code, answer) = json(&arguments);
+    let expected = [
+        // 19 instructions of each of four warps, and 2 more of two of them; 8 threads skip 3, whose warp goes both ways.
+        ("warps", 4 * 19 + 2 * 2),
+        ("threads", 128 * 19 - 2 * 8 * 3 + 64 * 2),
+        // Those of the branches jump: 8 and 32 of each 64.
+        ("threads_on", 128 * 17 - 2 * 8 * 3 + 64 * 2 + 2 * (8 + 32)),
+        ("taken", 2 * (8 + 32)),
+        ("not_taken", 2 * (56 + 32)),
+        ("divergent", 2),
+        ("global_requests", 4 + 4),
+        // Floats that are 8 bytes apart; a number that all update.
+        ("global_sectors", 4 * 8 + 4),
+        ("global_sectors_ideal", 4 * 4 + 4),
+        ("global_bytes", 2 * 128 * 4),
+        ("shared_requests", 4),
+        // All threads in one bank: 24 of the warp of which 8 skip, and 32 of the other.
+        ("shared_wavefronts", 2 * (24 + 32)),
+        ("shared_wavefronts_ideal", 4),
+        ("shared_bytes", 2 * 56 * 4),
+        ("local_requests", 4),
+        ("local_bytes", 128 * 4),
+        // The second warp of a block waits for the two instructions that only the first executes.
+        ("barrier_wait", 2 * 2),
+        ("collisions", 4 * 31),
+    ];
+    for (name, expected) in expected {
+        assert_eq!(answer["total"][name], expected, "{name}");
+    }
+    assert_eq!((code, &answer["launches"], &answer["blocks"]), (0, &1.into(), &2.into()));
+    assert_eq!((&answer["threads"], answer["not_covered"].as_array().unwrap().len()), (&128.into(), 0));
+    let operations = serde_json::json!({ "f64": 128, "f32": 256, "f16": 0, "matrix": 0 });
+    assert_eq!(
+        (&answer["operations"], &answer["operations_per_byte"]),
+        (&operations, &(384.0 / 1152.0).into())
+    );
+    let fma = line(&answer, "fma.rn");
+    assert_eq!((&fma["operations"], &fma["line"], &fma["function"]), (&256.into(), &12.into(), &Value::Null));
+    assert_eq!(line(&answer, "ld.param")["function"], "k");
+    let memory = &answer["allocations"][0];
+    assert_eq!((&memory["bytes"], &memory["column_time"]), (&512.into(), &1.into()));
+    let found = |map: &str| -> Vec<(usize, u64)> {
+        let cells = memory[map].as_array().unwrap().iter().map(|cell| cell.as_u64().unwrap()).enumerate();
+        cells.filter(|(_, sectors)| *sectors > 0).collect()
+    };
+    // The fifth instruction reads, in both warps of a block. The 20th updates: of the second warp it is the 18th, which has waited for two.
+    let times = [0, 32].map(|row| [(64 * row + 5, 16), (64 * row + 20, 2)]);
+    assert_eq!(found("by_time"), times.concat());
+    // 16 sectors, four columns each; the first is read by one warp, and updated by both.
+    let places = [0, 32]
+        .map(|row| (0..16).map(move |sector| (64 * row + 4 * sector, if sector == 0 { 3 } else { 1 })));
+    assert_eq!(found("by_place"), places.into_iter().flatten().collect::<Vec<_>>());
+
+    let text = run_in(200, &arguments).out;
+    for told in [
+        "instructions: 80 by warps, 2336 by threads; 31.4 of 32 threads active",
+        "branches: 8 by warps, 2 divergent (25.0 %)",
+        "global memory: 8 accesses, 4.5 sectors each; 56 % of these were needed",
+        "shared memory: 4 accesses, 108 bank conflicts",
+        "local memory: 4 accesses, 512 bytes",
+        "barriers: warps wait for 4 instructions of others, 5 % of their time",
+        "atomics: 124 collisions of threads of a warp",
+        "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
+        "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
+    ] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+    let cells = |code: &str| -> Vec<&str> {
+        let line = text.lines().find(|line| line.ends_with(code)).unwrap_or_else(|| panic!("{text}"));
+        line.trim_end_matches(code).split_whitespace().collect()
+    };
+    assert_eq!(cells("ld.global.f32 %f, [%b];"), ["11", "4", "32.0", "8.0/4.0"]);
+    assert_eq!(cells("st.shared.u32 [%r], %t;"), ["19", "4", "28.0", "28.0/1.0"]);
+    assert_eq!(cells("add.f64 %d, %d, %d;"), ["14", "4", "32.0", "128"]);
+    assert_eq!(cells("MEET: bar.sync 0;"), ["25", "4", "32.0", "4"]);
+}
+
 /// Each case of `not covered`, and the roof.
 #[test]
 fn what_did_not_run_is_named_and_the_roof_is_told() {
@@ -204,7 +319,8 @@ fn browser() -> Option<&'static str> {
     or_skip(names.into_iter().find(runs), "there is no Chromium here")
 }
 
-/// The browser loads each page into frames as wide as a phone, in light and dark, and says how wide it is there and which colours it has.
+/// The browser loads each page into frames as wide as a phone, in light and dark, and says whether it fits, how many words of its pictures
+/// are cut off, and which colours it has.
 #[test]
 fn pages_fit_a_phone_and_follow_light_and_dark() {
     let Some(browser) = browser() else { return };
@@ -264,7 +380,11 @@ fn pages_fit_a_phone_and_follow_light_and_dark() {
         pages.iter().flat_map(|page| ["light", "dark"].map(|scheme| frame(page, scheme))).collect();
     let script = "onload = () => document.title = [...document.querySelectorAll('iframe')].map(frame => {
         const page = frame.contentDocument, style = frame.contentWindow.getComputedStyle(page.body);
-        return [page.documentElement.scrollWidth <= frame.clientWidth, style.color, style.backgroundColor].join('|');
+        const cut = [...page.querySelectorAll('.picture text')].filter(text => {
+            const box = text.getBBox(), view = text.ownerSVGElement.viewBox.baseVal;
+            return box.x < view.x || box.x + box.width > view.x + view.width;
+        });
+        return [page.documentElement.scrollWidth <= frame.clientWidth, cut.length, style.color, style.backgroundColor].join('|');
     }).join('/')";
     let all = folder.join("all.html");
     fs::write(&all, format!("<!DOCTYPE html><body>{frames}<script>{script}</script></body>")).unwrap();
@@ -277,6 +397,6 @@ fn pages_fit_a_phone_and_follow_light_and_dark() {
         shown.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
     let colours = ["rgb(28, 28, 30)|rgb(255, 255, 255)", "rgb(232, 232, 234)|rgb(24, 24, 27)"];
     let expected: Vec<String> =
-        pages.iter().flat_map(|_| colours.map(|pair| format!("true|{pair}"))).collect();
+        pages.iter().flat_map(|_| colours.map(|pair| format!("true|0|{pair}"))).collect();
     assert_eq!(title, expected.join("/"), "{}", String::from_utf8_lossy(&output.stderr));
 }

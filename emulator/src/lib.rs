@@ -88,12 +88,12 @@
 //!
 //! | | detected | not detected |
 //! |---|---|---|
-//! | uninitialised bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation except managed and host memory) and of shared memory, byte by byte | local memory, textures; a copy or a fill counts as a write, whatever it copies |
-//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, without any ordering; lanes of one store that write different values | stores of the value that is already there; plain reads before a `cas` or similar by the same thread, against atomics; anything beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
-//! | barriers | threads of a warp that are at different barriers, one of them a `bar` or an `.aligned` `barrier`, to which a warp must come together | threads that leave the kernel, or pass by a barrier, before the others of their warp wait at it; barriers of a cluster |
+//! | uninitialised bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation except managed and host memory) and of shared memory, byte by byte; a copy between device memory counts for what it copies | local memory, registers, textures; a fill and a copy from the host count as writes, and copies to the host are not looked at |
+//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, without any ordering; atomics of two blocks, one of which has the scope of a block; copies by `cp.async`, bulk copies and `wgmma` that are not waited for; lanes of one store that write different values | stores of the value that is already there; plain reads before a `cas` or similar by the same thread, against atomics; anything beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; the scope of a block among the blocks of a cluster |
+//! | barriers | threads of a warp that are at different barriers, one of them a `bar` or an `.aligned` `barrier`, or an `.aligned` `barrier.cluster`, to which a warp must come together; threads that pass by such a `bar` or `barrier` at which others of their warp wait, and exit | threads that do so before the others wait; whole warps that do not come |
 //!
 //! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by release
-//! and acquire operations, whatever address these use. Fences, volatile, relaxed, acquire and release accesses, `atom.cas` and
+//! and acquire operations, whatever address these use; those with the scope of a block order nothing between blocks. Fences, volatile, relaxed, acquire and release accesses, `atom.cas` and
 //! `atom.exch` count as releases; these and all other atomics count as acquires. So no correct protocol is reported, but some
 //! incorrect ones are missed. For the same reason a part of a warp that synchronises counts as the whole warp, and `bar.arrive` counts
 //! as waiting. Threads run in one order, and only races of that order are found; [`set_schedules`] makes them run in others.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every .cu of examples/kernels and tests/kernels to the .ptx that is committed beside it.
+"""Compiles every .cu of examples/kernels, tests/kernels and tests/sanitizer to the .ptx that is committed beside it.
 
     rebuild.py                  compile and write; creates a venv with the pinned compilers in target/ (0.6 GB) first
     rebuild.py --check          compile and compare; exit status 1 and a list of files where something differs
@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples/kernels"
 TESTS = ROOT / "tests/kernels"
+SANITIZER = ROOT / "tests/sanitizer"
 # Of the readers' tests: only what is named below; rebuild.sh there makes the rest.
 DATA = ROOT / "ptx/tests/data"
 
@@ -116,7 +117,7 @@ def build(work, options):
             built[TESTS / "debug" / f"{source.stem}.ptx"] = nvcc(source, work, "-G")
         if source.stem in CLANG and has_clang:
             built[TESTS / "clang" / f"{source.stem}.ptx"] = clang(source, work)
-    for source in filter(wanted, sorted(TESTS.glob("*.cu"))):
+    for source in filter(wanted, sorted([*TESTS.glob("*.cu"), *SANITIZER.glob("*.cu")])):
         built[source.with_suffix(".ptx")] = nvcc(source, work)
     handwritten = {path: path.read_bytes() for path in filter(wanted, sorted((TESTS / "handwritten").glob("*.ptx")))}
     for path, text in {**built, **handwritten}.items():

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Each hold is given back once, by the value that has it.
 
-use cuda_driver_sys::CUcontext;
+use cuda_driver_sys::{CUcontext, process};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use super::context::work::OwnStream;
 use super::device::CudaDevice;
 #[cfg(feature = "async")]
 use super::event::EventPool;
-use super::process;
 use crate::error::{Error, check};
 
 /// One reason why a context lives: what a variant says is so of its context, once for each value.

@@ -40,7 +40,6 @@ mod own_lock;
 mod packed;
 mod park;
 mod peer;
-pub(crate) mod process;
 #[cfg(feature = "diagnostics")]
 mod profiler;
 mod shape;

@@ -15,8 +15,8 @@ use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
 use super::{reactor, run};
-use crate::driver::process;
 use crate::error::{Error, ErrorKind, ForkError, OperationError};
+use cuda_driver_sys::process;
 
 /// An operation as a future. The first poll submits the work.
 ///

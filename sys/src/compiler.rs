@@ -6,17 +6,25 @@
 
 use crate::loader::{self, Reason};
 use core::ffi::{CStr, c_void};
+use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 /// A function that this version of a library does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the library has no {symbol}: it is older than the function")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missing {
     /// Its name.
     pub symbol: &'static str,
 }
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the library has no {}: it is older than the function", self.symbol)
+    }
+}
+
+impl std::error::Error for Missing {}
 
 /// The functions of one compiler, some of which a library may not have.
 pub trait Table: Sized {

@@ -97,6 +97,8 @@ mod compiler;
 mod consts;
 mod driver;
 mod loader;
+#[doc(hidden)]
+pub mod process;
 mod result;
 mod table;
 

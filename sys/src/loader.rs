@@ -10,6 +10,7 @@
 use crate::{CUresult, pfn};
 use core::ffi::{CStr, c_void};
 use std::error::Error as _;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
@@ -39,11 +40,19 @@ pub fn system_names() -> &'static [&'static str] {
 /// No usable driver: what was tried, and why it failed.
 ///
 /// Its message has one line for each name, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no CUDA driver:\n{}  help: {}", lines(.attempts), advice(.attempts))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     attempts: Vec<Attempt>,
 }
+
+// By hand, as all messages of this crate: everything else waits for it, and would wait for `syn` first.
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no CUDA driver:\n{}  help: {}", lines(&self.attempts), advice(&self.attempts))
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 impl LoadError {
     /// Every name tried, in order; empty on a platform without CUDA.
@@ -63,25 +72,36 @@ pub struct Attempt {
 }
 
 /// Why a library cannot be used as the driver.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// The system cannot load it (it does not exist, is not a library, or needs another library that is missing); with
     /// its message.
-    #[error("{0}")]
     NotLoaded(String),
     /// The library does not have this function, which every driver has.
-    #[error("it is not a CUDA driver: it has no {0}")]
     NotADriver(&'static str),
     /// The library does not have this function, which every library of the requested kind has; or it is a version that
     /// predates it.
-    #[error("it is another library, or one that is too old: it has no {0}")]
     Lacks(&'static str),
     /// It is the library that the toolkit ships to link against; `cuDriverGetVersion` returns
     /// `CUDA_ERROR_STUB_LIBRARY`.
-    #[error("it is the toolkit's stub library for linking, not a driver")]
     Stub,
 }
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoaded(message) => f.write_str(message),
+            Self::NotADriver(function) => write!(f, "it is not a CUDA driver: it has no {function}"),
+            Self::Lacks(function) => {
+                write!(f, "it is another library, or one that is too old: it has no {function}")
+            }
+            Self::Stub => f.write_str("it is the toolkit's stub library for linking, not a driver"),
+        }
+    }
+}
+
+impl std::error::Error for Reason {}
 
 fn lines(attempts: &[Attempt]) -> String {
     attempts.iter().map(|Attempt { name, reason }| format!("  {}: {reason}\n", name.display())).collect()

@@ -132,3 +132,19 @@ fn the_system_driver_is_there_or_every_name_is_accounted_for() {
         }
     }
 }
+
+#[test]
+fn each_reason_says_what_is_missing() {
+    let texts = [
+        (Reason::NotLoaded("no such file".into()), "no such file"),
+        (Reason::NotADriver("cuInit"), "it is not a CUDA driver: it has no cuInit"),
+        (
+            Reason::Lacks("nvvmVersion"),
+            "it is another library, or one that is too old: it has no nvvmVersion",
+        ),
+        (Reason::Stub, "it is the toolkit's stub library for linking, not a driver"),
+    ];
+    for (reason, text) in texts {
+        assert_eq!(reason.to_string(), text);
+    }
+}

@@ -98,7 +98,7 @@ fn over(limit: &Limit, instructions: f64, calls: f64, heap: f64) -> Vec<String> 
 
 /// Builds the bench and returns its executable.
 fn build() -> Result<PathBuf> {
-    let built = cargo::build(&["bench", "--package", "cuda-launch", "--bench", "launch_cost", "--no-run"])?;
+    let built = cargo::build(&["bench", "--package", "cuda-launch-cost", "--no-run"])?;
     let bench = built.into_iter().find(|program| program.kind == "bench");
     bench.map(|program| program.path).ok_or_else(|| "cargo named no executable for the bench".into())
 }

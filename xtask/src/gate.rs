@@ -1,8 +1,9 @@
 //! `cargo xtask gate`: every check of this repository, the same on a developer's machine and in CI.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::cargo::{OLDEST_RUST, answers, cargo, on, root, run};
+use crate::cargo::{OLDEST_RUST, answers, build as build_programs, cargo, on, root, run};
 use crate::wheels::Wheels;
 use crate::{
     Result, api, bindgen, build, cost, cust, docs, examples, features, flakes, gpu, imports, package, skipped,
@@ -144,15 +145,19 @@ const STEPS: &[Step] = &[
         "the documentation as docs.rs builds it, without a warning or a dead link",
         docs::check,
     )
-    .needs("a nightly toolchain", || toolchain("nightly", &["--version"])),
+    .needs("a nightly toolchain", || toolchain("nightly", &["--version"]))
+    .one_core(),
     Step::new("api", "docs/api/ lists what is public", api::check)
-        .needs("the Rust that the manifests promise", has_oldest),
-    Step::new("examples", "enough public items have an example", examples::check)
-        .needs("the Rust that the manifests promise", has_oldest),
+        .needs("the Rust that the manifests promise", has_oldest)
+        .one_core(),
     Step::new("bindgen", "sys/src/generated/ and the list of exports are what bindgen.toml makes", || {
         bindgen::run(bindgen::Mode::Check)
     })
-    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"]))
+    .one_core(),
+    // In the folder of `api`, after it.
+    Step::new("examples", "enough public items have an example", examples::check)
+        .needs("the Rust that the manifests promise", has_oldest),
     Step::new("test", "all tests, as the README runs them", || {
         skipped::told(root()?, &mut cargo(&["test", "--workspace"])?)
     }),
@@ -167,17 +172,19 @@ const STEPS: &[Step] = &[
         .needs("that toolchain", has_oldest),
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
     Step::new("package", "what is published has what belongs there, and nothing else", package::check),
-    Step::new("cost", "instructions of a launch, within their limits", cost::run)
-        .needs("valgrind", || answers("valgrind", &["--version"]))
-        .one_core(),
+    // The longest begins first.
     Step::new(
         "loom",
         "no order of events loses a wake-up, an output or an entry (with 2 to 4 preemptions)",
         loom,
     )
     .one_core(),
+    Step::new("cost", "instructions of a launch, within their limits", cost::run)
+        .needs("valgrind", || answers("valgrind", &["--version"]))
+        .one_core(),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
-        .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+        .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"]))
+        .one_core(),
     Step::new("features", "the library with no feature, with each one alone, and with all", features::check)
         .on_request(),
     Step::new(
@@ -237,17 +244,34 @@ pub(crate) fn gate(names: &[&str]) -> Result<()> {
         }
     }
     for beside in steps.chunk_by(|one, next| one.one_core && next.one_core) {
-        std::thread::scope(|scope| {
-            let others: Vec<_> = beside[1..].iter().map(|step| scope.spawn(|| passes(step))).collect();
-            passes(beside[0])?;
-            others.into_iter().try_for_each(|other| other.join().map_err(|_| "a panic".to_string())?)
-        })?;
+        side_by_side(beside)?;
         passed.extend(beside.iter().map(|step| step.name));
     }
     println!("\n=== gate: passed in {:.0} s: {}", begin.elapsed().as_secs_f64(), passed.join(" "));
     if !skipped.is_empty() {
         println!("=== gate: NOT checked on this machine: {}", skipped.join(" "));
     }
+    Ok(())
+}
+
+/// Runs the steps in their order, one on each core; begins no more after one that fails.
+fn side_by_side(steps: &[&Step]) -> Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || -> std::result::Result<(), String> {
+        while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if failed.load(Ordering::Relaxed) {
+                break;
+            }
+            passes(step).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores.min(steps.len())).map(|_| scope.spawn(work)).collect();
+        let ends: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+        ends.into_iter().try_for_each(|end| end.map_err(|_| "a panic".to_string())?)
+    })?;
     Ok(())
 }
 
@@ -291,28 +315,28 @@ fn doc() -> Result<()> {
 }
 
 /// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels, the
-/// CUDA runtime among them.
+/// CUDA runtime among them. Of the whole workspace, and with the profile of tests: nearly all is what the step `test` has built.
 fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
-    let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
+    let mut tests = cargo(&["test", "--workspace", "--test", "sources", "--test", "emulate"])?;
     tests.args(gpu::TESTS_OF_COMPILERS.iter().flat_map(|test| ["--test", test]));
-    let mut tool =
-        cargo(&["test", "--package", "cuda-launch-cli", "--test", "sources", "--test", "emulate"])?;
-    let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
-    let mut example = cargo(&["run", "--package", "cuda-launch-examples", "--example", "compile"])?;
+    let mut docs = cargo(&["test", "--workspace", "--doc", "compile::"])?;
+    let built = build_programs(&["build", "--workspace", "--profile", "test", "--example", "compile"])?;
+    let [example] = &built[..] else { return Err("cargo built another number of programs than one".into()) };
+    let mut example = std::process::Command::new(&example.path);
+    example.current_dir(root()?);
     for name in bindgen::COMPILERS {
         wheels.fetch(name)?;
         let (variable, file) =
             (format!("CUDA_LAUNCH_{}", name.to_uppercase()), wheels.file(name, "library")?);
-        for command in [&mut tests, &mut tool, &mut docs, &mut example] {
+        for command in [&mut tests, &mut docs, &mut example] {
             command.env(&variable, &file).env("CUDA_LAUNCH_REQUIRE_COMPILERS", "1");
         }
     }
     wheels.fetch("runtime")?;
-    let mut check =
-        cargo(&["test", "--package", "cuda-launch-cli", "--test", "check", "the_actual_runtime"])?;
+    let mut check = cargo(&["test", "--workspace", "--test", "check", "the_actual_runtime"])?;
     check.env("CUDA_LAUNCH_CUDART", wheels.file("runtime", "library")?);
-    [&mut tests, &mut tool, &mut check, &mut docs, &mut example].into_iter().try_for_each(run)
+    [&mut tests, &mut check, &mut docs, &mut example].into_iter().try_for_each(run)
 }
 
 fn oldest() -> Result<()> {
@@ -410,7 +434,8 @@ fn toolchain(name: &str, cargo_arguments: &[&str]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{STEPS, chosen};
+    use super::{STEPS, Step, chosen, side_by_side};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn steps_are_chosen_by_name() {
@@ -419,5 +444,19 @@ mod tests {
         assert_eq!(names(&["kernels"]), ["kernels"]);
         assert_eq!(names(&[]).len(), STEPS.iter().filter(|step| !step.on_request).count());
         assert!(chosen(&["clipy"]).err().unwrap().to_string().contains("\"clipy\""));
+    }
+
+    #[test]
+    fn steps_side_by_side_run_once_each_and_fail_where_one_does() {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let counts = Step::new("counts", "counts", || {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        side_by_side(&[&counts; 9]).unwrap();
+        assert_eq!(RUNS.load(Ordering::Relaxed), 9);
+        let fails = Step::new("fails", "fails", || Err("on purpose".into()));
+        let failure = side_by_side(&[&counts, &fails, &counts]).err().unwrap().to_string();
+        assert!(failure.contains("on purpose") && failure.contains("fails FAILED"), "{failure}");
     }
 }

@@ -92,7 +92,8 @@ fn tests() -> Result<Vec<Program>> {
 
 fn benches() -> Result<Vec<Program>> {
     let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
-    build(&["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches).collect::<Vec<_>>())
+    let both = ["bench", "--no-run", "--package", "cuda-launch", "--package", "cuda-launch-cost"];
+    build(&both.into_iter().chain(benches).collect::<Vec<_>>())
 }
 
 /// Builds and bundles what `compile/` is tested with, and the libraries of these compilers; fails over the limit.

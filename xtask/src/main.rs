@@ -7,6 +7,7 @@ mod bindgen;
 mod build;
 mod cargo;
 mod clients;
+mod corpus;
 mod cost;
 mod cust;
 mod docs;
@@ -37,6 +38,8 @@ usage: cargo xtask <chore>
                       run software that other people wrote, with its own tests, on the emulator: all of xtask/clients.toml, or the named
                       ones; from the package registries of pip and cargo, into target/clients/. --every: each Nth test; --gpu:
                       on the driver of this machine, in place of the emulator
+  corpus [NAME...]    make PTX with other compilers (nvcc with CUB, Triton, numba, Warp, tinygrad, clang, rustc) or the named ones, and
+                      decode every kernel; from pip's registry, into target/corpus/
   cost                count the instructions of a launch with callgrind; fail over the limits
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["api"] => api::write(),
         ["clients", arguments @ ..] => clients::run(arguments),
+        ["corpus", names @ ..] => corpus::run_named(names),
         ["cost"] => cost::run(),
         ["examples"] => examples::check(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),

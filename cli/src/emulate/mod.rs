@@ -3,10 +3,13 @@
 //! | file | part |
 //! |---|---|
 //! | `explain` | why a program cannot run, and the nearest way round |
-//! | `ptxas` | this program, started as `ptxas` |
+//! | `tools` | this program, started by the name of a compiler |
+//! | `ptxas`, `nvcc` | by these names |
 
 mod explain;
+mod nvcc;
 mod ptxas;
+mod tools;
 
 use cuda_emulator_stand_ins::{COMPILERS, FOLDER, STAND_INS};
 use serde_json::json;
@@ -20,7 +23,7 @@ use crate::style;
 use crate::table::Columns;
 use explain::Reason;
 
-pub(crate) use ptxas::stand_in;
+pub(crate) use tools::stand_in;
 
 /// What the stand-ins' files are called, as `COMPILERS` lists them: shared libraries, though cargo takes them for programs
 /// (`src/stand_ins`). The first is the auditor of the loader, too.
@@ -28,9 +31,9 @@ const LIBRARIES: [&str; 2] = ["cuda-launch-nvrtc", "cuda-launch-nvjitlink"];
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-The program finds the emulator as libcuda.so.1. It uses its own NVRTC, nvJitLink
-and ptxas, which produce PTX when it asks for a cubin, since the emulator runs
-PTX. Programs that use the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: the
+The program finds the emulator as libcuda.so.1. It uses its own NVRTC, nvJitLink,
+ptxas and nvcc, which produce PTX when it asks for a cubin: all that the
+emulator runs. Programs that use the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: the
 runtime asks the driver to prove that it is NVIDIA's, and the emulator does not
 answer. docs/emulator.md lists what runs, and the workarounds. The exit code is
 that of the program, or 128 plus the number of the signal that ended it; 2 or 3
@@ -107,6 +110,16 @@ fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
         command.env(ptxas::REAL, real);
     }
     command.env("TRITON_PTXAS_PATH", &ptxas).env("PATH", after(bin.into(), "PATH"));
+    if let Some(real) = nvcc::users() {
+        emulated.folder.link("bin/nvcc", &own)?;
+        let copy = nvcc::copy(&real, &own, &emulated.folder)
+            .map_err(|error| Failure::io(FileOperation::Read, &real, &error))?;
+        emulated.command.env(nvcc::REAL, &real);
+        match copy {
+            Some(copy) => emulated.command.env(nvcc::COPY, copy),
+            None => emulated.command.env_remove(nvcc::COPY),
+        };
+    }
     Ok(())
 }
 

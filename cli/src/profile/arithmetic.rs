@@ -28,11 +28,12 @@ impl Arithmetic {
     pub(super) fn add(&mut self, mnemonic: &str, counts: &Counts) {
         let parts: Vec<&str> = mnemonic.split('.').collect();
         let name = parts.first().copied().unwrap_or_default();
-        if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| name.ends_with("mma"))
-        {
+        // Of `wmma`, others move the elements: `wmma.load.a`, `wmma.store.d`.
+        let multiplies = name.ends_with("mma") && (name != "wmma" || parts.get(1) == Some(&"mma"));
+        if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| multiplies) {
             // Four warps together execute one `wgmma`.
             let warps = if name == "wgmma" { 4 } else { 1 };
-            self.matrix += 2 * products * counts.warps / warps * u64::from(parts.get(1) != Some(&"load"));
+            self.matrix += 2 * products * counts.warps / warps;
             return;
         }
         let each = match name {
@@ -90,7 +91,11 @@ mod tests {
         assert_eq!(counted("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), [0, 0, 0, 2 * 2048 * 10]);
         let group = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
         assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 10 / 4]);
-        for other in ["add.s32", "ld.global.f32", "mov.f32", "wmma.load.a.sync.aligned.m16n16k16.row.f16"] {
+        assert_eq!(counted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"), [0, 0, 0, 2 * 4096 * 10]);
+        assert_eq!(counted("fma.rn.f32x2"), [0, 400, 0, 0]);
+        let moves =
+            ["wmma.load.a.sync.aligned.m16n16k16.row.f16", "wmma.store.d.sync.aligned.row.m16n16k16.f32"];
+        for other in ["add.s32", "ld.global.f32", "mov.f32", "x.m16n8k16"].into_iter().chain(moves) {
             assert_eq!(counted(other), [0; 4], "{other}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::arithmetic::Arithmetic;
 
-/// The most lines of a source file that are read.
+/// The most bytes of a source file that is read.
 const MOST_BYTES: u64 = 4 << 20;
 /// Lines shown around those that have instructions.
 const AROUND: usize = 1;

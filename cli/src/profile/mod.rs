@@ -179,3 +179,28 @@ fn counts_json(counts: &Counts) -> Value {
 fn ratio(number: u64, of: u64) -> Option<f64> {
     (of != 0).then(|| number as f64 / of as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_keep_their_names() {
+        let mut counts = Counts::default();
+        (counts.warps, counts.threads, counts.threads_on) = (1, 2, 3);
+        (counts.taken, counts.not_taken, counts.divergent) = (4, 5, 6);
+        (counts.global_requests, counts.global_sectors) = (7, 8);
+        (counts.global_sectors_ideal, counts.global_bytes) = (9, 10);
+        (counts.shared_requests, counts.shared_wavefronts) = (11, 12);
+        (counts.shared_wavefronts_ideal, counts.shared_bytes) = (13, 14);
+        (counts.local_requests, counts.local_bytes) = (15, 16);
+        (counts.collisions, counts.barrier_wait) = (17, 18);
+        let expected = json!({
+            "warps": 1, "threads": 2, "threads_on": 3, "taken": 4, "not_taken": 5, "divergent": 6,
+            "global_requests": 7, "global_sectors": 8, "global_sectors_ideal": 9, "global_bytes": 10,
+            "shared_requests": 11, "shared_wavefronts": 12, "shared_wavefronts_ideal": 13, "shared_bytes": 14,
+            "local_requests": 15, "local_bytes": 16, "collisions": 17, "barrier_wait": 18,
+        });
+        assert_eq!(counts_json(&counts), expected);
+    }
+}

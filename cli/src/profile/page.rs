@@ -10,7 +10,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem } d
 th { position: sticky; top: 0; background: var(--paper) }
 tr.gap td { border-top: 1px solid var(--line); height: .3rem } tr.never td.code { color: var(--bad) }
 td.part { min-width: 4rem } .bar { display: inline-block; height: .7em; background: var(--bar); vertical-align: baseline }
-h2 { font-size: 1rem; margin: 1rem 0 .3rem } dd { overflow-wrap: anywhere; min-width: 0 }
+h2, h3 { font-size: 1rem; margin: 1rem 0 .3rem } h3 { font-weight: 500 } dd { overflow-wrap: anywhere; min-width: 0 }
 .picture { width: 100%; max-width: 500px; height: auto } .picture text { fill: var(--ink); font: 11px system-ui, sans-serif }
 .maps { display: flex; flex-wrap: wrap; gap: .8rem } .maps .picture { flex: 1 1 260px }
 .axis, .frame { stroke: var(--line); fill: none } .roof { stroke: var(--bar); stroke-width: 2; fill: none }
@@ -35,10 +35,14 @@ pub(super) fn draw(answer: &Answer) -> String {
              the number that would do.</p>\n";
     page += &table(answer);
     let blocks = answer.profile.blocks / answer.profile.launches.max(1);
+    if !answer.profile.allocations.is_empty() {
+        page += "<h2>Accesses to memory</h2>\n<p class=\"faint\">A row of a map is a block, or a 64th of all blocks; the darker a cell, \
+                 the more sectors.</p>\n";
+    }
     for allocation in &answer.profile.allocations {
         let name = match argument(answer, allocation) {
-            Some(index) => format!("Accesses to argument {index}"),
-            None => format!("Accesses to {:#x}", allocation.address),
+            Some(index) => format!("Argument {index}"),
+            None => format!("Allocation at {:#x}", allocation.address),
         };
         page += &pictures::maps(allocation, &name, blocks);
     }

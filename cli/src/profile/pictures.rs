@@ -65,7 +65,7 @@ pub(super) fn maps(allocation: &AllocationProfile, name: &str, blocks: u64) -> S
         format!("{} bytes", allocation.bytes),
     ];
     let maps = [("by time", &allocation.by_time, &ends[0]), ("by place", &allocation.by_place, &ends[1])];
-    let mut text = format!("<h2>{}</h2>\n<div class=\"maps\">\n", escaped(name));
+    let mut text = format!("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(name));
     for (title, cells, end) in maps {
         text += &map(title, cells, rows, end);
     }
@@ -81,8 +81,7 @@ fn map(title: &str, cells: &[u64], rows: usize, end: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" viewBox=\"0 0 260 {:.0}\" role=\"img\" aria-label=\"Accesses {title}\">\n",
         bottom + 18.0
     );
-    svg +=
-        &label(2.0, 12.0, "start", &format!("sectors {title}: a row for each block or 64th of the blocks"));
+    svg += &label(2.0, 12.0, "start", &format!("sectors {title}"));
     svg +=
         &format!("<rect class=\"frame\" x=\"2\" y=\"18\" width=\"256\" height=\"{:.1}\"/>\n", bottom - 18.0);
     for row in 0..rows {

@@ -32,7 +32,11 @@ fn access_text(access: &Access) -> String {
     let what = match access.kind {
         FindingKind::Race => "race on ",
         FindingKind::Uninitialised => "read of memory that was never written: ",
+        FindingKind::DivergentBarrier if access.advice.is_some() => {
+            "threads of a warp do not come to a barrier together"
+        }
         FindingKind::DivergentBarrier => "threads of a warp are at different barriers",
+        FindingKind::ClusterBarrier => "misuse of the cluster's barrier",
         FindingKind::MissingWait => "missing wait for asynchronous work on ",
         FindingKind::MissingFence => "missing fence before asynchronous work on ",
         _ => access.kind.name(),

@@ -310,6 +310,13 @@ pub(crate) const FAULTS: &[Fault] = &[
     ),
     (
         "driver",
+        "stream-race",
+        "chain_of_streams",
+        &[],
+        "cuMemsetD32Async writes 10240 bytes at memory#1 on stream#1, and fill of call [..] writes there on stream#",
+    ),
+    (
+        "driver",
         "sticky-fault",
         "sticky_fault",
         &[],
@@ -348,6 +355,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     ("driver", "", "quiet_captures", &[], ""),
     ("driver", "", "quiet_contexts", &[], ""),
     ("driver", "", "quiet_graphs", &[], ""),
+    ("driver", "", "quiet_loops", &[], ""),
+    ("driver", "", "quiet_pools", &[], ""),
     ("runtime", "", "none", &[], ""),
     (
         "runtime",

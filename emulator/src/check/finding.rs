@@ -10,9 +10,11 @@ pub enum FindingKind {
     Uninitialised,
     /// Two threads access the same bytes, at least one writes, and nothing orders the accesses.
     Race,
-    /// Threads of a warp are at different barriers that a whole warp must reach together: `bar`, `barrier` with
+    /// Threads of a warp are at different barriers that a whole warp must reach together, or pass by one: `bar`, `barrier` with
     /// `.aligned` (PTX ISA, "bar, barrier": otherwise the behaviour is undefined).
     DivergentBarrier,
+    /// A thread arrives at the barrier of its cluster twice without waiting in between, or waits without having arrived.
+    ClusterBarrier,
     /// Bytes or registers are used that an asynchronous instruction (`cp.async`, a bulk copy, `wgmma`) may still be
     /// reading or writing: nothing orders the access behind its completion.
     MissingWait,
@@ -78,7 +80,7 @@ pub struct Finding {
     pub bytes: Option<Bytes>,
     /// The access that revealed it: for a race, the later one; for a barrier, the threads that arrived later.
     pub access: Actor,
-    /// The other access of a race; for a barrier, the other threads of the warp.
+    /// The other access of a race; for a barrier, the other threads of the warp, or what one of them did that passed by.
     pub other: Option<Actor>,
     /// What is missing, if that is known.
     pub advice: Option<&'static str>,
@@ -93,6 +95,7 @@ impl FindingKind {
             FindingKind::Uninitialised => "uninitialised-read",
             FindingKind::Race => "race",
             FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::ClusterBarrier => "cluster-barrier",
             FindingKind::MissingWait => "missing-wait",
             FindingKind::MissingFence => "missing-fence",
             FindingKind::Leak => "leak",
@@ -144,7 +147,15 @@ impl fmt::Display for Finding {
                 write!(f, "read of memory that was never written in kernel `{kernel}`: ")?;
             }
             FindingKind::DivergentBarrier => {
-                write!(f, "threads of a warp are at different barriers in kernel `{kernel}`: ")?;
+                let here = if self.advice.is_some() {
+                    "do not come to a barrier together"
+                } else {
+                    "are at different barriers"
+                };
+                write!(f, "threads of a warp {here} in kernel `{kernel}`: ")?;
+            }
+            FindingKind::ClusterBarrier => {
+                write!(f, "misuse of the cluster's barrier in kernel `{kernel}`: ")?
             }
             FindingKind::MissingWait => {
                 write!(f, "missing wait for asynchronous work in kernel `{kernel}` on ")?

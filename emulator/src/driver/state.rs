@@ -11,7 +11,7 @@ use crate::check::Checker;
 use crate::memory::Memory;
 use crate::profile::Profiler;
 use crate::schedule::Scheduler;
-use cuda_driver_sys::{CUdevice, CUresult};
+use cuda_driver_sys::{CUdevice, CUresult, process};
 use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,7 +86,7 @@ impl State {
         };
         let devices: Vec<_> = memories.into_iter().map(with_orders).map(Arc::new).collect();
         State {
-            process: std::process::id(),
+            process: process::id(),
             memory: devices.first().map_or_else(|| Arc::new(Memory::new(0)), Arc::clone),
             devices,
             fault: FaultLatch::default(),
@@ -160,11 +160,11 @@ pub(super) fn replace(config: Option<Config>) {
 
 /// Whether this is a forked child of the process that called `cuInit`.
 pub(super) fn is_forked() -> bool {
-    get().is_some_and(|state| state.process != std::process::id())
+    get().is_some_and(|state| state.process != process::id())
 }
 
 fn admissible(state: Shared) -> Outcome<Shared> {
-    if state.process != std::process::id() {
+    if state.process != process::id() {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
     if state.config.devices == 0 { Err(CUresult::CUDA_ERROR_NO_DEVICE) } else { Ok(state) }

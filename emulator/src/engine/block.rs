@@ -136,6 +136,9 @@ impl Group {
         let live = running.warps[warp].live();
         let outcome = running.step(warp, lanes, &mut self.cluster, budget)?;
         self.open_cluster();
+        if !self.blocks[block].is_live() {
+            self.left(block);
+        }
         let ended = self.blocks[block].warps[warp].live() != live;
         Ok(Stepped { ended, polls: outcome == Ran::Polling })
     }
@@ -143,6 +146,14 @@ impl Group {
     /// What the state of a warp comes to.
     pub(super) fn fingerprint(&self, (block, warp): (usize, usize)) -> u64 {
         self.blocks[block].warps[warp].fingerprint()
+    }
+
+    /// A block has ended: the others of its cluster do not reach its shared memory any more.
+    fn left(&mut self, ended: usize) {
+        for (rank, running) in self.blocks.iter_mut().enumerate().filter(|(rank, _)| *rank != ended) {
+            debug_assert_eq!(running.block.rank as usize, rank);
+            running.block.shared.iter_mut().skip(ended).take(1).for_each(|region| region.len = 0);
+        }
     }
 
     /// Lets warps go on that waited for the cluster's barrier, if it has opened.
@@ -174,7 +185,11 @@ impl Group {
                     }
                     Err(fault) => return Turn::Fault(fault),
                 }
-                live |= running.is_live();
+                let is_live = running.is_live();
+                live |= is_live;
+                if !is_live {
+                    self.left(index);
+                }
                 if self.open_cluster() {
                     (progress, polling) = (true, false);
                 }

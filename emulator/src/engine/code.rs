@@ -238,9 +238,14 @@ pub(crate) enum Control {
     ClusterArrive {
         /// Whether what its threads stored before is seen by those that wait.
         released: bool,
+        /// Whether a warp has to come to it together.
+        aligned: bool,
     },
     /// `barrier.cluster.wait`
-    ClusterWait,
+    ClusterWait {
+        /// Whether a warp has to come to it together.
+        aligned: bool,
+    },
     /// A `.sync` instruction of which not all members are there yet.
     WarpSync(WarpOp),
     /// `nanosleep`: others go first.

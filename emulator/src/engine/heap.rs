@@ -6,8 +6,15 @@ use super::fault::FaultKind;
 use crate::memory::Caller;
 
 /// `malloc`: the address of the block; 0 if the heap has no room for it.
-pub(super) fn malloc(lanes: &Lanes<'_>, lane: usize, bytes: u64, origin: Origin) -> u64 {
-    lanes.env.memory.allocate_in_heap(bytes, caller(lanes, lane, origin)).unwrap_or(0)
+pub(super) fn malloc(lanes: &mut Lanes<'_>, lane: usize, bytes: u64, origin: Origin) -> u64 {
+    let memory = lanes.env.memory;
+    let address = memory.allocate_in_heap(bytes, caller(lanes, lane, origin)).unwrap_or(0);
+    if let Some(watch) = &mut lanes.watch
+        && let Some(block) = memory.heap().find(address)
+    {
+        watch.allocated(block.host.addr() as u64, block.len);
+    }
+    address
 }
 
 /// `free`: gives a block back, or nothing at 0. False after a fault.

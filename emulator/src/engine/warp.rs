@@ -113,6 +113,8 @@ pub(super) struct Warp {
     arrivals: [u64; 32],
     /// Whether there were any.
     arrived: bool,
+    /// The lanes that have arrived there and not waited.
+    owing: u32,
 }
 
 /// What warps of a block act on.
@@ -149,6 +151,7 @@ impl Warp {
             patience: PATIENCE,
             arrivals: [0; 32],
             arrived: false,
+            owing: 0,
         };
         warp.restart(kernel);
         warp
@@ -163,7 +166,7 @@ impl Warp {
         (self.boost, self.patience) = (None, PATIENCE);
         self.next_id = 0;
         if std::mem::take(&mut self.arrived) {
-            self.arrivals = [0; 32];
+            (self.arrivals, self.owing) = ([0; 32], 0);
         }
         let frame = self.frames.start(kernel, &mut self.state.get_mut().local);
         self.add(frame, 0, present);

@@ -260,7 +260,7 @@ impl Allocation {
         }
     }
 
-    /// Copies `bytes` bytes; the two may be one allocation and the ranges may overlap.
+    /// Copies `bytes` bytes, with whether they were written; the two may be one allocation and the ranges may overlap.
     pub(super) fn copy(to: &Allocation, to_offset: u64, from: &Allocation, from_offset: u64, bytes: u64) {
         let mut buffer = [MaybeUninit::uninit(); CHUNK];
         // Backwards where the target lies behind the source in the same bytes, so that none is read after it is written.
@@ -271,8 +271,12 @@ impl Allocation {
             let part = (CHUNK as u64).min(bytes - done);
             let at = if backwards { bytes - done - part } else { done };
             let buffer = &mut buffer[..part as usize];
+            let gaps = from.written().map(|written| written.gaps(from_offset + at, part));
             from.read(from_offset + at, buffer);
             to.write(to_offset + at, buffer);
+            if let (Some(gaps), Some(written)) = (gaps, to.written()) {
+                gaps.into_iter().for_each(|gap| written.forget(to_offset + at + gap, 1));
+            }
             done += part;
         }
     }

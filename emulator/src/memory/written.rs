@@ -41,6 +41,14 @@ impl Written {
         self.words(offset, bytes).all(|(word, mask)| word.load(Relaxed) & mask == mask)
     }
 
+    /// The bytes of a range that were not written, as offsets in it.
+    pub(super) fn gaps(&self, offset: u64, bytes: u64) -> Vec<u64> {
+        if self.covers(offset, bytes) {
+            return Vec::new();
+        }
+        (0..bytes).filter(|at| !self.covers(offset + at, 1)).collect()
+    }
+
     /// The words that hold the bits of a range, each with those bits.
     fn words(&self, offset: u64, bytes: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
         let end = offset.saturating_add(bytes).min(self.len);

@@ -1,106 +1,11 @@
-//! `ex2`, `rcp`, `rsqrt` and `sqrt`, `.approx.f32`: the bits that the special function units of an H200 return.
-//!
-//! Such a unit looks up the upper bits of a fraction and interpolates with a polynomial of degree two, in an arithmetic that leaves out the lowest
-//! columns of its products (S. Oberman and M. Siu, "A High-Performance Area-Efficient Multifunction Interpolator", ARITH 2005). What it leaves
-//! out is not known. So `special_functions.bin` has for each segment the polynomial that comes nearest to what an H200 returned for every
-//! fraction, and the fractions for which that one, rounded down, is one off: about one in a hundred. `special_functions.py` measures it.
+//! The bits that the special function units of an H200 return: `ex2`, `rcp`, `rsqrt`, `sqrt`, `lg2`, `sin`, `cos` and `tanh`, `.approx.f32`, and the
+//! upper words of `rcp` and `rsqrt`, `.approx.ftz.f64`.
 
-use std::sync::OnceLock;
+mod interpolator;
+mod normalised;
 
-/// Bits of a fraction.
-const FRACTION: u32 = 23;
-const FRACTIONS: u32 = 1 << FRACTION;
-/// Binary places of a polynomial's value, and more of its last coefficient.
-const PLACES: u32 = 36;
-const LAST: u32 = 12;
-
-/// Most segments of a function.
-const SEGMENTS: usize = 128;
-
-/// A function of a fraction, of which so many upper bits say in which segment it is.
-#[derive(Debug)]
-pub(super) struct Table<const UPPER: u32> {
-    /// By segment: the polynomial around its middle, of twice the distance.
-    polynomials: Box<[[i64; 3]; SEGMENTS]>,
-    /// A bit for each fraction for which it is one off.
-    off: Vec<u64>,
-}
-
-/// All of them.
-#[derive(Debug)]
-pub(super) struct Tables {
-    /// 2^x for x in [0, 1), less 1.
-    ex2: Table<6>,
-    /// 1/x for x in [1, 2), less 1/2, twice.
-    rcp: Table<7>,
-    /// The same of 1/sqrt(x), for x in [1, 2) and in [2, 4).
-    rsqrt: [Table<6>; 2],
-    /// sqrt(x) for x in [1, 2) and in [2, 4), less 1.
-    sqrt: [Table<6>; 2],
-}
-
-impl<const UPPER: u32> Table<UPPER> {
-    /// The next one of the file.
-    fn read(file: &mut &[u8]) -> Self {
-        let upper = u32::from_le_bytes(taken(file));
-        debug_assert_eq!(upper, UPPER);
-        let gaps = u32::from_le_bytes(taken(file));
-        let mut polynomials = Box::new([[0; 3]; SEGMENTS]);
-        for polynomial in polynomials.iter_mut().take(1 << UPPER) {
-            *polynomial = [(); 3].map(|()| i64::from_le_bytes(taken(file)));
-        }
-        let mut off = vec![0_u64; FRACTIONS as usize / 64];
-        let mut at = 0;
-        for _ in 0..gaps {
-            // How many there are before the next one; 255 for as many, and more.
-            let [gap] = taken(file);
-            at += usize::from(gap);
-            if gap != u8::MAX {
-                off[at / 64] |= 1 << (at % 64);
-                at += 1;
-            }
-        }
-        Table { polynomials, off }
-    }
-
-    /// Of the fraction in the lowest bits of a number, the result's: up to two to the power of 23.
-    #[inline(always)]
-    fn at(&self, number: u32) -> u32 {
-        let fraction = number % FRACTIONS;
-        let rest = FRACTION - UPPER;
-        let [constant, first, second] = self.polynomials[(fraction >> rest) as usize];
-        let size = 1 << rest;
-        let distance = i64::from(2 * (fraction as i32 & (size - 1)) + 1 - size);
-        let sum = constant + first * distance + ((second * (distance * distance)) >> LAST);
-        let is_off = self.off[fraction as usize / 64] >> (fraction % 64) & 1;
-        // Then the sum is just below the next number, or has just reached this one.
-        let upper_half = sum >> (PLACES - 1) & 1;
-        ((sum >> PLACES) + is_off as i64 * (2 * upper_half - 1)) as u32
-    }
-}
-
-fn taken<const N: usize>(file: &mut &[u8]) -> [u8; N] {
-    // The file has all tables: a test reads each number of each.
-    let Some((head, rest)) = file.split_first_chunk() else { return [0; N] };
-    *file = rest;
-    *head
-}
-
-/// Read when the first of them is asked for.
-#[inline(always)]
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| {
-        let mut file = &include_bytes!("special_functions.bin")[..];
-        let file = &mut file;
-        Tables {
-            ex2: Table::read(file),
-            rcp: Table::read(file),
-            rsqrt: [Table::read(file), Table::read(file)],
-            sqrt: [Table::read(file), Table::read(file)],
-        }
-    })
-}
+use interpolator::{EX2, FRACTION, FRACTIONS, RCP, RSQRT, SQRT};
+pub(super) use normalised::{cos, lg2, sin, tanh};
 
 const SIGN: u32 = 1 << 31;
 const INFINITY: u32 = 0xff << FRACTION;
@@ -181,7 +86,7 @@ fn power(a: u32) -> u32 {
     // Of a negative one the complement, which is one less.
     let has_fraction = cut & (FRACTIONS as i32 - 1) != 0;
     let fixed = cut - i32::from(cut < 0 && has_fraction);
-    let fraction = tables().ex2.at(fixed as u32);
+    let fraction = EX2.fraction_at(fixed as u32);
     // The sum of both is the number, as the exponent is a normal one's.
     let exponent = (fixed >> FRACTION) + BIAS;
     let number = ((exponent as u32) << FRACTION).wrapping_add(fraction);
@@ -208,7 +113,7 @@ pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
     if exponent.wrapping_sub(1) >= 252 {
         return rcp_at_the_ends::<FTZ>(a);
     }
-    (a & SIGN) + ((253 - exponent) << FRACTION) + tables().rcp.at(a)
+    (a & SIGN) + ((253 - exponent) << FRACTION) + RCP.fraction_at(a)
 }
 
 /// Of numbers that are not normal, or whose reciprocals may not be.
@@ -225,7 +130,14 @@ fn rcp_at_the_ends<const FTZ: bool>(a: u32) -> u32 {
         return sign;
     }
     let (exponent, fraction) = parts(magnitude);
-    sign | number::<FTZ>(-exponent - 1, tables().rcp.at(fraction))
+    sign | number::<FTZ>(-exponent - 1, RCP.fraction_at(fraction))
+}
+
+/// The result's fraction, of an exponent and a fraction. Of a power of 4 it is exact.
+#[inline(always)]
+fn rsqrt_fraction(exponent: u32, fraction: u32) -> u32 {
+    let number = RSQRT[(exponent & 1) as usize].fraction_at(fraction);
+    if exponent & 1 == 0 && fraction.is_multiple_of(FRACTIONS) { FRACTIONS } else { number }
 }
 
 /// `rsqrt.approx{.ftz}.f32`
@@ -236,8 +148,7 @@ pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
     }
     let exponent = a >> FRACTION;
     // The bias is odd.
-    let table = &tables().rsqrt[(!exponent & 1) as usize];
-    (((380 - exponent) / 2) << FRACTION) + table.at(a)
+    (((380 - exponent) / 2) << FRACTION) + rsqrt_fraction(!exponent, a)
 }
 
 #[cold]
@@ -250,8 +161,7 @@ fn rsqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
         return if a == INFINITY { 0 } else { NAN };
     }
     let (exponent, fraction) = parts(magnitude);
-    let table = &tables().rsqrt[(exponent & 1) as usize];
-    number::<FTZ>(-(exponent >> 1) - 1, table.at(fraction))
+    number::<FTZ>(-(exponent >> 1) - 1, rsqrt_fraction(exponent as u32, fraction))
 }
 
 /// `sqrt.approx{.ftz}.f32`
@@ -261,8 +171,7 @@ pub(super) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
         return sqrt_of_others::<FTZ>(a);
     }
     let exponent = a >> FRACTION;
-    let table = &tables().sqrt[(!exponent & 1) as usize];
-    (((exponent + 127) / 2) << FRACTION) + table.at(a)
+    (((exponent + 127) / 2) << FRACTION) + SQRT[(!exponent & 1) as usize].fraction_at(a)
 }
 
 #[cold]
@@ -275,6 +184,26 @@ fn sqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
         return if a == INFINITY { INFINITY } else { NAN };
     }
     let (exponent, fraction) = parts(magnitude);
-    let table = &tables().sqrt[(exponent & 1) as usize];
-    number::<FTZ>(exponent >> 1, table.at(fraction))
+    number::<FTZ>(exponent >> 1, SQRT[(exponent & 1) as usize].fraction_at(fraction))
+}
+
+/// Bits of the fraction in the upper word of an `f64`; the lower ones of the unit's fraction are zero then, and left out of its result.
+const UPPER_FRACTION: u32 = 20;
+const UPPER_FRACTIONS: u32 = 1 << UPPER_FRACTION;
+
+/// Of the upper word of a normal `f64`, the upper word of the reciprocal; zero where that is no normal number.
+#[inline(always)]
+pub(super) fn rcp_of_upper_word(a: u32) -> u32 {
+    let fraction = RCP.fraction_at(a << (FRACTION - UPPER_FRACTION)) >> (FRACTION - UPPER_FRACTION);
+    let exponent = a >> UPPER_FRACTION & 0x7ff;
+    let number = (2045_u32.wrapping_sub(exponent) << UPPER_FRACTION).wrapping_add(fraction);
+    (a & SIGN) | if (number as i32) < UPPER_FRACTIONS as i32 { 0 } else { number }
+}
+
+/// Of the upper word of a positive normal `f64`, the upper word of the reciprocal square root.
+#[inline(always)]
+pub(super) fn rsqrt_of_upper_word(a: u32) -> u32 {
+    let exponent = a >> UPPER_FRACTION;
+    let fraction = rsqrt_fraction(!exponent, a << (FRACTION - UPPER_FRACTION));
+    (((3068 - exponent) / 2) << UPPER_FRACTION) + (fraction >> (FRACTION - UPPER_FRACTION))
 }

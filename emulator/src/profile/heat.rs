@@ -134,5 +134,16 @@ mod tests {
         merge(&mut all, other.into_allocations());
         assert_eq!((all.len(), all[0].column_time, all[0].by_time[0]), (2, 16, 1));
         assert_eq!(all[0].by_time.iter().sum::<u64>(), 5);
+        // One that lasts longer, and one of another size at the same address.
+        let mut long = Heat::default();
+        long.count((4096, 640), 639, 2048, (0, 1));
+        long.count((4096, 320), 319, 0, (0, 1));
+        merge(&mut all, long.into_allocations());
+        assert_eq!((all.len(), all[0].column_time, all[2].bytes), (3, 64, 320));
+        assert_eq!(
+            (all[0].by_time[0], all[0].by_time[32], all[0].by_place[63], all[2].by_place[63]),
+            (1, 1, 1, 1)
+        );
+        assert_eq!([0, 1, 15].map(|column| row(&all[0].by_time)[column]), [2, 1, 1]);
     }
 }

@@ -13,7 +13,7 @@ struct File {
     lines: BTreeMap<u32, u64>,
     /// Conditional branches by line, in the order of the text: threads that jumped, and that did not; `None` where it never ran.
     branches: BTreeMap<u32, Vec<Option<[u64; 2]>>>,
-    /// Functions: their first line, and how often they were begun.
+    /// Functions: their first line that has instructions, and how often they were begun.
     functions: BTreeMap<String, (u32, u64)>,
 }
 
@@ -23,7 +23,9 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
     let mut files: BTreeMap<String, File> = BTreeMap::new();
     for function in functions(kernels) {
         let ptx = if function.has_source { None } else { name(function.text) };
-        for (index, instruction) in function.instructions.iter().enumerate() {
+        // How often it was begun, until that is told, at the first instruction that has a line.
+        let mut begun = function.instructions.first().map(|first| first.counts.warps);
+        for instruction in &function.instructions {
             let place = match (&instruction.source, &ptx) {
                 (Some((file, line)), _) => (file.to_string(), *line),
                 (None, Some(file)) => (file.clone(), instruction.ptx_line),
@@ -38,9 +40,9 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
                 let ways = ran.then_some([counts.taken, counts.not_taken]);
                 file.branches.entry(line).or_default().push(ways);
             }
-            if index == 0 {
+            if let Some(times) = begun.take() {
                 // Modules may have functions of the same name.
-                file.functions.entry(instruction.function.to_string()).or_insert((line, 0)).1 += counts.warps;
+                file.functions.entry(instruction.function.to_string()).or_insert((line, 0)).1 += times;
             }
         }
     }

@@ -12,6 +12,7 @@
 //! | `real` | the program's own compilers |
 //! | `nvrtc`, `nvjitlink` | the functions in front of them |
 //! | `link_map` | what the loader keeps of a library |
+//! | `kept` | functions that only PTX calls |
 //! | `linked` | several pieces of PTX made one |
 //! | `version` | the `.version` of PTX |
 //!
@@ -22,6 +23,8 @@ pub mod version;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod audit;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod kept;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod link_map;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -2,7 +2,7 @@
 //! for a cubin.
 //!
 //! It links in either case, so that what is wrong with the inputs is said as on a GPU. But of a link with `-lto` it does not get what it makes no
-//! PTX of: PTX, which is put beside its own afterwards, and the device runtime.
+//! PTX of: PTX, which is put beside its own afterwards, and the device runtime. What only that PTX calls it is made to keep (`kept`).
 #![allow(unsafe_code)] // C functions, and calls of the program's own.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::kept;
 use crate::linked::linked;
 use crate::real::{Compiler, forward};
 use crate::version::lower;
@@ -18,8 +19,9 @@ use crate::version::lower;
 const SUCCESS: usize = 0;
 /// `NVJITLINK_ERROR_INTERNAL`
 const INTERNAL: usize = 6;
-/// `NVJITLINK_INPUT_PTX`, `NVJITLINK_INPUT_LIBRARY` and `NVJITLINK_INPUT_ANY`
+/// `NVJITLINK_INPUT_PTX`, `NVJITLINK_INPUT_LTOIR`, `NVJITLINK_INPUT_LIBRARY` and `NVJITLINK_INPUT_ANY`
 const PTX: c_uint = 2;
+const LTOIR: c_uint = 3;
 const LIBRARY: c_uint = 6;
 const ANY: c_uint = 10;
 
@@ -28,6 +30,10 @@ const ANY: c_uint = 10;
 struct Link {
     /// nvJitLink makes PTX itself.
     is_lto: bool,
+    /// The option that says for which architecture.
+    arch: Option<CString>,
+    /// Functions that its LTO IR is to keep, for the PTX.
+    kept: Vec<String>,
     /// The program wants a cubin of it, of which PTX is a part.
     keeps_ptx: bool,
     /// nvJitLink has an input.
@@ -81,6 +87,7 @@ impl Link {
     /// What stands for the cubin, if it is not nvJitLink's to make: of what it made, and of the rest. An error is what the linker said.
     fn image(&self, made: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Vec<u8>> {
         let is_made = made.is_some();
+        let made = made.map(|text| kept::exported(&text, &self.kept));
         let pieces: Vec<Vec<u8>> = made.into_iter().chain(self.ptx.iter().cloned()).collect();
         let runtime = self.runtime.as_deref().filter(|_| pieces.iter().any(|text| asks_for_runtime(text)));
         match pieces.as_slice() {
@@ -134,6 +141,7 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
     if keeps_ptx {
         asked.push(c"-ptx".to_owned());
     }
+    let arch = asked.iter().find(|option| option.to_bytes().starts_with(b"-arch=")).cloned();
     let pointers: Vec<*const c_char> = asked.iter().map(|option| option.as_ptr()).collect();
     // SAFETY: 1: it takes a place, a number and a pointer: the caller's own place for a handle, and as many options,
     // each with its NUL, which live over the call.
@@ -143,7 +151,7 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
     if code == SUCCESS && !handle.is_null() {
         // SAFETY: not null, as was compared, so by the contract an aligned place for a handle, which nobody else uses
         // during the call; the function has written it, as it succeeded.
-        links().insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, ..Link::default() });
+        links().insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, arch, ..Link::default() });
     }
     code
 }
@@ -221,6 +229,7 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
         links().get(&handle).is_some_and(|link| link.keeps_ptx && !link.is_begun && !link.ptx.is_empty());
     let mut made = None;
     if !is_kept_alone {
+        keep_what_ptx_calls(handle);
         // SAFETY: 1: it takes a handle: the caller's own, under the same contract.
         let code = unsafe { call(c"nvJitLinkComplete", [handle, 0, 0, 0, 0]) };
         if code != SUCCESS {
@@ -242,6 +251,26 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
     }
     // Without it a part of the inputs would be missing.
     if link.image.is_none() && link.keeps_ptx && !link.ptx.is_empty() { INTERNAL } else { SUCCESS }
+}
+
+/// Gives nvJitLink what makes it keep the functions that only PTX calls.
+fn keep_what_ptx_calls(handle: usize) {
+    let asked = {
+        let links = links();
+        let link = links.get(&handle).filter(|link| link.keeps_ptx && !link.ptx.is_empty());
+        link.and_then(|link| Some((kept::asked(&link.ptx), link.arch.clone()?)))
+    };
+    let Some((names, arch)) = asked.filter(|(names, _)| !names.is_empty()) else { return };
+    let Some(keeper) = kept::keeper(&names, &arch) else { return };
+    let (data, name) = (keeper.as_ptr() as usize, c"keeps".as_ptr() as usize);
+    // SAFETY: 1: it takes five numbers and pointers: a handle of a link that is not complete, a kind, as many bytes of that kind as
+    // is said, and a text with its NUL, which outlive the call.
+    let code = unsafe { call(c"nvJitLinkAddData", [handle, LTOIR as usize, data, keeper.len(), name]) };
+    if code == SUCCESS
+        && let Some(link) = links().get_mut(&handle)
+    {
+        link.kept = names;
+    }
 }
 
 /// The PTX that nvJitLink made of a complete link, with its NUL.

@@ -46,6 +46,11 @@ impl Compiler {
         Some(std::ffi::OsStr::from_bytes(&word).into())
     }
 
+    /// Whether the program has it.
+    pub(crate) fn is_found(self) -> bool {
+        self.path().is_some()
+    }
+
     fn open(self) -> Handle {
         let path = self.path().and_then(|path| CString::new(beside_its_name(&path)).ok());
         let Some(path) = path else {

@@ -257,13 +257,44 @@ fn numbers_of_128_bits_that_are_refused() {
         assert!(fault.message.contains(message), "{fault}");
         assert_eq!(fault.ptx_line, 11);
     }
-    // Those that other threads may see halfway are refused; what there is not is invalid.
-    for instruction in [
-        "ld.relaxed.gpu.global.b128 %q1, [%out];",
-        "ld.volatile.global.b128 %q1, [%out];",
-        "st.release.gpu.global.b128 [%out], %q1;",
-    ] {
-        let device = Device::new(&snippet(&format!(".reg .b128 %q<4>; mov.b128 %q1, 0; {instruction}")));
-        assert_eq!(device.kernel("k").unsupported().count(), 1, "{instruction}");
+}
+
+#[test]
+fn loads_and_stores_of_128_bits_that_others_meet() {
+    let (a, b) = (0x0123_4567_89ab_cdef_u64, 0xfedc_ba98_7654_3210);
+    for (load, store) in
+        [("relaxed.gpu", "relaxed.sys"), ("acquire.cta", "release.cluster"), ("volatile", "volatile")]
+    {
+        let found = quads(
+            &format!(
+                ".shared .align 16 .b8 s[32]; ld.{load}.global.b128 %q1, [%out]; st.{store}.shared.b128 [s+16], %q1; ld.{load}.shared.b128 %q2, [s+16];\n\
+                 st.{store}.b128 [%out+16], %q2; mov.b128 {{%d2, %d3}}, %q2; mov.b128 %q3, {{%d3, %d2}}; st.{store}.global.b128 [%out+32], %q3; ld.{load}.b128 %q4, [%out+32]; st.global.b128 [%out+48], %q4;"
+            ),
+            [a, b],
+            4,
+        );
+        assert_eq!(found, [[a, b], [a, b], [b, a], [b, a]], "{load} {store}");
     }
+}
+
+#[test]
+fn what_others_load_of_128_bits_is_never_half_of_a_number() {
+    // Block 0 stores numbers with equal halves, which block 1 looks at meanwhile.
+    let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; mov.u64 %d2, 0; mov.u64 %d3, 0;\n\
+        L: add.u64 %d2, %d2, 1; @!%p1 bra R; mov.b128 %q1, {%d2, %d2}; st.relaxed.gpu.global.b128 [%out], %q1; bra N;\n\
+        R: ld.relaxed.gpu.global.b128 %q2, [%out]; mov.b128 {%d0, %d1}, %q2; xor.b64 %d0, %d0, %d1; or.b64 %d3, %d3, %d0;\n\
+        N: setp.lt.u64 %p2, %d2, 20000; @%p2 bra L; @!%p1 st.global.u64 [%out+16], %d3;";
+    let text = snippet(&format!(".reg .b128 %q<4>; .reg .b64 %d<6>; {body}"));
+    let device = Device::new(&text);
+    let out = device.upload(&[0_u64, 0, 1]);
+    device.launch("k", [2, 1, 1], [1, 1, 1], &Args::new().add(out));
+    assert_eq!(device.download::<u64>(out, 3), [20000, 20000, 0]);
+}
+
+#[test]
+fn vectors_at_generic_addresses() {
+    let body = "mov.b32 %r1, 0f3f800000; mov.b32 %r2, 0f40000000; st.global.v2.u32 [%out], {%r1, %r2};\n\
+                atom.add.v2.f32 {%r3, %r4}, [%out], {%r2, %r2}; red.add.v2.f32 [%out], {%r1, %r1}; st.global.v2.u32 [%out+8], {%r3, %r4};";
+    let found = outputs::<u32>(&snippet(body), 1, 4);
+    assert_eq!(found, [4.0_f32.to_bits(), 5.0_f32.to_bits(), 1.0_f32.to_bits(), 2.0_f32.to_bits()]);
 }

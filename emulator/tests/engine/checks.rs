@@ -187,6 +187,28 @@ fn what_copies_and_kernels_write_is_written() {
 }
 
 #[test]
+fn a_copy_of_unwritten_bytes_is_unwritten() {
+    let device = Device::checked(&snippet_with("", "ld.global.u32 %r1, [%at];"));
+    let [from, to] = [(); 2].map(|()| device.memory.allocate(1024).unwrap());
+    let threads = |address: u64| {
+        device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add::<u64>(address));
+        device.findings().iter().map(|finding| (finding.access.thread[0], finding.times)).collect::<Vec<_>>()
+    };
+    device.memory.fill(from, &[1], 512).unwrap();
+    device.memory.fill(to, &[1], 1024).unwrap();
+    device.memory.forget_written(from + 41, 2).unwrap();
+    device.memory.copy(to + 4, from, 512).unwrap();
+    assert_eq!(threads(to), [(11, 1)]);
+    // In one allocation, upwards and downwards.
+    device.memory.copy(to + 16, to, 512).unwrap();
+    assert_eq!(threads(to), [(15, 1)]);
+    device.memory.copy(to, to + 32, 256).unwrap();
+    assert_eq!(threads(to), [(7, 1)]);
+    device.memory.write(to + 28, &[0; 4]).unwrap();
+    assert_eq!(threads(to), []);
+}
+
+#[test]
 fn a_copy_to_shared_memory_reads_and_writes() {
     let body = "mov.u32 %r1, s; mad.lo.u32 %r2, %t, 16, %r1; mul.wide.u32 %rd1, %t, 16; add.u64 %rd1, %rd1, %out;\n\
                 cp.async.ca.shared.global [%r2], [%rd1], 16;\ncp.async.wait_all; bar.sync 0;\n\
@@ -227,6 +249,36 @@ fn parts_of_a_warp_at_different_barriers_diverge() {
     assert_eq!(diverging(warps, 64), [[0; 2]; 0]);
     // Threads that have left are no part of a warp.
     assert_eq!(diverging("setp.lt.u32 %p1, %t, 10; @%p1 exit; bar.sync 0;", 64), [[0; 2]; 0]);
+}
+
+#[test]
+fn threads_pass_by_a_barrier_or_return_before_it() {
+    let after = "E: st.global.u32 [%at], %t;";
+    // Both parts of the warp store; only one has been at the barrier.
+    let passing = format!("setp.ge.u32 %p1, %t, 10; @%p1 bra E;\nbar.sync 0;\n{after}");
+    assert_eq!(diverging(&passing, 64), [[11, 12]]);
+    let text = found(&passing, 1, 64, 1024)[0].to_string();
+    assert!(
+        text.starts_with("threads of a warp do not come to a barrier together in kernel `k`: arrival by"),
+        "{text}"
+    );
+    assert!(text.contains("PTX line 11; write by block (0, 0, 0), thread (10, 0, 0), PTX line 12"), "{text}");
+    // For any threads of a warp.
+    assert_eq!(diverging(&passing.replace("bar.sync", "barrier.sync"), 64), [[0; 2]; 0]);
+    // Those that return first, also after a store of their own, and those that come later.
+    for early in [
+        "setp.lt.u32 %p1, %t, 10; @%p1 bra S; st.global.u32 [%at], 5; ret; S: bar.sync 0; st.global.u32 [%at], %t;",
+        "setp.ge.u32 %p1, %t, 10; @%p1 bra R;\nbar.sync 0;\nst.global.u32 [%at], %t; ret;\nR: st.global.u32 [%at], 5;",
+        "setp.ge.u32 %p1, %t, 10; @%p1 bra E;\nbar.sync 0;\nst.global.u32 [%at], %t;\nE: ret;",
+    ] {
+        assert_eq!(diverging(early, 64), [[0; 2]; 0], "{early}");
+    }
+    let late = "setp.lt.u32 %p1, %t, 10; @%p1 bra S;\nbra.uni E;\nS: st.global.u32 [%at], 5;\nE: bar.sync 0; st.global.u32 [%at], %t;";
+    assert_eq!(diverging(late, 64), [[0; 2]; 0]);
+    // Some leave the loop and its barriers earlier than others.
+    let rounds = "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 5; setp.lt.and.u32 %p1, %r2, %t, %p2;\n\
+                  @%p1 bra L;\nst.global.u32 [%at], %t;";
+    assert_eq!(diverging(rounds, 32), [[10, 13]]);
 }
 
 #[test]

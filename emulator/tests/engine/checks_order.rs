@@ -1,7 +1,7 @@
 //! What orders accesses of different warps and blocks: correct protocols are silent, and without a part of them there
 //! is a race.
 
-use cuda_emulator::check::{Finding, Space};
+use cuda_emulator::check::{Finding, FindingKind, Space};
 use cuda_emulator::engine::Launch;
 
 use crate::checks::{RACE, found, places};
@@ -158,4 +158,39 @@ fn a_barrier_orders_a_cluster() {
     assert_eq!(places(&races), [(RACE, Space::Shared, 11, 13)]);
     let other = races[0].other.as_ref().unwrap();
     assert_ne!(races[0].access.block, other.block);
+}
+
+#[test]
+fn what_is_of_a_block_orders_no_other_block() {
+    // Atomics of the scope of a block, beside those of another block.
+    let add = |scope: &str| format!("red.relaxed.{scope}.global.add.u32 [%out], 1;");
+    assert_eq!(found(&add("gpu"), 3, 64, 4), []);
+    assert_eq!(found(&add("cta"), 1, 64, 4), []);
+    assert_eq!(places(&found(&add("cta"), 3, 64, 4)), [(RACE, Space::Global, 10, 10)]);
+    // One of the two is enough.
+    let mixed = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0;\n@%p1 red.relaxed.cta.global.add.u32 [%out], 1;\n\
+                 @!%p1 red.relaxed.gpu.global.add.u32 [%out], 1;";
+    assert_eq!(places(&found(mixed, 2, 64, 4)), [(RACE, Space::Global, 11, 12)]);
+    let fence_of_a_block = last_block_done("bar.sync 0;", "membar.cta;");
+    assert_eq!(places(&fence_of_a_block), [(RACE, Space::Global, 11, 17)]);
+}
+
+/// The kinds and lines of what is found in a cluster of two blocks whose threads run that between two barriers.
+fn in_a_cluster(between: &str) -> Vec<(FindingKind, u32)> {
+    cluster(between, 2, 32).iter().map(|finding| (finding.kind, finding.access.ptx_line)).collect()
+}
+
+#[test]
+fn the_barrier_of_a_cluster_is_for_arriving_and_then_waiting() {
+    let twice = "barrier.cluster.arrive;\nbarrier.cluster.arrive; barrier.cluster.wait;";
+    assert!(in_a_cluster(twice).contains(&(FindingKind::ClusterBarrier, 13)), "{:?}", in_a_cluster(twice));
+    let no_arrival = "barrier.cluster.arrive; barrier.cluster.wait;\nbarrier.cluster.wait;";
+    assert_eq!(in_a_cluster(no_arrival), [(FindingKind::ClusterBarrier, 13)]);
+    let parts = |aligned: &str| {
+        let barrier = format!("barrier.cluster.arrive{aligned}; barrier.cluster.wait{aligned};");
+        format!("setp.lt.u32 %p1, %t, 10; @%p1 bra A;\n{barrier}\nbra.uni E; A:\n{barrier}\nE:")
+    };
+    assert_eq!(in_a_cluster(&parts("")), []);
+    let found = in_a_cluster(&parts(".aligned"));
+    assert!(matches!(found[..], [(FindingKind::DivergentBarrier, 13 | 15)]), "{found:?}");
 }

@@ -258,6 +258,29 @@ fn clusters_deadlock_together() {
 }
 
 #[test]
+fn shared_memory_ends_with_its_block() {
+    // Block 1 reads for more than a turn what block 0 has, which ends or waits for it.
+    let text = |end: &str| {
+        format!(
+            "{HEADER}.visible .entry k() .reqnctapercluster 2 {{ .reg .b32 %r<5>; .reg .pred %p<4>; .shared .b32 s;
+             mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 0; st.shared.u32 [s], %r1;
+             barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra E;
+             mov.u32 %r2, 0; mov.u32 %r3, s; mapa.shared::cluster.u32 %r3, %r3, 0;
+             L: ld.shared::cluster.u32 %r4, [%r3]; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 20000; @%p2 bra L;
+             E: {end} ret; }}"
+        )
+    };
+    let fault = Device::new(&text("")).fault("k", [2, 1, 1], [32, 1, 1], &Args::new());
+    assert_eq!((fault.kind, fault.block), (FaultKind::IllegalAddress, [1, 0, 0]));
+    assert!(
+        fault.message.contains("in the shared memory of the cluster's block 0, which has ended"),
+        "{fault}"
+    );
+    let waits = "barrier.cluster.arrive; barrier.cluster.wait;";
+    Device::new(&text(waits)).launch("k", [2, 1, 1], [32, 1, 1], &Args::new());
+}
+
+#[test]
 fn unknown_instructions_stop_the_kernel_that_reaches_them() {
     let text = snippet(
         "setp.eq.u32 %p1, %t, 3;\n@%p1 tensormap.cp_fenceproxy.global.shared::cta [%rd1], [%rd2], 128;\nst.global.u32 [%at], 1;",

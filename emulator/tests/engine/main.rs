@@ -6,6 +6,7 @@ mod atomics;
 mod barriers;
 mod bulk;
 mod by_hand;
+mod by_hand_accesses;
 mod checks;
 mod checks_asynchronous;
 mod checks_order;

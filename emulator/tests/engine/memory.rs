@@ -419,3 +419,39 @@ fn special_registers_as_vectors_and_predicates() {
                 setp.ne.u32 %p2, %t, 3; @%p2 exit; st.global.v4.u32 [%out], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%out+16], {%r5, %r6, %r7, %r8}; st.global.v2.u32 [%out+32], {%r9, %r10};";
     assert_eq!(outputs::<u32>(&snippet(body), 5, 10), [3, 0, 0, 0, 5, 1, 1, 0, 0, 0]);
 }
+
+#[test]
+fn vectors_of_eight() {
+    // The address is in a register that is written.
+    let body = ".reg .b16 %e<9>; .shared .align 16 .b8 s[32]; mov.b64 %rd8, 0x8877665544332211; st.global.u64 [%out], %rd8;\n\
+        ld.global.v8.b8 {%e0, %e1, %e2, %e3, %e4, %e5, %e6, %e7}, [%out]; mov.u32 %r5, s;\n\
+        st.shared.v8.b16 [%r5+16], {%e7, %e6, %e5, %e4, %e3, %e2, %e1, %e0};\n\
+        ld.shared.v8.b16 {%r5, %r6, %r7, %r8, %r1, %r2, %r3, %r4}, [%r5+16]; st.global.v8.b8 [%out+8], {%r5, %r6, %r7, %r8, %r1, %r2, %r3, %r4};";
+    let found = outputs::<u64>(&snippet(body), 1, 2);
+    assert_eq!(found, [0x8877_6655_4433_2211, 0x1122_3344_5566_7788]);
+    let fault = snippet_fault(
+        &snippet(".reg .b16 %e<9>;\nld.global.v8.b8 {%e0, %e1, %e2, %e3, %e4, %e5, %e6, %e7}, [%out+4];"),
+        1,
+        64,
+    );
+    assert!(fault.message.contains("misaligned access of 8 bytes"), "{fault}");
+    // 32 bytes at once came with sm_100.
+    let text = snippet(".reg .b64 %d<4>; ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%out];");
+    assert_eq!(Device::new(&text).kernel("k").unsupported().count(), 1);
+}
+
+#[test]
+fn all_axes_of_special_registers() {
+    let mut body =
+        String::from(".reg .v4 .u32 v; mov.u32 %r1, 7; mov.u32 %r1, %tid.w; st.global.u32 [%out], %r1;\n");
+    let vectors =
+        ["tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid"];
+    for (index, vector) in vectors.into_iter().enumerate() {
+        body += &format!("mov.v4.u32 v, %{vector}; st.global.v4.u32 [%out+{}], v;\n", 16 * (index + 1));
+    }
+    let found = outputs::<u32>(&snippet(&body), 1, 36);
+    assert_eq!(found[0], 0);
+    let one = [1, 1, 1, 0];
+    let wanted = [[0; 4], one, [0; 4], one, [0; 4], one, [0; 4], one];
+    assert_eq!(found[4..], wanted.concat());
+}

@@ -1,5 +1,8 @@
 //! What is counted of a launch, against counts by hand.
 
+use std::sync::Arc;
+
+use cuda_emulator::engine::Program;
 use cuda_emulator::{Counts, lcov};
 
 use crate::support::{Args, Device, HEADER, snippet};
@@ -170,6 +173,114 @@ fn lines_and_branches_that_ran_are_told_as_lcov() {
                     BRDA:21,0,0,0\nBRDA:21,0,1,32\nBRF:2\nBRH:1\n\
                     DA:20,1\nDA:21,1\nDA:22,1\nDA:30,0\nLF:4\nLH:3\nend_of_record\n";
     assert_eq!(told, expected);
+}
+
+/// Of a function that is not called, and of two branches on a line, one of which nobody comes to.
+#[test]
+fn what_never_ran_is_told_as_such() {
+    let text = format!(
+        "{HEADER}.file 1 \"k.cu\"\n.func far() {{\n.loc 1 3 0\nret;\n}}\n.visible .entry k() {{\n.reg .pred %p; .reg .u32 %t;\n\
+         mov.u32 %t, %tid.x;\n.loc 1 20 0\nsetp.lt.u32 %p, %t, 32;\n@%p bra OVER;\n@!%p bra OVER;\n.loc 1 21 0\ncall far;\n\
+         OVER:\n.loc 1 22 0\n@!%p add.u32 %t, %t, 1;\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    device.launch("k", [3, 1, 1], [32, 1, 1], &Args::new());
+    let profiles = device.profiles();
+    // The first instruction of `k` has no line of the source: it is not told by one of the PTX, and the function begins behind it.
+    let told = lcov(&profiles, |_| Some("k.ptx".to_owned()));
+    let expected = "TN:\nSF:k.cu\nFN:3,far\nFN:20,k\nFNDA:0,far\nFNDA:3,k\nFNF:2\nFNH:1\n\
+                    BRDA:20,0,0,96\nBRDA:20,0,1,0\nBRDA:20,1,0,-\nBRDA:20,1,1,-\nBRF:4\nBRH:1\n\
+                    DA:3,0\nDA:20,3\nDA:21,0\nDA:22,3\nLF:4\nLH:2\nend_of_record\n";
+    assert_eq!(told, expected);
+    let lines: Vec<_> = profiles[0].lines().into_iter().map(|line| (line.line, line.counts.warps)).collect();
+    assert_eq!(lines, [(3, 0), (20, 6), (21, 0), (22, 6)]);
+}
+
+/// A table for people: all that it shows of a kernel with two files.
+#[test]
+fn a_profile_is_shown_as_a_table() {
+    let text = format!(
+        "{HEADER}.file 1 \"a.cu\"\n.file 2 \"b.cu\"\n.visible .entry k(.param .u64 out) {{\n.reg .pred %p; .reg .u32 %t, %s; .reg .u64 %a;\n\
+         .shared .align 4 .b8 tile[4096];\n.loc 1 5 0\nmov.u32 %t, %tid.x; ld.param.u64 %a, [out]; mad.wide.u32 %a, %t, 16, %a;\n\
+         setp.lt.u32 %p, %t, 8;\n.loc 1 6 0\n@%p st.global.u32 [%a], %t;\n.loc 2 7 0\nmov.u32 %s, tile; mad.lo.u32 %s, %t, 64, %s; st.shared.u32 [%s], %t;\n\
+         ret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    let out = device.zeroed::<u8>(512);
+    for _ in 0..2 {
+        device.launch("k", [3, 1, 1], [32, 1, 1], &Args::new().add(out));
+    }
+    // 8 threads store 16 bytes apart: 4 sectors where one would do; 32 words are in two banks.
+    let expected = "k: 6 blocks, 192 threads
+  line      warps      threads    sectors    ideal  banks
+a.cu
+     5         24          768          0        0      0
+     6          6           48         24        6      0
+b.cu
+     7         24          768          0        0     96
+ total         54         1584         24        6     96
+";
+    assert_eq!(device.profiles()[0].to_string(), expected);
+}
+
+/// Kernels of the same name in two modules, one of which is loaded twice.
+#[test]
+fn modules_are_told_apart_by_their_text() {
+    let device = Device::profiled(&snippet("add.u32 %r1, %t, 1;"));
+    let out = device.zeroed::<u8>(4);
+    let launches = |text: &str, times: u32| {
+        let program = Program::load(text, &device.memory).unwrap();
+        let other = Device { memory: Arc::clone(&device.memory), program, workers: 1 };
+        (0..times).for_each(|_| _ = other.launch("k", [1; 3], [32, 1, 1], &Args::new().add(out)));
+    };
+    launches(&snippet("add.u32 %r1, %t, 1;"), 1);
+    launches(&snippet("mul.lo.u32 %r1, %t, 3;"), 2);
+    launches(&snippet("add.u32 %r1, %t, 1;"), 3);
+    let profiles = device.profiles();
+    assert_eq!(profiles.iter().map(|profile| profile.launches).collect::<Vec<_>>(), [4, 2]);
+    assert!(profiles[0].text.contains("add.u32 %r1") && profiles[1].text.contains("mul.lo"), "{profiles:?}");
+}
+
+/// In the order of addresses, whichever comes first, and no more than 64 of them.
+#[test]
+fn allocations_are_in_the_order_of_their_addresses() {
+    let device = Device::profiled(&snippet("st.global.u32 [%at], %t;"));
+    let mut places: Vec<u64> = (0..70).map(|_| device.zeroed::<u8>(256)).collect();
+    places.sort_unstable();
+    let found = || -> Vec<u64> {
+        device.profiles().remove(0).allocations.iter().map(|allocation| allocation.address).collect()
+    };
+    let launch = |place: u64| _ = device.launch("k", [1; 3], [32, 1, 1], &Args::new().add(place));
+    places[..3].iter().rev().for_each(|place| launch(*place));
+    assert_eq!(found(), places[..3]);
+    places.iter().for_each(|place| launch(*place));
+    assert_eq!(found(), places[..64]);
+    // Of one launch, in which the second comes first.
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 a, .param .u64 b) {{\n.reg .u64 %a, %b;\nld.param.u64 %a, [a]; ld.param.u64 %b, [b];\n\
+         st.global.u64 [%a], %b; st.global.u64 [%b], %a;\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    let mut places = [device.zeroed::<u8>(512), device.zeroed::<u8>(512)];
+    places.sort_unstable();
+    device.launch("k", [1; 3], [32, 1, 1], &Args::new().add(places[1]).add(places[0]));
+    let profile = device.profiles().remove(0);
+    assert_eq!(profile.allocations.iter().map(|one| one.address).collect::<Vec<_>>(), places);
+}
+
+/// Of 128 blocks, two in a row share one of the map.
+#[test]
+fn many_blocks_share_the_rows_of_a_map() {
+    let device = Device::profiled(&snippet("st.global.u32 [%at+32], %t;"));
+    let out = device.zeroed::<u8>(2048);
+    device.launch("k", [128, 1, 1], [8, 1, 1], &Args::new().add(out));
+    let profile = device.profiles().remove(0);
+    // The second sector: the second of 64 columns of 32 bytes.
+    let expected = |column: usize| {
+        (0..64 * 64).map(|cell| if cell % 64 == column { 2 } else { 0 }).collect::<Vec<u64>>()
+    };
+    assert_eq!(profile.allocations[0].by_place, expected(1));
+    assert_eq!(profile.allocations[0].by_time, expected(5));
 }
 
 #[test]

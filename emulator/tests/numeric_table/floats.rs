@@ -1,6 +1,6 @@
 //! Arithmetic, comparisons and approximations of floats.
 
-use super::{B, D, H, Kind, Promise, S, Table, W, opt, rnd};
+use super::{B, D, H, Kind, S, Table, W, opt, rnd};
 use crate::numeric_support::{BF16, F16, Layout};
 use crate::{bools, for_modes};
 use cuda_emulator::numeric::half::{self, Bf16 as Bf16Type, F16 as F16Type, Half};
@@ -60,7 +60,7 @@ fn single(t: &mut Table) {
     ];
     for (name, test) in tests {
         let ours = Box::new(move |a, _, _| test(a as u32) as u64);
-        t.row(Promise::Exact, format!("testp.{name}.f32"), &[S], Kind::Predicate, ours);
+        t.row(format!("testp.{name}.f32"), &[S], Kind::Predicate, ours);
     }
 }
 
@@ -155,32 +155,32 @@ fn comparisons(t: &mut Table) {
 fn approximations(t: &mut Table) {
     bools!(|FTZ| {
         let ftz = opt(FTZ, ".ftz");
-        let unary: [(&str, fn(u32) -> u32, Promise); 7] = [
-            ("rcp", approx::rcp::<FTZ>, Promise::Exact),
-            ("sqrt", approx::sqrt::<FTZ>, Promise::Exact),
-            ("rsqrt", approx::rsqrt::<FTZ>, Promise::Exact),
-            ("ex2", approx::ex2::<FTZ>, Promise::Exact),
-            ("lg2", approx::lg2::<FTZ>, Promise::Open),
-            ("sin", approx::sin::<FTZ>, Promise::Open),
-            ("cos", approx::cos::<FTZ>, Promise::Open),
+        let unary: [(&str, fn(u32) -> u32); 7] = [
+            ("rcp", approx::rcp::<FTZ>),
+            ("sqrt", approx::sqrt::<FTZ>),
+            ("rsqrt", approx::rsqrt::<FTZ>),
+            ("ex2", approx::ex2::<FTZ>),
+            ("lg2", approx::lg2::<FTZ>),
+            ("sin", approx::sin::<FTZ>),
+            ("cos", approx::cos::<FTZ>),
         ];
-        for (name, f, promise) in unary {
+        for (name, f) in unary {
             let ours = Box::new(move |a, _, _| f(a as u32) as u64);
-            t.row(promise, format!("{name}.approx{ftz}.f32"), &[S], S, ours);
+            t.row(format!("{name}.approx{ftz}.f32"), &[S], S, ours);
         }
         let ours = |a, b, _| approx::div::<FTZ>(a as u32, b as u32) as u64;
         t.exact(format!("div.approx{ftz}.f32"), &[S, S], S, ours);
         let ours = |a, b, _| approx::div_full::<FTZ>(a as u32, b as u32) as u64;
         t.exact(format!("div.full{ftz}.f32"), &[S, S], S, ours);
     });
-    t.open("tanh.approx.f32".into(), &[S], S, |a, _, _| approx::tanh_f32(a as u32) as u64);
-    t.open("ex2.approx.f16".into(), &[H], H, |a, _, _| approx::ex2_half::<F16Type, false>(a as u16) as u64);
-    t.open("ex2.approx.ftz.bf16".into(), &[B], B, |a, _, _| {
+    t.exact("tanh.approx.f32".into(), &[S], S, |a, _, _| approx::tanh_f32(a as u32) as u64);
+    t.exact("ex2.approx.f16".into(), &[H], H, |a, _, _| approx::ex2_half::<F16Type, false>(a as u16) as u64);
+    t.exact("ex2.approx.ftz.bf16".into(), &[B], B, |a, _, _| {
         approx::ex2_half::<Bf16Type, true>(a as u16) as u64
     });
-    t.open("tanh.approx.f16".into(), &[H], H, |a, _, _| approx::tanh_half::<F16Type>(a as u16) as u64);
-    t.open("tanh.approx.bf16".into(), &[B], B, |a, _, _| approx::tanh_half::<Bf16Type>(a as u16) as u64);
-    t.open("rcp.approx.ftz.f64".into(), &[D], D, |a, _, _| approx::rcp_ftz_f64(a));
-    t.open("rsqrt.approx.ftz.f64".into(), &[D], D, |a, _, _| approx::rsqrt_ftz_f64(a));
-    t.open("rsqrt.approx.f64".into(), &[D], D, |a, _, _| approx::rsqrt_f64(a));
+    t.exact("tanh.approx.f16".into(), &[H], H, |a, _, _| approx::tanh_half::<F16Type>(a as u16) as u64);
+    t.exact("tanh.approx.bf16".into(), &[B], B, |a, _, _| approx::tanh_half::<Bf16Type>(a as u16) as u64);
+    t.exact("rcp.approx.ftz.f64".into(), &[D], D, |a, _, _| approx::rcp_ftz_f64(a));
+    t.exact("rsqrt.approx.ftz.f64".into(), &[D], D, |a, _, _| approx::rsqrt_ftz_f64(a));
+    t.exact("rsqrt.approx.f64".into(), &[D], D, |a, _, _| approx::rsqrt_f64(a));
 }

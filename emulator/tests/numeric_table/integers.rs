@@ -1,6 +1,6 @@
 //! Integers: arithmetic, fields, shifts, permutations.
 
-use super::{Kind, Promise, Table, W};
+use super::{Kind, Table, W};
 use cuda_emulator::numeric::bits::{self, Permute};
 use cuda_emulator::numeric::int::{self, Arithmetic, Int};
 
@@ -31,7 +31,7 @@ fn arithmetic<T: Arithmetic + 'static>(t: &mut Table, name: &str) {
     ];
     for (operation, f) in binary {
         let ours = Box::new(move |a, b, _| f(T::from_bits(a), T::from_bits(b)).to_bits());
-        t.row(Promise::Exact, format!("{operation}.{name}"), &[k, k], k, ours);
+        t.row(format!("{operation}.{name}"), &[k, k], k, ours);
     }
     let ours = |a, b, c| int::mad_hi(T::from_bits(a), T::from_bits(b), T::from_bits(c)).to_bits();
     t.exact(format!("mad.hi.{name}"), &[k, k, k], k, ours);
@@ -89,7 +89,7 @@ fn words(t: &mut Table) {
     ];
     for (name, f) in words {
         let ours = Box::new(move |a, b, c| f(a as u32, b as u32, c as u32) as u64);
-        t.row(Promise::Exact, name.into(), &[W, W, W], W, ours);
+        t.row(name.into(), &[W, W, W], W, ours);
     }
     let ours = |a, b, c| bits::lop3(a as u32, b as u32, c as u32, 0x1b) as u64;
     t.exact("lop3.b32 {d}, {a}, {b}, {c}, 0x1b;".into(), &[W, W, W], W, ours);

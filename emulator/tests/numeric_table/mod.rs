@@ -35,21 +35,11 @@ impl Kind {
     }
 }
 
-/// What a difference between the driver and us means.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Promise {
-    /// The same bits.
-    Exact,
-    /// The ISA leaves the value open: differences are counted and shown, with the largest in ulps.
-    Open,
-}
-
 pub struct Row {
     /// The instruction, with `{d}`, `{a}`, `{b}`, `{c}` for registers.
     pub ptx: String,
     pub inputs: Vec<Kind>,
     pub output: Kind,
-    pub promise: Promise,
     pub ours: Box<dyn Fn(u64, u64, u64) -> u64>,
 }
 
@@ -66,7 +56,6 @@ impl Table {
     /// An instruction: its name (with operands only where they are not `d, a, b, c`) and what it computes.
     pub fn row(
         &mut self,
-        promise: Promise,
         name: String,
         inputs: &[Kind],
         output: Kind,
@@ -74,15 +63,11 @@ impl Table {
     ) {
         let operands = ["{a}", "{b}", "{c}"][..inputs.len()].join(", ");
         let ptx = if name.contains('{') { name } else { format!("{name} {{d}}, {operands};") };
-        self.0.push(Row { ptx, inputs: inputs.to_vec(), output, promise, ours });
+        self.0.push(Row { ptx, inputs: inputs.to_vec(), output, ours });
     }
 
     pub fn exact(&mut self, name: String, inputs: &[Kind], output: Kind, ours: fn(u64, u64, u64) -> u64) {
-        self.row(Promise::Exact, name, inputs, output, Box::new(ours));
-    }
-
-    pub fn open(&mut self, name: String, inputs: &[Kind], output: Kind, ours: fn(u64, u64, u64) -> u64) {
-        self.row(Promise::Open, name, inputs, output, Box::new(ours));
+        self.row(name, inputs, output, Box::new(ours));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Video instructions, by the pseudocode of the ISA: the names say what is computed.
 
-use super::{Promise, Table, W};
+use super::{Table, W};
 
 /// What an instruction computes whose operands have these selectors, `""` for none: the destination's, and those of `a` and `b`.
 fn model(name: &str, selectors: [&str; 3], [a, b, c]: [u32; 3]) -> u32 {
@@ -141,7 +141,7 @@ fn row(t: &mut Table, name: String, selectors: [&'static str; 3], third: bool) {
     // Where part of the destination is written, the rest of `{d}` comes from `{c}`.
     let ours =
         move |a: u64, b: u64, c: u64| u64::from(model(&name, selectors, [a as u32, b as u32, c as u32]));
-    t.row(Promise::Exact, ptx, inputs, W, Box::new(ours));
+    t.row(ptx, inputs, W, Box::new(ours));
 }
 
 /// All operations and types that are supported; of selectors and what follows, each with some of them.
@@ -214,7 +214,7 @@ pub fn table(t: &mut Table) {
                 let ours = move |a: u64, b: u64, c: u64| {
                     u64::from(mad(&name, parts, minus, [a as u32, b as u32, c as u32]))
                 };
-                t.row(Promise::Exact, ptx, &[W, W, W], W, Box::new(ours));
+                t.row(ptx, &[W, W, W], W, Box::new(ours));
             }
         }
     }

@@ -18,11 +18,12 @@ use super::walk::How;
 use super::work::waits_in_a_graph;
 use crate::kind::Kind;
 use crate::launch::Raw;
-use crate::objects::Place;
+use crate::objects::{Place, Quick};
 use cuda_driver_sys::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
     CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType,
 };
+use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::Arc;
 
@@ -53,18 +54,27 @@ impl Deed {
 #[derive(Clone, Default)]
 pub(super) struct Nodes {
     deeds: Vec<Deed>,
+    /// The first deed of each node whose handle is known.
+    by_node: HashMap<u64, usize, Quick>,
     /// It may have nodes that order more than its own work, or that are not known.
     is_opaque: bool,
 }
 
 impl Nodes {
     fn opaque() -> Nodes {
-        Nodes { deeds: Vec::new(), is_opaque: true }
+        Nodes { is_opaque: true, ..Nodes::default() }
+    }
+
+    fn push(&mut self, deed: Deed) {
+        if deed.node != 0 {
+            self.by_node.entry(deed.node).or_insert(self.deeds.len());
+        }
+        self.deeds.push(deed);
     }
 
     fn append(&mut self, other: Nodes) {
         self.is_opaque |= other.is_opaque;
-        self.deeds.extend(other.deeds);
+        other.deeds.into_iter().for_each(|deed| self.push(deed));
     }
 }
 
@@ -210,14 +220,18 @@ impl State {
                 self.set_nodes(Kind::Graph, made, nodes);
             }
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
-                let mut nodes = self.nodes_of(Kind::Graph, call.word(1));
-                match node {
-                    Node::Does(deed) => nodes.deeds.push(Deed { node: made, ..deed }),
-                    Node::Child(graph) => nodes.append(self.nodes_of(Kind::Graph, graph)),
-                    Node::Nothing => {}
-                    Node::Other => nodes.is_opaque = true,
+                let added = match node {
+                    Node::Does(deed) => {
+                        Nodes { deeds: vec![Deed { node: made, ..deed }], ..Nodes::default() }
+                    }
+                    Node::Child(graph) => self.nodes_of(Kind::Graph, graph),
+                    Node::Nothing => Nodes::default(),
+                    Node::Other => Nodes::opaque(),
+                };
+                if let Some(graph) = self.objects.find(Kind::Graph, call.word(1)) {
+                    // In its place: there may be many before it.
+                    self.graphs.entry(graph).or_insert_with(Nodes::opaque).append(added);
                 }
-                self.set_nodes(Kind::Graph, call.word(1), nodes);
             }
             (_, Some(node)) => {
                 let is_exec = name.starts_with("cuGraphExec");
@@ -241,7 +255,7 @@ impl State {
             return;
         };
         let known = self.graphs.get_mut(&graph);
-        let known = known.and_then(|nodes| nodes.deeds.iter_mut().find(|known| known.node == node));
+        let known = known.and_then(|nodes| nodes.deeds.get_mut(*nodes.by_node.get(&node)?));
         match known.zip(deed) {
             Some((known, deed)) => *known = Deed { node, ..deed },
             None => drop(self.graphs.insert(graph, Nodes::opaque())),
@@ -269,7 +283,7 @@ impl State {
         self.capture.nodes.is_opaque |= is_other;
         let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
         let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
-        self.capture.nodes.deeds.extend(deed);
+        deed.into_iter().for_each(|deed| self.capture.nodes.push(deed));
     }
 
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.

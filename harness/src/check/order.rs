@@ -4,7 +4,7 @@
 //! it is assumed to: then a race may be missed, but none is invented. All host threads share one clock.
 
 use super::area::Area;
-use super::clock::{Clock, Entry, Host, Known, Seen};
+use super::clock::{Clock, Host, Known, Seen};
 use crate::current;
 use crate::objects::{Place, Quick};
 use std::collections::{HashMap, HashSet};
@@ -188,22 +188,21 @@ impl Order {
     fn wait_for_blocking(&mut self, lane: usize) {
         let Order { lanes, host, .. } = self;
         let Some(own) = lanes.get(lane) else { return };
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut clock = Clock::default();
         let mut last = &own.known.clock;
         for (number, other) in lanes.iter().enumerate() {
             // What it has waited for it knows to the end.
             let is_known = own.known.clock.at(number).max(host.at(number)) >= other.count;
             if !is_known && other.is_blocking && is_one(other.context, own.context) {
-                entries.push((number, other.count));
+                clock.learns((number, other.count));
                 // Many have the same.
                 if !other.known.clock.is(last) {
                     last = &other.known.clock;
-                    entries.extend(last.entries());
+                    clock.join(last, host);
                 }
             }
         }
-        if !entries.is_empty() {
-            let clock = Clock::of(entries, host);
+        if !clock.is(&Clock::default()) {
             self.join(lane, &Seen::of(clock, None));
         }
     }
@@ -299,11 +298,11 @@ impl Order {
 
     fn all(&self) -> Seen {
         let entries = self.lanes.iter().enumerate().map(|(number, lane)| (number, lane.count));
-        Seen::of(Clock::of(entries.collect(), &self.host), None)
+        Seen::of(Clock::of(entries, &self.host), None)
     }
 
     fn host_learns(&mut self, seen: &Seen) {
-        seen.entries().for_each(|entry| self.host.learns(entry));
+        seen.each(|entry| self.host.learns(entry));
     }
 
     /// The host knows that a stream's work is done.
@@ -394,6 +393,7 @@ impl Order {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::clock::tests::{STEPS, nodes};
     use super::*;
 
     const A: Stream = Stream::Made(1, 7);
@@ -586,15 +586,52 @@ mod tests {
                     order.work(stream(number));
                 }
             }
-            let lists: std::collections::HashMap<_, _> = order
-                .lanes
-                .iter()
-                .map(|lane| (lane.known.clock.entries().as_ptr(), lane.known.clock.entries().len()))
-                .collect();
-            assert!(lists.values().sum::<usize>() < 4 * STREAMS, "{}", lists.len());
+            let nodes = nodes(order.lanes.iter().map(|lane| &lane.known.clock));
+            assert!(nodes < STREAMS / 2, "{nodes}");
             assert!(!races(&mut order, stream(1)));
             order.work(stream(2));
             assert!(races(&mut order, stream(2)));
         }
+    }
+
+    /// Each stream waits for the one before it, which is a stream more each time.
+    #[test]
+    fn a_chain_of_events_takes_steps_and_memory_of_its_length() {
+        let of_chain = |length: usize| {
+            let mut order = Order::default();
+            (0..=length).for_each(|stream| order.made(stream, true));
+            assert!(!races(&mut order, Stream::Made(0, 7)));
+            STEPS.set(0);
+            for stream in 1..=length {
+                order.record(100_000 + stream, Stream::Made(stream - 1, 7));
+                order.wait(Stream::Made(stream, 7), 100_000 + stream);
+            }
+            assert!(!races(&mut order, Stream::Made(length, 7)));
+            (STEPS.get(), nodes(order.lanes.iter().map(|lane| &lane.known.clock)))
+        };
+        let (few, many) = (of_chain(500), of_chain(4000));
+        assert!(many.0 < 12 * few.0 && many.1 < 12 * few.1, "{few:?} {many:?}");
+    }
+
+    /// Two streams that are behind thousands, and wait for each other again and again.
+    #[test]
+    fn what_both_streams_know_is_not_looked_at_again() {
+        const STREAMS: usize = 8000;
+        let mut order = Order::default();
+        (0..=STREAMS).for_each(|stream| order.made(stream, true));
+        for stream in 1..=STREAMS {
+            order.record(100_000, Stream::Made(stream - 1, 7));
+            order.wait(Stream::Made(stream, 7), 100_000);
+        }
+        let pair = [Stream::Made(STREAMS - 1, 7), Stream::Made(STREAMS, 7)];
+        STEPS.set(0);
+        for _ in 0..100 {
+            for (from, to) in [(pair[1], pair[0]), (pair[0], pair[1])] {
+                order.record(100_000, from);
+                order.wait(to, 100_000);
+            }
+        }
+        // One path of the tree each time, with the branches beside it, where a look at all would be at 500 leaves.
+        assert!(STEPS.get() < 200 * 200, "{}", STEPS.get());
     }
 }

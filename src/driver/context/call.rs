@@ -2,13 +2,13 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CUresult, Driver, process};
 use std::sync::Arc;
 
 use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{Relaxed, despite_captures, outside_captures};
+use crate::driver::host_call;
 use crate::driver::stream::StreamInner;
-use crate::driver::{host_call, process};
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
 use crate::trace;
 

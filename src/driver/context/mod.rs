@@ -11,7 +11,7 @@ pub(in crate::driver) mod primary;
 pub(in crate::driver) mod settings;
 pub(in crate::driver) mod work;
 
-use cuda_driver_sys::{CUcontext, CUdevice, Driver};
+use cuda_driver_sys::{CUcontext, CUdevice, Driver, process};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +22,6 @@ use super::fault::FaultState;
 use super::hold::{ContextEnd, Hold, OwnObjects};
 use super::host_call;
 use super::limits::DeviceLimits;
-use super::process;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, check, failed};
 use open::Open;

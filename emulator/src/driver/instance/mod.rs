@@ -4,7 +4,7 @@ mod end;
 mod error;
 mod options;
 
-use cuda_driver_sys::Driver;
+use cuda_driver_sys::{Driver, process};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -89,7 +89,7 @@ impl Instance {
     fn on(lease: Lease, config: Config) -> Instance {
         let (slot, version) = (lease.slot(), config.version);
         begin(&lease, &config);
-        let process = std::process::id();
+        let process = process::id();
         let held = Arc::new(Held { lease: Some(lease), config, process, turn: Mutex::new(()) });
         let driver = lookup::table_of(slot, version).with_owner(Arc::clone(&held));
         Instance { driver: Arc::new(driver), held }
@@ -146,7 +146,7 @@ impl Instance {
     /// [`InstanceError::InCallback`] in a callback of this instance; [`InstanceError::Forked`] in a forked child.
     pub fn reset(&self) -> Result<(), InstanceError> {
         let Some(lease) = &self.held.lease else { return Ok(()) };
-        if self.held.process != std::process::id() {
+        if self.held.process != process::id() {
             return Err(InstanceError::Forked);
         }
         if slot_use::is_within(lease.slot()) {
@@ -182,7 +182,7 @@ fn begin(lease: &Lease, config: &Config) {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let is_here = self.process == std::process::id();
+        let is_here = self.process == process::id();
         let Some(lease) = self.lease.take().filter(|_| is_here) else { return };
         let is_within = slot_use::is_within(lease.slot());
         let end = move || {

@@ -4,13 +4,14 @@
 #![allow(unsafe_code)]
 
 pub(super) mod tensor_map;
+mod view;
 
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::array::{Array, texel};
 use super::context::Context;
-use super::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use super::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use super::handles::Handles;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State};
@@ -21,6 +22,7 @@ entries! {
     cuTexObjectDestroy(texture: CUtexObject) = destroy_texture;
     cuTexObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, texture: CUtexObject) = get_texture_resource;
     cuTexObjectGetTextureDesc(descriptor: *mut CUDA_TEXTURE_DESC, texture: CUtexObject) = get_texture;
+    cuTexObjectGetResourceViewDesc(view: *mut CUDA_RESOURCE_VIEW_DESC, texture: CUtexObject) = get_view;
     cuSurfObjectCreate(surface: *mut CUsurfObject, resource: *const CUDA_RESOURCE_DESC) = create_surface;
     cuSurfObjectDestroy(surface: CUsurfObject) = destroy_surface;
     cuSurfObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, surface: CUsurfObject) = get_surface_resource;
@@ -32,6 +34,8 @@ pub(super) struct Object {
     resource: CUDA_RESOURCE_DESC,
     /// Of a texture.
     descriptor: CUDA_TEXTURE_DESC,
+    /// Of a texture that has one; else zeros.
+    view: CUDA_RESOURCE_VIEW_DESC,
 }
 
 // SAFETY: what makes it not `Send` are handles in the description, pointers that nothing dereferences: they are looked up in tables, and told to the
@@ -179,14 +183,15 @@ fn create_texture(
     if resource.flags != 0 {
         return Err(INVALID_VALUE);
     }
-    if !view.is_null() {
-        return Err(NOT_SUPPORTED);
-    }
     let (levels, memory) = images(call, &resource)?;
+    let (levels, view) = match view.is_null() {
+        true => (levels, CUDA_RESOURCE_VIEW_DESC::default()),
+        false => view::seen(call, &resource, view.read()?, levels)?,
+    };
     let made = described(levels, memory, &descriptor)?;
     let handle = TEXTURES.reserve();
     state.memory.objects().set_texture(handle as u64, Some(made));
-    TEXTURES.insert(handle, Arc::new(Object { context, resource, descriptor }));
+    TEXTURES.insert(handle, Arc::new(Object { context, resource, descriptor, view }));
     place.set(handle as CUtexObject);
     Ok(())
 }
@@ -216,6 +221,13 @@ fn get_texture(call: &Call, descriptor: Out<CUDA_TEXTURE_DESC>, texture: CUtexOb
     Ok(())
 }
 
+fn get_view(call: &Call, view: Out<CUDA_RESOURCE_VIEW_DESC>, texture: CUtexObject) -> Outcome {
+    let place = view.required()?;
+    call.healthy()?;
+    place.set(known(TEXTURES.get(texture as usize))?.view);
+    Ok(())
+}
+
 fn create_surface(call: &Call, surface: Out<CUsurfObject>, resource: In<CUDA_RESOURCE_DESC>) -> Outcome {
     let (context, state) = (call.context()?, call.state()?);
     let (place, resource) = (surface.required()?, resource.read()?);
@@ -229,8 +241,8 @@ fn create_surface(call: &Call, surface: Out<CUsurfObject>, resource: In<CUDA_RES
     }
     let handle = SURFACES.reserve();
     state.memory.objects().set_surface(handle as u64, Some(Surface { image: image(&array) }));
-    let descriptor = CUDA_TEXTURE_DESC::default();
-    SURFACES.insert(handle, Arc::new(Object { context, resource, descriptor }));
+    let (descriptor, view) = (CUDA_TEXTURE_DESC::default(), CUDA_RESOURCE_VIEW_DESC::default());
+    SURFACES.insert(handle, Arc::new(Object { context, resource, descriptor, view }));
     place.set(handle as CUsurfObject);
     Ok(())
 }

@@ -155,7 +155,7 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         (Some(Control::Exit), _) => Role::End,
         // The end of a called function is nothing special.
         (Some(Control::Return), _) if function == 0 => Role::End,
-        (Some(Control::ClusterArrive { released: false }), None) => Role::None,
+        (Some(Control::ClusterArrive { released: false, .. }), None) => Role::None,
         (Some(Control::Barrier(_) | Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => {
             Role::Meet
         }

@@ -174,11 +174,23 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// Whether a special register has nothing to say here: counters of performance, what drivers leave for their own use, and the graph that
-/// launched the kernel from a kernel.
+/// Whether a special register has nothing to say here: counters of performance, what drivers leave for their own use, the graph that
+/// launched the kernel from a kernel, and the fourth elements of vectors.
 fn is_zero(name: &str) -> bool {
     let below = |digits: &str, limit| digits.parse::<u32>().is_ok_and(|number| number < limit);
+    // The fourth element of those that are vectors.
+    let axes = [
+        "%tid",
+        "%ntid",
+        "%ctaid",
+        "%nctaid",
+        "%clusterid",
+        "%nclusterid",
+        "%cluster_ctaid",
+        "%cluster_nctaid",
+    ];
     name == "%current_graph_exec"
+        || name.strip_suffix(".w").is_some_and(|family| axes.contains(&family))
         || name.strip_prefix("%envreg").is_some_and(|digits| below(digits, 32))
         || name.strip_prefix("%pm").is_some_and(|rest| below(rest.trim_end_matches("_64"), 8))
 }

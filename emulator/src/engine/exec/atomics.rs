@@ -131,7 +131,7 @@ unsafe fn aligned(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         // below 32.
         let address = unsafe { address(lanes, inst, inst.ops[0], lane) };
         if !address.is_multiple_of(bytes) {
-            let message = format!("misaligned atomic access of {bytes} bytes at 0x{address:x}");
+            let message = format!("misaligned access of {bytes} bytes at 0x{address:x}");
             lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(address), message);
             return Step::Fault;
         }

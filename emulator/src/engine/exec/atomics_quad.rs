@@ -1,4 +1,4 @@
-//! `atom` of 128 bits.
+//! `atom` of 128 bits, and the loads and stores of as many that other threads may meet.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment.
 
@@ -16,6 +16,11 @@ pub(crate) const EXCHANGE_QUAD: Exec = |lanes, inst| run(lanes, inst, |_, [new, 
 /// `atom.cas.b128`. The same, and as `a` the halves of what is expected and of the new number.
 pub(crate) const SWAP_QUAD: Exec =
     |lanes, inst| run(lanes, inst, |old, [expected, new]| if old == expected { new } else { old });
+
+/// `ld` of 128 bits at once. Operand 0 is the address; the matrix has the halves of the destination.
+pub(crate) const LOAD_QUAD: Exec = |lanes, inst| run(lanes, inst, |old, _| old);
+/// `st` of 128 bits at once. The same, and as `a` the halves of the number; nothing looks at the destination.
+pub(crate) const STORE_QUAD: Exec = EXCHANGE_QUAD;
 
 const BYTES: u64 = 16;
 

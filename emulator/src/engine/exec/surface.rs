@@ -80,6 +80,31 @@ impl Access {
     }
 }
 
+/// Has each live lane access its surface at its coordinates, until one faults.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code, whose operand `first` is a wide handle, and the next one what `PACK` wrote.
+unsafe fn each_lane(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    first: usize,
+    mut one: impl FnMut(&mut Lanes<'_>, usize, &Surface, [u32; 4]) -> Result<(), Step>,
+) -> Step {
+    let mut last = Last(None);
+    for lane in live(lanes) {
+        // SAFETY: 1: operands of these kinds: the caller's duty 1; 2: live lanes are below 32.
+        let (handle, at) =
+            unsafe { (handle(lanes, inst.ops[first], lane), packed(lanes, inst.ops[first + 1], lane)) };
+        let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
+            return unknown(lanes, lane, "surface", handle);
+        };
+        if let Err(step) = one(lanes, lane, &surface, at) {
+            return step;
+        }
+    }
+    Step::Next
+}
+
 /// Where a lane accesses a surface. `Ok(None)` is outside, where that is allowed; the error is recorded.
 fn place(
     lanes: &mut Lanes<'_>,
@@ -87,7 +112,7 @@ fn place(
     lane: usize,
     surface: &Surface,
     at: [u32; 4],
-) -> Result<Option<u64>, ()> {
+) -> Result<Option<u64>, Step> {
     place_of(lanes, access, lane, surface, access.place(at), access.count() * access.bytes())
 }
 
@@ -99,11 +124,11 @@ fn place_of(
     surface: &Surface,
     at: [i64; 3],
     bytes: usize,
-) -> Result<Option<u64>, ()> {
+) -> Result<Option<u64>, Step> {
     if !at[0].unsigned_abs().is_multiple_of(bytes as u64) {
         let message = format!("misaligned surface access of {bytes} bytes at byte {} of a row", at[0]);
         lanes.fail(FaultKind::MisalignedAddress, lane as u32, None, message);
-        return Err(());
+        return Err(Step::Fault);
     }
     let place = surface.place(at, bytes, access.edge());
     if place.is_none() && access.edge() == Edge::Trap {
@@ -114,28 +139,25 @@ fn place_of(
             at[0], at[1], at[2]
         );
         lanes.fail(FaultKind::IllegalAddress, lane as u32, None, message);
-        return Err(());
+        return Err(Step::Fault);
     }
     Ok(place)
 }
 
+/// A lane writes there, unless that is outside.
+fn write(lanes: &mut Lanes<'_>, lane: usize, place: Option<u64>, bytes: &[u8]) -> Result<(), Step> {
+    let Some(place) = place else { return Ok(()) };
+    lanes.env.memory.write(place, bytes).map_err(|error| gone(lanes, lane, "surface", &error))
+}
+
 unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    let (access, mut last) = (Access(inst.aux), Last(None));
+    let access = Access(inst.aux);
     let (count, size) = (access.count(), access.bytes());
-    for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
-        let (handle, at) =
-            unsafe { (handle(lanes, inst.ops[count], lane), packed(lanes, inst.ops[count + 1], lane)) };
-        let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
-            return unknown(lanes, lane, "surface", handle);
-        };
-        let Ok(place) = place(lanes, access, lane, &surface, at) else { return Step::Fault };
+    let one = |lanes: &mut Lanes<'_>, lane: usize, surface: &Surface, at: [u32; 4]| {
         let mut bytes = [0; 16];
-        if let Some(place) = place
-            && let Err(error) =
-                lanes.env.memory.read(place, bytes.get_mut(..count * size).unwrap_or_default())
-        {
-            return gone(lanes, lane, "surface", &error);
+        if let Some(place) = place(lanes, access, lane, surface, at)? {
+            let read = lanes.env.memory.read(place, bytes.get_mut(..count * size).unwrap_or_default());
+            read.map_err(|error| gone(lanes, lane, "surface", &error))?;
         }
         for (element, bytes) in bytes.chunks_exact(size).take(count).enumerate() {
             let mut word = [0; 8];
@@ -152,20 +174,17 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                 }
             }
         }
-    }
-    Step::Next
+        Ok(())
+    };
+    // SAFETY: 1: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote (duty 2 of `Exec`).
+    unsafe { each_lane(lanes, inst, count, one) }
 }
 
 unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    let (access, mut last) = (Access(inst.aux), Last(None));
+    let access = Access(inst.aux);
     let (count, size) = (access.count(), access.bytes());
-    for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
-        let (handle, at) = unsafe { (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane)) };
-        let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
-            return unknown(lanes, lane, "surface", handle);
-        };
-        let Ok(place) = place(lanes, access, lane, &surface, at) else { return Step::Fault };
+    let one = |lanes: &mut Lanes<'_>, lane: usize, surface: &Surface, at: [u32; 4]| {
+        let place = place(lanes, access, lane, surface, at)?;
         let mut bytes = [0; 16];
         for (element, bytes) in bytes.chunks_exact_mut(size).take(count).enumerate() {
             // SAFETY: the decoder made the `count` operands from 2 on wide where the access says so and else words (duty 2 of `Exec`; it refuses
@@ -180,24 +199,16 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             };
             bytes.copy_from_slice(&word.to_le_bytes()[..size]);
         }
-        if let Some(place) = place
-            && let Err(error) = lanes.env.memory.write(place, bytes.get(..count * size).unwrap_or_default())
-        {
-            return gone(lanes, lane, "surface", &error);
-        }
-    }
-    Step::Next
+        write(lanes, lane, place, bytes.get(..count * size).unwrap_or_default())
+    };
+    // SAFETY: 1: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`).
+    unsafe { each_lane(lanes, inst, 0, one) }
 }
 
 unsafe fn store_formatted(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    let (access, mut last) = (Access(inst.aux), Last(None));
-    for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
-        let (handle, at) = unsafe { (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane)) };
-        let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
-            return unknown(lanes, lane, "surface", handle);
-        };
-        let Ok(place) = element(lanes, access, lane, &surface, at) else { return Step::Fault };
+    let access = Access(inst.aux);
+    let one = |lanes: &mut Lanes<'_>, lane: usize, surface: &Surface, at: [u32; 4]| {
+        let place = element(lanes, access, lane, surface, at)?;
         let mut numbers = [0; 4];
         for (number, slot) in numbers.iter_mut().take(access.count()).zip(&inst.ops[2..]) {
             // SAFETY: the decoder made the operands from 2 on, as many as the access counts, words (duty 2 of `Exec`); live lanes are below 32.
@@ -206,13 +217,10 @@ unsafe fn store_formatted(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let mut bytes = [0; 16];
         let bytes = bytes.get_mut(..surface.image.texel.bytes()).unwrap_or_default();
         surface.image.texel.encode(numbers, bytes);
-        if let Some(place) = place
-            && let Err(error) = lanes.env.memory.write(place, bytes)
-        {
-            return gone(lanes, lane, "surface", &error);
-        }
-    }
-    Step::Next
+        write(lanes, lane, place, bytes)
+    };
+    // SAFETY: 1: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`).
+    unsafe { each_lane(lanes, inst, 0, one) }
 }
 
 /// Where a lane accesses an element of a surface that its coordinates count.
@@ -222,26 +230,21 @@ fn element(
     lane: usize,
     surface: &Surface,
     at: [u32; 4],
-) -> Result<Option<u64>, ()> {
+) -> Result<Option<u64>, Step> {
     let (bytes, [x, y, z]) = (surface.image.texel.bytes(), access.place(at));
     place_of(lanes, access, lane, surface, [x * bytes as i64, y, z], bytes)
 }
 
 unsafe fn reduce_one(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    let (access, mut last) = (Access(inst.aux), Last(None));
+    let access = Access(inst.aux);
     let formatted = inst.imm & 1 != 0;
-    for lane in live(lanes) {
-        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote, then the number, wide where the access says so and else a
-        // word (duty 2 of `Exec`); live lanes are below 32.
-        let (handle, at, number) = unsafe {
-            let number = match access.is_wide() {
+    let one = |lanes: &mut Lanes<'_>, lane: usize, surface: &Surface, at: [u32; 4]| {
+        // SAFETY: the decoder puts the number third, wide where the access says so and else a word (duty 2 of `Exec`); live lanes are below 32.
+        let number = unsafe {
+            match access.is_wide() {
                 true => <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[2]), lane),
                 false => u64::from(<u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane)),
-            };
-            (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane), number)
-        };
-        let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
-            return unknown(lanes, lane, "surface", handle);
+            }
         };
         let texel = surface.image.texel;
         if formatted && texel.bytes() != access.bytes() {
@@ -251,28 +254,29 @@ unsafe fn reduce_one(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                 texel.bytes()
             );
             lanes.fail(FaultKind::UnsupportedInstruction, lane as u32, None, message);
-            return Step::Fault;
+            return Err(Step::Fault);
         }
         let place = match formatted {
-            true => element(lanes, access, lane, &surface, at),
-            false => place(lanes, access, lane, &surface, at),
+            true => element(lanes, access, lane, surface, at)?,
+            false => place(lanes, access, lane, surface, at)?,
         };
-        let Ok(place) = place else { return Step::Fault };
-        let Some(place) = place else { continue };
+        let Some(place) = place else { return Ok(()) };
         let shift = if formatted && texel.channel.is_signed() { 16 } else { 8 };
-        let Some(with) = Reduce::new((inst.imm >> shift) as u32 & 0xff) else { return Step::Fault };
+        let with = Reduce::new((inst.imm >> shift) as u32 & 0xff).ok_or(Step::Fault)?;
         let aux = Memory::new(1, Some(Space::Global), Memory::ATOMIC);
         let whole = Inst { aux: aux.0, ..Inst::NOTHING };
         let bytes = access.bytes();
         let Some(EffectiveAddress::Host { pointer, .. }) =
             effective_address(lanes, &whole, lane, place, bytes as u64)
         else {
-            return Step::Fault;
+            return Err(Step::Fault);
         };
         let number = number.to_le_bytes();
         // SAFETY: 1, 2: `effective_address` found as many bytes as the number has, which is what the decoder took `with` for, aligned to their
         // count, as `EffectiveAddress::Host` says.
         unsafe { reduce::reduce(with, pointer, number.get(..bytes).unwrap_or_default()) };
-    }
-    Step::Next
+        Ok(())
+    };
+    // SAFETY: 1: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`).
+    unsafe { each_lane(lanes, inst, 0, one) }
 }

@@ -301,14 +301,18 @@ fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch], mut each: impl 
     // An access goes to one kind of memory; generic addresses of both count for both.
     let (shared, others): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|touch| touch.region.private);
     let global: Vec<_> = others.into_iter().filter(|touch| !constant(touch)).collect();
-    if let Some(first) = global.first() {
+    if !global.is_empty() {
         let mut all: BTreeMap<u64, &Touch> = BTreeMap::new();
         global.iter().for_each(|touch| all.extend(sectors(touch).map(|sector| (sector, *touch))));
         all.iter().for_each(|(sector, touch)| each(touch, *sector));
-        let places: BTreeSet<u64> = global.iter().map(|touch| touch.address).collect();
+        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
+        for touch in &global {
+            let bytes = places.entry(touch.address).or_default();
+            *bytes = touch.bytes.max(*bytes);
+        }
         counts.global_requests += 1;
         counts.global_sectors += all.len() as u64;
-        counts.global_sectors_ideal += (places.len() as u64 * first.bytes).div_ceil(SECTOR);
+        counts.global_sectors_ideal += places.into_values().sum::<u64>().div_ceil(SECTOR);
         counts.global_bytes += global.iter().map(|touch| touch.bytes).sum::<u64>();
     }
     if let Some(first) = shared.first() {

@@ -36,11 +36,11 @@ pub(super) const ROWS: &[Row] = &[
     build(atomics!("atom", "add.{f32|f64}"), atom),
     build(atomics!("atom", "add.noftz.{f16|f16x2|bf16|bf16x2}"), atom),
     build(
-        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}].global.add.{v2|v4}.f32",
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].add.{v2|v4}.f32",
         atom_vector,
     ),
     build(
-        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}].global.{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
         atom_vector,
     ),
     build(atomics!("atom", "exch.{u32|s32|f32|u64|s64|f64}"), atom),
@@ -50,9 +50,9 @@ pub(super) const ROWS: &[Row] = &[
     build(atomics!("red", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), red),
     build(atomics!("red", "add.{f32|f64}"), red),
     build(atomics!("red", "add.noftz.{f16|f16x2|bf16|bf16x2}"), red),
-    build("red[.{relaxed|release}][.{cta|cluster|gpu|sys}].global.add.{v2|v4}.f32", red_vector),
+    build("red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].add.{v2|v4}.f32", red_vector),
     build(
-        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}].global.{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
         red_vector,
     ),
     build("membar.{cta|gl|sys}", fence),
@@ -104,25 +104,38 @@ fn atom_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refus
     let base = bulk::address(builder, builder.operand(1)?, space.is_none())?;
     let mut read = Vec::with_capacity(4);
     for index in 2..if cas { 4 } else { 3 } {
-        for half in halves(builder, builder.operand(index)?)? {
-            read.push(builder.source(&half, Class::Wide)?);
-        }
+        read.extend(source_halves(builder, index)?);
     }
     let dests = match builder.operand(0)? {
         Text::Name("_") => vec![builder.temporary(Class::Wide)?, builder.temporary(Class::Wide)?],
-        text => {
-            let halves = halves(builder, text)?;
-            halves.iter().map(|half| builder.dest(half, Class::Wide)).collect::<Result<Vec<_>, _>>()?
-        }
+        _ => dest_halves(builder, 0)?,
     };
     let mut draft = Draft::new(if cas { SWAP_QUAD } else { EXCHANGE_QUAD }, &[], &[base]);
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     draft.aux = Access::new(1, space, ordered | Access::POLL | Access::ATOMIC).0;
     draft.site = true;
     draft.matrix = Some(Box::new(Matrix { d: dests, a: read, ..Matrix::default() }));
     draft.note = Some(Note { what: What::Atomic { reads: cas, after_guess: cas }, address: 0, bytes: 16 });
     builder.push(draft);
     Ok(())
+}
+
+/// Whether it orders others, and its scope if that is the block.
+fn order(form: &Form<'_>) -> u32 {
+    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    ordered | if form.has("cta") { Access::BLOCK } else { 0 }
+}
+
+/// The halves of operand `index`, a register of 128 bits that is read.
+pub(super) fn source_halves(builder: &mut Builder<'_, '_>, index: usize) -> Result<Vec<Operand>, Refusal> {
+    let halves = halves(builder, builder.operand(index)?)?;
+    halves.iter().map(|half| builder.source(half, Class::Wide)).collect()
+}
+
+/// The halves of operand `index`, a register of 128 bits that is written.
+pub(super) fn dest_halves(builder: &mut Builder<'_, '_>, index: usize) -> Result<Vec<Operand>, Refusal> {
+    let halves = halves(builder, builder.operand(index)?)?;
+    halves.iter().map(|half| builder.dest(half, Class::Wide)).collect()
 }
 
 /// The two halves of a register of 128 bits.
@@ -171,12 +184,13 @@ fn vector(
     if elements.len() != count || dests.len() != count || count as u64 * bytes > 16 {
         return Err(Refusal::new(format!("{count} elements, of 16 bytes in all at most, are expected")));
     }
-    let address = builder.address(builder.operand(first)?, false)?;
+    let space = form.has("global").then_some(Space::Global);
+    let address = builder.address(builder.operand(first)?, space.is_none())?;
     let exec = operation(form).ok_or_else(|| Refusal::new("no such operation on that type"))?;
     let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut check = Draft::new(ALIGNED, &[], &[address.base]);
     (check.imm, check.aux) =
-        (address.offset, Access::new(1, Some(Space::Global), narrow).0 | (bytes as u32 * count as u32) << 16);
+        (address.offset, Access::new(1, space, narrow).0 | (bytes as u32 * count as u32) << 16);
     builder.push(check);
     // The address stays as it is until the last element, whichever register is written.
     let (base, copy) = match address.narrow {
@@ -194,10 +208,10 @@ fn vector(
         );
         read.push(own);
     }
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     for (index, (dest, b)) in dests.iter().zip(read).enumerate() {
         let mut draft = Draft::new(exec, &[*dest], &[base, b, b]);
-        draft.aux = Access::new(1, Some(Space::Global), ordered | narrow | Access::ATOMIC).0;
+        draft.aux = Access::new(1, space, ordered | narrow | Access::ATOMIC).0;
         (draft.imm, draft.site) = (address.offset.wrapping_add(index as u64 * bytes), true);
         let after_guess = form.any(&["min", "max"]).is_some();
         draft.note = Some(Note { what: What::Atomic { reads: true, after_guess }, address: 1, bytes });
@@ -221,7 +235,7 @@ fn access(
     let b = builder.source(builder.operand(first + 1)?, class)?;
     let c = if cas { builder.source(builder.operand(first + 2)?, class)? } else { b };
     let exec = operation(form).ok_or_else(|| Refusal::new("no such operation on that type"))?;
-    let ordered = form.any(&["acquire", "release", "acq_rel"]).map_or(0, |_| Access::ORDERED);
+    let ordered = order(form);
     let poll = form.any(&["cas", "exch"]).map_or(0, |_| Access::POLL);
     let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &[dest], &[address.base, b, c]);

@@ -2,26 +2,33 @@
 
 use cuda_ptx::{Operand as Text, Space, Type};
 
-use super::super::code::NOTHING;
+use super::super::code::{Matrix, NOTHING};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::decode::operands::Address;
 use super::super::decode::scope::Symbol;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::atomics::ALIGNED;
+use super::super::exec::atomics_quad::{LOAD_QUAD, STORE_QUAD};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{copy, indexed, load as loads, load_again, store as stores};
 use super::super::watch::{Event, Group, Note, What};
+use super::atomic::{dest_halves, source_halves};
 use super::control::{event, wait_group};
 use super::matrix::since;
-use super::{Form, Row, build, lane};
+use super::{Form, Row, build, bulk, lane};
 use crate::numeric::compare;
+
+/// The most elements that one instruction of the engine moves.
+const AT_ONCE: usize = 4;
 
 /// The element types of `ld` and `st`, as they stand in patterns.
 macro_rules! with_types {
     ($start:literal) => {
         concat!(
             $start,
-            "[.{v2|v4}].{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|bf16|f16x2|bf16x2|f32|f64}"
+            "[.{v2|v4|v8}].{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|bf16|f16x2|bf16x2|f32|f64}"
         )
     };
 }
@@ -62,7 +69,7 @@ pub(super) const ROWS: &[Row] = &[
         store,
     ),
     build(with_types!("st.mmio[.relaxed].sys[.global]"), store),
-    // Weak ones: they are done in two halves.
+    // Weak ones are done in two halves.
     build(
         "ld[.weak][.{const|global|local|param|param::entry|param::func|shared|shared::cta|shared::cluster}][.{ca|cg|cs|lu|cv}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}][.unified].b128",
         load,
@@ -76,6 +83,17 @@ pub(super) const ROWS: &[Row] = &[
         "st[.weak][.{global|local|param|param::func|shared|shared::cta|shared::cluster}][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}].b128",
         store,
     ),
+    // Those that other threads may meet are done at once.
+    build(
+        "ld.{relaxed|acquire}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}].b128",
+        load_quad,
+    ),
+    build("ld.volatile[.{global|shared|shared::cta|shared::cluster}].b128", load_quad),
+    build(
+        "st.{relaxed|release}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}].b128",
+        store_quad,
+    ),
+    build("st.volatile[.{global|shared|shared::cta|shared::cluster}].b128", store_quad),
     build("prefetch[.{global|local}].{L1|L2|L2::evict_last|L2::evict_normal}", hint),
     build("prefetchu.L1", hint),
     build(
@@ -124,14 +142,15 @@ fn space(form: &Form<'_>) -> Option<Space> {
 fn flags(form: &Form<'_>) -> u32 {
     let poll = form.any(&["volatile", "relaxed", "acquire", "mmio"]).map_or(0, |_| Access::POLL);
     let ordered = form.any(&["acquire", "release"]).map_or(0, |_| Access::ORDERED);
-    poll | ordered
+    poll | ordered | if form.has("cta") { Access::BLOCK } else { 0 }
 }
 
 /// A register of 128 bits is a vector of two of 64.
 fn count(form: &Form<'_>) -> usize {
-    match form.any(&["v2", "v4", "b128"]) {
+    match form.any(&["v2", "v4", "v8", "b128"]) {
         Some("v2" | "b128") => 2,
-        Some(_) => 4,
+        Some("v4") => 4,
+        Some(_) => 8,
         None => 1,
     }
 }
@@ -180,6 +199,7 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     if form.has("b128") {
         since(builder, 83, 70)?;
     }
+    narrow_enough(builder, form)?;
     let elements = elements(builder, 0, form)?;
     let text = builder.operand(1)?;
     if let Some(parameter) = row_parameter(builder, text) {
@@ -191,6 +211,19 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
     let unsupported = || Refusal::new("a register of that width is not supported here");
     let narrow = if address.narrow { Access::NARROW } else { 0 };
+    if elements.len() > AT_ONCE {
+        let access = Access::new(AT_ONCE as u32, space, flags(form) | narrow);
+        let exec = loads::load(ty.size(), signed(ty), class, access).ok_or_else(unsupported)?.pick();
+        for (part, elements) in parts(builder, &address, access, ty, &elements)? {
+            let dests = elements.iter().map(|element| builder.dest(element, class));
+            let dests = dests.collect::<Result<Vec<_>, _>>()?;
+            let mut draft = Draft::new(exec, &dests, &[part.base]);
+            (draft.aux, draft.imm, draft.site) = (access.0, part.offset, true);
+            draft.note = note(form, What::Load, dests.len());
+            builder.push(draft);
+        }
+        return Ok(());
+    }
     let access = Access::new(elements.len() as u32, space, flags(form) | narrow);
     let pair = if uniform {
         loads::load_uniform(ty.size(), signed(ty), class)
@@ -239,6 +272,7 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     if form.has("b128") {
         since(builder, 83, 70)?;
     }
+    narrow_enough(builder, form)?;
     let elements = elements(builder, 1, form)?;
     let text = builder.operand(0)?;
     if let Some(parameter) = row_parameter(builder, text) {
@@ -252,6 +286,20 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let unsupported = || Refusal::new("a register of that width is not supported here");
     let narrow = if address.narrow { Access::NARROW } else { 0 };
     let flags = flags(form) | narrow | Access::WRITE;
+    if elements.len() > AT_ONCE {
+        let access = Access::new(AT_ONCE as u32, space(form), flags);
+        let exec = stores::store(ty.size(), class, access).ok_or_else(unsupported)?.pick();
+        for (part, elements) in parts(builder, &address, access, ty, &elements)? {
+            let sources = elements.iter().map(|element| builder.source(element, class));
+            let mut sources = sources.collect::<Result<Vec<_>, _>>()?;
+            sources.push(part.base);
+            let mut draft = Draft::new(exec, &[], &sources);
+            (draft.aux, draft.imm, draft.site) = (access.0, part.offset, true);
+            draft.note = note(form, What::Store { wide: class == Class::Wide }, elements.len());
+            builder.push(draft);
+        }
+        return Ok(());
+    }
     let access = Access::new(elements.len() as u32, space(form), flags);
     let exec = stores::store(ty.size(), class, access).ok_or_else(unsupported)?.pick();
     let mut sources = Vec::with_capacity(elements.len() + 1);
@@ -264,6 +312,67 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     (draft.imm, draft.site) = (address.offset, true);
     draft.note = note(form, What::Store { wide: class == Class::Wide }, elements.len());
     draft.indexed = indexed::indexed(ty.size(), class, access);
+    builder.push(draft);
+    Ok(())
+}
+
+/// Refuses vectors of more than 16 bytes where there are none.
+fn narrow_enough(builder: &Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    if count(form) * element(form).size() > 16 { since(builder, 88, 100) } else { Ok(()) }
+}
+
+/// A vector of more elements than are moved at once, in parts: the address of each and its elements. It is refused where it is not aligned.
+#[allow(clippy::type_complexity)] // a list of pairs
+fn parts<'a, 'e>(
+    builder: &mut Builder<'_, 'a>,
+    address: &Address,
+    access: Access,
+    ty: Type,
+    elements: &'e [Text<'a>],
+) -> Result<Vec<(Address, &'e [Text<'a>])>, Refusal> {
+    let bytes = elements.len() * ty.size();
+    let mut check = Draft::new(ALIGNED, &[], &[address.base]);
+    (check.imm, check.aux) = (address.offset, access.0 & 0xffff | (bytes as u32) << 16);
+    builder.push(check);
+    // The address stays as it is until the last part, whichever register is written.
+    let (base, copy) = match address.narrow {
+        true => (builder.temporary(Class::Word)?, lane1(|a: u32| a)),
+        false => (builder.temporary(Class::Wide)?, lane1(|a: u64| a)),
+    };
+    builder.lane(copy, &[base], &[address.base]);
+    let part = |(index, elements): (usize, &'e [Text<'a>])| {
+        let offset = address.offset.wrapping_add((index * AT_ONCE * ty.size()) as u64);
+        (Address { base, offset, narrow: address.narrow }, elements)
+    };
+    Ok(elements.chunks(AT_ONCE).enumerate().map(part).collect())
+}
+
+/// `ld.relaxed.gpu.b128 d, [a]` and the like.
+fn load_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 83, 70)?;
+    builder.expect_operands(2)?;
+    let base = bulk::address(builder, builder.operand(1)?, space(form).is_none())?;
+    let d = dest_halves(builder, 0)?;
+    let mut draft = Draft::new(LOAD_QUAD, &[], &[base]);
+    draft.aux = Access::new(1, space(form), flags(form) | Access::POLL).0;
+    draft.note = Some(Note { what: What::Load, address: 0, bytes: 16 });
+    (draft.site, draft.matrix) = (true, Some(Box::new(Matrix { d, ..Matrix::default() })));
+    builder.push(draft);
+    Ok(())
+}
+
+/// `st.relaxed.gpu.b128 [a], b` and the like.
+fn store_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    since(builder, 83, 70)?;
+    builder.expect_operands(2)?;
+    let base = bulk::address(builder, builder.operand(0)?, space(form).is_none())?;
+    let a = source_halves(builder, 1)?;
+    let mut draft = Draft::new(STORE_QUAD, &[], &[base]);
+    draft.aux = Access::new(1, space(form), flags(form) | Access::WRITE).0;
+    // As an exchange whose old number nobody takes.
+    draft.note =
+        Some(Note { what: What::Atomic { reads: false, after_guess: false }, address: 0, bytes: 16 });
+    (draft.site, draft.matrix) = (true, Some(Box::new(Matrix { a, ..Matrix::default() })));
     builder.push(draft);
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::super::exec::address;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4, mask1};
 use super::super::exec::operand::Class;
 use super::super::windows;
-use super::{Form, Row, build, lane, pick};
+use super::{Form, Row, build, bulk, lane, pick};
 use crate::numeric::bits::{self, Permute};
 
 pub(super) const ROWS: &[Row] = &[
@@ -127,16 +127,25 @@ fn mov_quad(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// The elements of a special register that is a vector; the fourth is zero.
+/// The elements of a special register that is a vector.
 fn of_axes(name: &str) -> Option<Vec<Text<'static>>> {
-    let axes = match name {
-        "%tid" => ["%tid.x", "%tid.y", "%tid.z"],
-        "%ntid" => ["%ntid.x", "%ntid.y", "%ntid.z"],
-        "%ctaid" => ["%ctaid.x", "%ctaid.y", "%ctaid.z"],
-        "%nctaid" => ["%nctaid.x", "%nctaid.y", "%nctaid.z"],
-        _ => return None,
-    };
-    Some(axes.into_iter().map(Text::Name).chain([Text::Literal(cuda_ptx::Literal::Int(0))]).collect())
+    macro_rules! axes {
+        ($($family:literal)*) => {
+            match name {
+                $($family => {
+                    let axes = [
+                        concat!($family, ".x"),
+                        concat!($family, ".y"),
+                        concat!($family, ".z"),
+                        concat!($family, ".w"),
+                    ];
+                    Some(axes.map(Text::Name).to_vec())
+                })*
+                _ => None,
+            }
+        };
+    }
+    axes!("%tid" "%ntid" "%ctaid" "%nctaid" "%clusterid" "%nclusterid" "%cluster_ctaid" "%cluster_nctaid")
 }
 
 /// A copy of a register.
@@ -231,7 +240,7 @@ fn cvta(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 /// `isspacep.space p, a`
 fn isspacep(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
-    let source = builder.source(builder.operand(1)?, Class::Wide)?;
+    let source = bulk::number(builder, builder.operand(1)?)?;
     let dest = builder.dest(builder.operand(0)?, Class::Predicate)?;
     builder.whole(address::isspacep(form.first()), &[dest], &[source], 0);
     Ok(())

@@ -34,11 +34,12 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("barrier.cluster.arrive[.{release|relaxed}][.aligned]", |builder, form| {
         let released = !form.has("relaxed");
-        builder.control(Control::ClusterArrive { released }, &[], &[], Flow::Pause);
+        let control = Control::ClusterArrive { released, aligned: form.has("aligned") };
+        builder.control(control, &[], &[], Flow::Pause);
         Ok(())
     }),
-    build("barrier.cluster.wait[.acquire][.aligned]", |builder, _| {
-        builder.control(Control::ClusterWait, &[], &[], Flow::Pause);
+    build("barrier.cluster.wait[.acquire][.aligned]", |builder, form| {
+        builder.control(Control::ClusterWait { aligned: form.has("aligned") }, &[], &[], Flow::Pause);
         Ok(())
     }),
     build("bar.warp.sync", |builder, _| warp_op(builder, WarpOp::Barrier)),

@@ -224,7 +224,7 @@ const FORMS: &[(&str, &str)] = &[
         "ld[.{weak|volatile}][.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry|param::func}][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
          ld.{relaxed|acquire}.{cta|cluster|gpu|sys}[.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry|param::func}][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
          ld.mmio[.relaxed].sys[.global][.nc][.{ca|cg|cs|cv|lu}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{L2::64B|L2::128B|L2::256B}][.unified][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64} \
-         ldu[.global][.{v2|v4}].{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
+         ldu[.global][.{v2|v4}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
         "r a h",
     ),
     (

@@ -19,6 +19,10 @@ impl Warp {
         let split = self.splits.swap_remove(index);
         self.state_mut().exited |= split.mask;
         self.frames.release(split.frame);
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.exited(lanes.env, lanes.block(), self.state().index, split.mask);
+            lanes.watch = Some(watch);
+        }
         around.barriers.exit(self.state().index, split.mask);
         let phase = around.cluster.phase();
         let mut arrived = 0;

@@ -266,12 +266,12 @@ impl Warp {
             Control::Grow => self.grow(index, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive { .. } => {
-                self.cluster_arrive(index, lanes, around);
+            Control::ClusterArrive { aligned, .. } => {
+                self.cluster_arrive(index, *aligned, lanes, around);
                 true
             }
-            Control::ClusterWait => {
-                self.cluster_wait(index, around);
+            Control::ClusterWait { .. } => {
+                self.cluster_wait(index, lanes, around);
                 true
             }
             Control::WarpSync(op) => self.warp_sync(index, *op, inst, lanes),

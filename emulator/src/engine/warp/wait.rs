@@ -72,7 +72,10 @@ impl Warp {
             (first, barrier.counted.then_some(count), votes)
         };
         if lanes.watch.is_some() {
-            self.meet_others(index, barrier, lanes);
+            self.meet_others(index, barrier.aligned, lanes);
+            if barrier.aligned {
+                self.come_without_others(index, lanes);
+            }
         }
         let arrival =
             Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
@@ -90,7 +93,7 @@ impl Warp {
 
     /// Tells the watch of threads of the same warp that wait at another barrier instruction.
     #[cold]
-    fn meet_others(&self, index: usize, barrier: Barrier, lanes: &mut Lanes<'_>) {
+    fn meet_others(&self, index: usize, is_aligned: bool, lanes: &mut Lanes<'_>) {
         let codes = &lanes.env.kernel.codes;
         let at = |split: &Split| AtBarrier {
             function: self.frames.function(split.frame),
@@ -101,16 +104,30 @@ impl Warp {
             let code = codes.get(at.function)?;
             match code.controls.get(code.insts.get(at.pc as usize)?.imm as usize)? {
                 Control::Barrier(barrier) => Some(barrier.aligned),
+                Control::ClusterWait { aligned } => Some(*aligned),
                 _ => None,
             }
         };
         let here = at(&self.splits[index]);
-        let waiting = self.splits.iter().filter(|split| matches!(split.state, State::Barrier(_))).map(at);
+        let waits = |split: &&Split| matches!(split.state, State::Barrier(_) | State::Cluster(_));
+        let waiting = self.splits.iter().filter(waits).map(at);
         let elsewhere = |there: &AtBarrier| (there.function, there.pc) != (here.function, here.pc);
-        let diverged = |there: &AtBarrier| barrier.aligned || aligned(there) == Some(true);
+        let diverged = |there: &AtBarrier| is_aligned || aligned(there) == Some(true);
         let Some(other) = waiting.filter(elsewhere).find(diverged) else { return };
         if let Some(mut watch) = lanes.watch.take() {
             watch.diverged(lanes.env, lanes.block(), self.state().index, [here, other]);
+            lanes.watch = Some(watch);
+        }
+    }
+
+    /// Tells the watch who comes to a barrier that the warp has to come to together.
+    #[cold]
+    fn come_without_others(&self, index: usize, lanes: &mut Lanes<'_>) {
+        let split = self.splits[index];
+        let lane = split.mask.trailing_zeros() as u8;
+        let at = AtBarrier { function: self.frames.function(split.frame), pc: split.pc, lane };
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.arrived(lanes.env, lanes.block(), self.state().index, at, [split.mask, self.live()]);
             lanes.watch = Some(watch);
         }
     }
@@ -119,26 +136,51 @@ impl Warp {
     pub(super) fn cluster_arrive(
         &mut self,
         index: usize,
+        is_aligned: bool,
         lanes: &mut Lanes<'_>,
         around: &mut BlockState<'_>,
     ) {
-        let split = &mut self.splits[index];
-        split.pc += 1;
-        bits(split.mask).for_each(|lane| self.arrivals[lane] += 1);
+        let mask = self.splits[index].mask;
+        if lanes.watch.is_some() {
+            self.meet_others(index, is_aligned, lanes);
+            self.misuse(index, mask & self.owing, "it has arrived before, and not waited since", lanes);
+        }
+        self.splits[index].pc += 1;
+        bits(mask).for_each(|lane| self.arrivals[lane] += 1);
         self.arrived = true;
-        if around.cluster.arrive(split.mask.count_ones()) {
+        self.owing |= mask;
+        if around.cluster.arrive(mask.count_ones()) {
             cluster_met(lanes);
         }
     }
 
     /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
-    pub(super) fn cluster_wait(&mut self, index: usize, around: &mut BlockState<'_>) {
+    pub(super) fn cluster_wait(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut BlockState<'_>) {
+        let mask = self.splits[index].mask;
+        if lanes.watch.is_some() {
+            self.misuse(index, mask & !self.owing, "it waits without having arrived", lanes);
+        }
+        self.owing &= !mask;
+        let wanted = bits(mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
         let split = &mut self.splits[index];
-        let wanted = bits(split.mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
         if wanted <= around.cluster.phase() {
             split.pc += 1;
         } else {
             split.state = State::Cluster(wanted);
+        }
+    }
+
+    /// Tells the watch of lanes that use the cluster's barrier in the wrong order, if there are any. An H200 lets them pass.
+    fn misuse(&self, index: usize, mask: u32, how: &'static str, lanes: &mut Lanes<'_>) {
+        if mask == 0 {
+            return;
+        }
+        let split = self.splits[index];
+        let lane = mask.trailing_zeros() as u8;
+        let at = AtBarrier { function: self.frames.function(split.frame), pc: split.pc, lane };
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.misused(lanes.env, lanes.block(), self.state().index, at, how);
+            lanes.watch = Some(watch);
         }
     }
 

@@ -97,7 +97,7 @@ impl Watch {
             Event::ProxyFence => {
                 self.unit(env, who.unit).clock.fence_proxy(who.warp);
                 // Whoever acquires next knows of it.
-                self.release(env, who);
+                self.release(env, who, true);
             }
             // SAFETY: 1: an instruction of the entered code that has the operands of an `mbarrier`: the caller's duty 1.
             Event::CopiesArrive { extra } => return unsafe { self.copies_arrive(lanes, inst, who, extra) },

@@ -105,22 +105,24 @@ impl Clock {
         }
     }
 
-    /// What the warp did and knows can be seen by whoever acquires from now on.
-    pub(super) fn release(&mut self, unit: u32, warp: usize, times: &mut Times) {
+    /// What the warp did and knows can be seen by whoever acquires from now on: in its unit, and with `times` in all.
+    pub(super) fn release(&mut self, unit: u32, warp: usize, times: Option<&mut Times>) {
         let row = self.known.get(self.range(warp)).unwrap_or(&[]);
         raise(&mut self.released, row);
-        times.release(unit, row.get(..self.acquired.len()).unwrap_or(row));
+        if let Some(times) = times {
+            times.release(unit, row.get(..self.acquired.len()).unwrap_or(row));
+        }
         self.step(warp);
     }
 
-    /// The warp sees what was released.
-    pub(super) fn acquire(&mut self, warp: usize, times: &mut Times) {
+    /// The warp sees what was released: in its unit, and with `times` in all.
+    pub(super) fn acquire(&mut self, warp: usize, times: Option<&mut Times>) {
         let range = self.range(warp);
         if let Some(row) = self.known.get_mut(range) {
             raise(row, &self.released);
         }
-        times.now += 1;
-        if let Some(time) = self.acquired.get_mut(warp) {
+        if let (Some(times), Some(time)) = (times, self.acquired.get_mut(warp)) {
+            times.now += 1;
             *time = times.now;
         }
         self.step(warp);
@@ -225,12 +227,12 @@ mod tests {
     fn a_release_before_an_acquire_orders_blocks() {
         let (mut one, mut two, mut times) = (Clock::new(2), Clock::new(2), Times::default());
         let early = stamp(1, 1, one.epoch(1));
-        two.acquire(0, &mut times);
+        two.acquire(0, Some(&mut times));
         one.join(&[0, 1]);
         let late = stamp(1, 1, one.epoch(1));
-        one.release(1, 0, &mut times);
+        one.release(1, 0, Some(&mut times));
         assert!(!two.is_after(2, 0, &early, &times), "nothing was acquired since");
-        two.acquire(0, &mut times);
+        two.acquire(0, Some(&mut times));
         assert!(two.is_after(2, 0, &early, &times) && !two.is_after(2, 1, &early, &times));
         assert!(!two.is_after(2, 0, &late, &times), "warp 0 did not know of it");
         two.join(&[0, 1]);

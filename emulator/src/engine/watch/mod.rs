@@ -12,13 +12,13 @@
 //! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
 //! looks at the number again: the usual loop around `cas`.
 //!
-//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp.
+//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp; so do those that pass by one: see [`passing`].
 //!
 //! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
 //! end are found: see [`flight`] and [`asynchronous`].
 //!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
-//! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
+//! unwritten bytes go; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
@@ -29,6 +29,7 @@ mod clock;
 mod event;
 mod flight;
 mod note;
+mod passing;
 mod place;
 mod report;
 mod stamp;
@@ -46,6 +47,7 @@ pub(super) use report::AtBarrier;
 use self::asynchronous::Running;
 use self::clock::Times;
 use self::flight::Flight;
+use self::passing::Passing;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
 use self::unit::{Unit, WarpId};
@@ -94,6 +96,8 @@ pub(crate) struct Watch {
     flight: Flight,
     /// The bulk instruction that runs.
     running: Option<Running>,
+    /// Who passes by a barrier.
+    passing: Passing,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
 }
@@ -121,6 +125,7 @@ impl Watch {
             reports: Reports::default(),
             flight: Flight::default(),
             running: None,
+            passing: Passing::default(),
             guesses: HashSet::new(),
         }))
     }
@@ -136,7 +141,13 @@ impl Watch {
     /// A cluster of that number has ended.
     pub(crate) fn left(&mut self, index: u64) {
         self.units.remove(&unit::number(index));
+        self.passing.left(unit::number(index));
         self.flight.left(unit::number(index));
+    }
+
+    /// `malloc` has handed out these bytes, by their host address: who had them before has given them back, which orders the two.
+    pub(in crate::engine) fn allocated(&mut self, host: u64, bytes: u64) {
+        self.global.forget(host, bytes);
     }
 
     /// Warps of a block have met at a barrier.
@@ -152,6 +163,39 @@ impl Watch {
         if self.checker.checks().barriers {
             self.reports.add_barriers(env, WarpId::of(env, block, warp), at);
         }
+    }
+
+    /// Threads of a warp, of which the `live` have not exited, arrive at a barrier that all of them should come to together.
+    pub(crate) fn arrived(
+        &mut self,
+        env: &Env<'_>,
+        block: &Block,
+        warp: u32,
+        at: AtBarrier,
+        [mask, live]: [u32; 2],
+    ) {
+        if self.checker.checks().barriers {
+            self.passing.arrive(WarpId::of(env, block, warp), at, mask, live);
+        }
+    }
+
+    /// A thread uses the barrier of its cluster in the wrong order.
+    pub(crate) fn misused(
+        &mut self,
+        env: &Env<'_>,
+        block: &Block,
+        warp: u32,
+        at: AtBarrier,
+        how: &'static str,
+    ) {
+        if self.checker.checks().barriers {
+            self.reports.add_misuse(env, WarpId::of(env, block, warp), at, how);
+        }
+    }
+
+    /// Threads of a warp exit.
+    pub(crate) fn exited(&mut self, env: &Env<'_>, block: &Block, warp: u32, mask: u32) {
+        self.passing.exit(WarpId::of(env, block, warp), mask);
     }
 
     /// All threads of the cluster of a block have met.
@@ -170,6 +214,9 @@ impl Watch {
     /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
     unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) -> bool {
         let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        if let Some((at, lane)) = self.passing.act(who, inst.site, lanes.mask()) {
+            self.reports.add_passing(lanes.env, who, at, (inst.site, lane));
+        }
         if let Some(registers) = &watched.registers {
             self.use_registers(lanes, who, (inst.site, watched), registers);
         }
@@ -192,13 +239,19 @@ impl Watch {
         let aux = Access(inst.aux);
         let ordering = aux.polls() || aux.ordered();
         let atomic = matches!(note.what, What::Atomic { .. });
-        let how = if ordering || atomic { How::Strong } else { How::Plain };
+        let is_wide = !aux.is_of_block();
+        let how = match ordering || atomic {
+            true if is_wide => How::Strong,
+            true => How::StrongInBlock,
+            false => How::Plain,
+        };
         let access = WarpAccess { who, what: note.what, site: inst.site, how, completions: [0; 32] };
         match note.what {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
+            // Its `imm` says whether it concerns the threads of a block only.
             What::Fence => {
-                self.release(env, who);
-                self.acquire(env, who);
+                self.release(env, who, inst.imm == 0);
+                self.acquire(env, who, inst.imm == 0);
             }
             // SAFETY: 1: the note says that it is a `cp.async`, and is that of the instruction, which is of the entered
             // code: the caller's duty 1.
@@ -210,7 +263,7 @@ impl Watch {
                     touches.iter().for_each(|touch| self.mark(env, who, touch));
                 }
                 // Fences and atomics may carry it on.
-                self.release(env, who);
+                self.release(env, who, true);
             }
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 let mask = lanes.mask();
@@ -224,11 +277,11 @@ impl Watch {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if ordering && note.what.writes() {
-                    self.release(env, who);
+                    self.release(env, who, is_wide);
                 }
                 self.inspect(env, access, &touches);
                 if how.is_strong() && note.what.reads() || atomic {
-                    self.acquire(env, who);
+                    self.acquire(env, who, is_wide);
                 }
             }
         }
@@ -247,14 +300,16 @@ impl Watch {
         self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
     }
 
-    fn release(&mut self, env: &Env<'_>, who: WarpId) {
+    /// A release; `is_wide` if other blocks may acquire it.
+    fn release(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.release(who.unit, who.warp, &mut self.times);
+        unit.clock.release(who.unit, who.warp, is_wide.then_some(&mut self.times));
     }
 
-    fn acquire(&mut self, env: &Env<'_>, who: WarpId) {
+    /// An acquire; `is_wide` if other blocks may have released it.
+    fn acquire(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.acquire(who.warp, &mut self.times);
+        unit.clock.acquire(who.warp, is_wide.then_some(&mut self.times));
     }
 
     fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {

@@ -161,7 +161,13 @@ pub(in crate::engine) unsafe fn copies(lanes: &mut Lanes<'_>, inst: &Inst) -> (V
     let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
     // SAFETY: 1: operands 0 and 1 of a `cp.async` are its addresses, as wide as the halves of `aux` say: the caller's
     // duty 1. Of the store's note `address` is 0, so that no operand is taken for a value.
-    let (reads, mut writes) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
+    let (mut reads, mut writes) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
+    reads.retain_mut(|touch| {
+        // SAFETY: operand 2 of a `cp.async` is a word: the caller's duty 1; lanes of a mask are below 32.
+        let wanted = unsafe { <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), touch.lane) };
+        touch.bytes = touch.bytes.min(wanted.into());
+        touch.bytes > 0
+    });
     // Nobody knows yet what it will write.
     writes.iter_mut().for_each(|touch| touch.silent = false);
     (reads, writes)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::code::Origin;
 use super::super::env::Env;
 use super::event::Event;
-use super::note::What;
+use super::note::{Watched, What};
 use super::place::Touch;
 use super::stamp::Stamp;
 use super::unit::WarpId;
@@ -104,14 +104,57 @@ impl Reports {
             return;
         }
         self.barriers.insert(key, self.list.len());
-        let [access, other] = at.map(|at| {
-            let code = env.kernel.codes.get(at.function);
-            let origin = code.and_then(|code| code.origins.get(at.pc as usize)).copied();
-            actor_at(env, (who, at.lane), "arrival", origin.unwrap_or_default(), at.function)
-        });
+        let [access, other] =
+            at.map(|at| actor_at(env, (who, at.lane), "arrival", origin_of(env, at), at.function));
         let (kind, kernel) = (FindingKind::DivergentBarrier, env.kernel.name.clone());
         let finding =
             Finding { kind, kernel, bytes: None, access, other: Some(other), advice: None, times: 1 };
+        self.list.push((finding, [u32::MAX; 2]));
+    }
+
+    /// Adds that a lane arrives at the cluster's barrier, or waits there, when it should not.
+    pub(super) fn add_misuse(&mut self, env: &Env<'_>, who: WarpId, at: AtBarrier, how: &'static str) {
+        let key = (FindingKind::ClusterBarrier, at.function as u32, at.pc);
+        if let Some((known, _)) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        self.known.insert(key, self.list.len());
+        let finding = Finding {
+            kind: FindingKind::ClusterBarrier,
+            kernel: env.kernel.name.clone(),
+            bytes: None,
+            access: actor_at(env, (who, at.lane), "use", origin_of(env, at), at.function),
+            other: None,
+            advice: Some(how),
+            times: 1,
+        };
+        self.list.push((finding, [u32::MAX; 2]));
+    }
+
+    /// Adds that a lane passed by the barrier where others of its warp wait: it has already executed what they execute now.
+    pub(super) fn add_passing(&mut self, env: &Env<'_>, who: WarpId, at: AtBarrier, (site, lane): (u32, u8)) {
+        let origin = origin_of(env, at);
+        let behind = |watched: &Watched| watched.function == at.function && watched.origin.line > origin.line;
+        if !env.kernel.watched.get(site as usize).is_some_and(behind) {
+            return;
+        }
+        let key = (FindingKind::DivergentBarrier, at.pc, site);
+        if let Some((known, _)) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        self.known.insert(key, self.list.len());
+        let stamp = Stamp { unit: who.unit, warp: who.warp as u16, lane, site, ..Stamp::default() };
+        let finding = Finding {
+            kind: FindingKind::DivergentBarrier,
+            kernel: env.kernel.name.clone(),
+            bytes: None,
+            access: actor_at(env, (who, at.lane), "arrival", origin, at.function),
+            other: Some(actor(env, stamp, None)),
+            advice: Some("this thread has passed by the barrier"),
+            times: 1,
+        };
         self.list.push((finding, [u32::MAX; 2]));
     }
 
@@ -127,6 +170,12 @@ impl Reports {
         };
         self.list.into_iter().filter(move |(_, sites)| matters(sites)).map(|(finding, _)| finding)
     }
+}
+
+/// Where a barrier comes from.
+fn origin_of(env: &Env<'_>, at: AtBarrier) -> Origin {
+    let code = env.kernel.codes.get(at.function);
+    code.and_then(|code| code.origins.get(at.pc as usize)).copied().unwrap_or_default()
 }
 
 fn place(env: &Env<'_>, touch: &Touch) -> String {

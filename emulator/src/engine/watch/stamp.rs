@@ -28,6 +28,8 @@ pub(super) enum How {
     Plain,
     /// Atomic, volatile or relaxed: two such accesses are no race.
     Strong,
+    /// The same with the scope of a block: they may be one with those of another block.
+    StrongInBlock,
     /// By a copy that continues after its instruction.
     Copied,
     /// The same, a number at once.
@@ -51,7 +53,7 @@ impl How {
 
     /// Whether two such accesses are no race.
     pub(super) fn is_strong(self) -> bool {
-        matches!(self, How::Strong | How::CopiedAtomic | How::BulkAtomic)
+        matches!(self, How::Strong | How::StrongInBlock | How::CopiedAtomic | How::BulkAtomic)
     }
 }
 
@@ -68,6 +70,11 @@ impl Stamp {
     /// Whether they are of two threads.
     pub(super) fn is_other(&self, other: &Stamp) -> bool {
         (self.unit, self.warp, self.lane) != (other.unit, other.warp, other.lane)
+    }
+
+    /// Whether each is in the scope of the other.
+    fn is_in_scope(&self, other: &Stamp) -> bool {
+        self.unit == other.unit || ![self.how, other.how].contains(&How::StrongInBlock)
     }
 
     /// Whether a thread did it itself before this one, which is the same thread's.
@@ -89,7 +96,8 @@ impl Cell {
         let [first, second] = self.reads;
         let reads = if writes { [first, second] } else { [Stamp::default(); 2] };
         let all = [self.write, reads[0], reads[1]].into_iter();
-        let both_strong = move |other: &Stamp| other.how.is_strong() && stamp.how.is_strong();
+        let both_strong =
+            move |other: &Stamp| other.how.is_strong() && stamp.how.is_strong() && stamp.is_in_scope(other);
         all.filter(move |other| other.is_some() && !other.is_before(&stamp) && !both_strong(other))
     }
 
@@ -158,6 +166,21 @@ impl Shadow {
 }
 
 impl Shadow {
+    /// Nobody has accessed these bytes, of which the first is at a multiple of 16.
+    pub(super) fn forget(&mut self, address: u64, bytes: u64) {
+        let end = address + bytes;
+        let mut at = address;
+        while at < end {
+            let next = (at / PAGE + 1).saturating_mul(PAGE).min(end);
+            if let Some(page) = self.pages.get_mut(&(at / PAGE)) {
+                let (start, end) = (at % PAGE / page.grain, (at % PAGE + (next - at)).div_ceil(page.grain));
+                let cells = page.cells.get_mut(start as usize..end as usize);
+                cells.into_iter().flatten().for_each(|cell| *cell = Cell::default());
+            }
+            at = next;
+        }
+    }
+
     /// Whether accesses were not checked.
     pub(super) fn is_full(&self) -> bool {
         self.full

@@ -7,7 +7,7 @@ use super::stamp::Shadow;
 use crate::memory::Written;
 
 /// A warp of the grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WarpId {
     /// Its unit.
     pub(super) unit: u32,

@@ -17,6 +17,8 @@ impl Access {
     pub(crate) const WRITE: u32 = 1 << 9;
     /// Reads and writes at once.
     pub(crate) const ATOMIC: u32 = 1 << 10;
+    /// Its scope is the block: other blocks are not promised to see it as one access, or in order.
+    pub(crate) const BLOCK: u32 = 1 << 12;
     /// Addresses of the space have 32 bits.
     const SHORT: u32 = 1 << 11;
 
@@ -57,6 +59,11 @@ impl Access {
     #[inline(always)]
     pub(crate) fn ordered(self) -> bool {
         self.has(Access::ORDERED)
+    }
+
+    /// Whether its scope is the block.
+    pub(crate) fn is_of_block(self) -> bool {
+        self.has(Access::BLOCK)
     }
 
     /// Whether the address register has 32 bits.

@@ -120,7 +120,7 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         format!("{past} bytes past the end of the {what} memory of {len} bytes")
     };
     match space {
-        SHARED if offset >> windows::RANK_SHIFT != 0 => "outside the shared memory of the cluster".to_owned(),
+        SHARED if offset >> windows::RANK_SHIFT != 0 => of_cluster(lanes, offset >> windows::RANK_SHIFT),
         SHARED => {
             let len = lanes.block().shared.get(lanes.block().rank as usize).map_or(0, |region| region.len);
             outside("block's shared", lanes.env.kernel.shared_start, len) + dynamic(lanes)
@@ -133,6 +133,18 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         }
         PARAM => outside("parameter", 0, lanes.env.params.len),
         _ => lanes.env.memory.describe(address, bytes),
+    }
+}
+
+/// An address in the window of a block of the cluster, where it has nothing.
+fn of_cluster(lanes: &Lanes<'_>, window: u64) -> String {
+    let blocks = &lanes.block().shared;
+    let rank = window.saturating_sub(1);
+    match blocks.get(rank as usize) {
+        Some(region) if region.len == 0 && blocks.iter().any(|region| region.len > 0) => {
+            format!("in the shared memory of the cluster's block {rank}, which has ended")
+        }
+        _ => "outside the shared memory of the cluster".to_owned(),
     }
 }
 

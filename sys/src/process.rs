@@ -1,4 +1,6 @@
 //! The number of this process, without a system call each time.
+//!
+//! For the crates of this family.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +9,7 @@ static ID: AtomicU32 = AtomicU32::new(0);
 
 /// The number of this process, queried once, and once in each child process.
 #[inline]
-pub(crate) fn id() -> u32 {
+pub fn id() -> u32 {
     match ID.load(Ordering::Relaxed) {
         0 => ask(&ID, std::process::id, forgotten_after_fork),
         id => id,

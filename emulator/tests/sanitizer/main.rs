@@ -1,0 +1,95 @@
+//! The kernels of `tests/sanitizer` on the emulator: of each planted fault is reported what `cases.txt` and docs/sanitizer.md say, of correct
+//! kernels nothing. `compare.py` there runs the same cases under the tools of compute-sanitizer.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+// Relies on the cases for what they pass to kernels, which the emulator checks.
+
+mod cases;
+mod run;
+
+use cases::{Case, cases, text};
+use cuda_driver_sys::CUresult;
+use cuda_emulator::{Checks, Instance, InstanceOptions, Schedules};
+
+/// An emulator of its own, with all checks.
+fn instance(schedules: Option<Schedules>) -> Instance {
+    let options = InstanceOptions::new().workers(1).checks(Checks::parse("all,leak").unwrap());
+    let options = schedules.into_iter().fold(options, InstanceOptions::schedules);
+    options.start().unwrap()
+}
+
+/// What is reported of a kernel, each word once: faults, findings, and under 32 orders differences.
+fn reported(case: &Case, wrong: bool, orders: bool) -> Vec<String> {
+    let instance = instance(orders.then(|| Schedules::new(32)));
+    let outcome = run::run(&instance.driver(), case, wrong);
+    let faults = instance.faults();
+    let left = instance.live_handles().allocations;
+    if faults.is_empty() {
+        assert_eq!(unsafe { instance.driver().cuDevicePrimaryCtxRelease(0) }, CUresult::SUCCESS);
+    }
+    assert_eq!(outcome.is_err(), !faults.is_empty(), "{}: {outcome:?}", case.name);
+    let mut words: Vec<String> = faults.iter().map(|fault| format!("fault:{:?}", fault.kind)).collect();
+    words.extend(instance.take_findings().list.iter().map(|finding| finding.kind.name().to_owned()));
+    words.extend(instance.take_differences().iter().map(|at| format!("schedules:{}", at.kind.name())));
+    if left > 0 && faults.is_empty() {
+        words.push("check:leak".to_owned());
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+#[test]
+fn each_fault_is_reported_and_nothing_of_its_twin() {
+    for case in cases() {
+        let Some(finds) = &case.finds else { continue };
+        let words = reported(&case, true, finds.starts_with("schedules:"));
+        let is_expected = match finds.as_str() {
+            // That is a rule of the tool, which the tests of the tool cover.
+            "nothing" | "check:stream-race" => words.is_empty(),
+            finds => words.iter().any(|word| word == finds),
+        };
+        assert!(is_expected, "{}: {finds} is expected, not {words:?}", case.name);
+        assert_eq!(reported(&case, false, false), [""; 0], "the twin of {}", case.name);
+    }
+}
+
+#[test]
+fn nothing_is_reported_of_correct_kernels() {
+    for case in cases().iter().filter(|case| case.finds.is_none()) {
+        assert_eq!(reported(case, false, false), [""; 0], "{}", case.name);
+    }
+}
+
+/// What the page says in the emulator's column.
+fn shown(finds: &str) -> String {
+    match finds.split_once(':') {
+        Some(("fault", kind)) => kind.to_owned(),
+        Some(("check", rule)) => format!("`check`: {rule}"),
+        Some((_, kind)) => format!("`--schedules`: {kind}"),
+        None if finds == "nothing" => "-".to_owned(),
+        None => finds.to_owned(),
+    }
+}
+
+#[test]
+fn the_page_has_each_case_and_the_sums() {
+    let page = text("docs/sanitizer.md");
+    let cells = |line: &str| -> Vec<String> {
+        line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect()
+    };
+    let rows: Vec<Vec<String>> = page.lines().filter(|line| line.starts_with("| `")).map(cells).collect();
+    let all = cases();
+    let faults: Vec<&Case> = all.iter().filter(|case| case.finds.is_some()).collect();
+    for case in &faults {
+        let row = rows.iter().find(|row| row[0] == format!("`{}`", case.name));
+        let row = row.unwrap_or_else(|| panic!("{} is not in the page", case.name));
+        assert_eq!(row.last(), case.finds.as_deref().map(shown).as_ref(), "{}", case.name);
+    }
+    let found = faults.iter().filter(|case| case.finds.as_deref() != Some("nothing")).count();
+    for sum in
+        [format!("{} faults", faults.len()), format!("{} correct kernels", all.len()), format!("| {found} |")]
+    {
+        assert!(page.contains(&sum), "{sum}");
+    }
+}

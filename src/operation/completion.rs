@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::sync::{Arc, Mutex, MutexGuard, PoisonError, drop_quietly};
 
 /// A point in the work of a device.
 pub(super) trait Mark: Send {
@@ -70,28 +70,17 @@ impl<T, E> Slot<T, E> {
         Self(Mutex::new(State { progress: Progress::Running, output: Some(output), waker: None }))
     }
 
+    /// Clones and drops of wakers are foreign code, which may panic: nothing is locked meanwhile, and no output is in hand.
     fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<E>>> {
-        // Cloned before and dropped after the lock: both are foreign code.
-        let mut waker = Some(waker.clone());
-        let mut state = locked(&self.0);
-        let result = match std::mem::replace(&mut state.progress, Progress::Taken) {
-            Progress::Running => {
-                state.progress = Progress::Running;
-                std::mem::swap(&mut state.waker, &mut waker);
-                Poll::Pending
-            }
-            Progress::Expired => {
-                state.progress = Progress::Expired;
-                Poll::Ready(Err(Ended::Expired))
-            }
-            Progress::Done => Poll::Ready(state.output.take().ok_or(Ended::Taken)),
-            Progress::Failed(error) => Poll::Ready(Err(Ended::Failed(error))),
-            // There is one claim, which has not ended.
-            Progress::Abandoned | Progress::Taken => Poll::Ready(Err(Ended::Taken)),
-        };
-        drop(state);
-        drop(waker);
-        result
+        let end = locked(&self.0).end();
+        if let Some(end) = end {
+            return Poll::Ready(end);
+        }
+        let mut waits = Some(waker.clone());
+        let is_registered = locked(&self.0).register(&mut waits);
+        drop(waits);
+        // What is over stays so.
+        if is_registered { Poll::Pending } else { self.poll(waker) }
     }
 
     /// The claim ends. While the work runs, the output stays for the worker; else it ends here.
@@ -107,8 +96,38 @@ impl<T, E> Slot<T, E> {
             Progress::Done | Progress::Failed(_) | Progress::Taken => state.output.take(),
         };
         drop(state);
-        drop(waker);
+        // Several futures may end one after the other, or because something else has panicked: a second panic would be the process's end.
+        drop_quietly(waker);
         drop(output);
+    }
+}
+
+impl<T, E> State<T, E> {
+    /// How the wait has ended; `None` while the work runs.
+    fn end(&mut self) -> Option<Result<T, Ended<E>>> {
+        match std::mem::replace(&mut self.progress, Progress::Taken) {
+            Progress::Running => {
+                self.progress = Progress::Running;
+                None
+            }
+            Progress::Expired => {
+                self.progress = Progress::Expired;
+                Some(Err(Ended::Expired))
+            }
+            Progress::Done => Some(self.output.take().ok_or(Ended::Taken)),
+            Progress::Failed(error) => Some(Err(Ended::Failed(error))),
+            // There is one claim, which has not ended.
+            Progress::Abandoned | Progress::Taken => Some(Err(Ended::Taken)),
+        }
+    }
+
+    /// Exchanges the waker while the work runs; `false` if it is over.
+    fn register(&mut self, waker: &mut Option<Waker>) -> bool {
+        let runs = matches!(self.progress, Progress::Running);
+        if runs {
+            std::mem::swap(&mut self.waker, waker);
+        }
+        runs
     }
 }
 

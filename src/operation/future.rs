@@ -23,7 +23,8 @@ use cuda_driver_sys::process;
 /// The first poll waits for the work for a short time ([`inline_wait`]); short work completes in it, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
 /// a kernel has faulted; in that case the error names the launches that may have caused it. That thread runs the waker, which must not block:
-/// otherwise all futures would be delayed.
+/// otherwise all futures would be delayed. If it waits for a future, with [`block_on`](super::block_on()) or otherwise, it waits for itself, for ever;
+/// it may poll and drop futures, submit work, and use [`sync`](DeviceOperation::sync).
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
@@ -33,6 +34,9 @@ use cuda_driver_sys::process;
 /// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or
 /// lost with its executor; the work continues, and what it uses stays alive until it is done. A panic in a closure of the chain propagates
 /// out of the poll; work submitted before it is treated like that of a dropped future.
+///
+/// If a waker panics when it is cloned or replaced, the panic propagates out of the poll, and the future can be polled again. A panic in the wake, or when
+/// the waker of a dropped future is dropped, goes no further.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
@@ -94,6 +98,11 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
         self
     }
 
+    /// Leaves one that is over.
+    pub(super) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self { state: State::Over, deadline: None })
+    }
+
     /// Ready with an error where the work takes longer than this, counted from the first poll.
     pub(super) fn within(mut self, limit: Duration) -> Self {
         self.deadline = Some(Deadline { limit });
@@ -108,30 +117,23 @@ where
     type Output = Result<Op::Output, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let deadline = self.deadline;
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Described(op, source) => match begin(op, source, deadline) {
-                Ok(waiting) => self.wait(waiting, cx.waker()),
-                Err(ready) => Poll::Ready(ready),
+        let this = &mut *self;
+        match std::mem::replace(&mut this.state, State::Over) {
+            State::Described(op, source) => match begin(op, source, this.deadline) {
+                Ok(waiting) => this.state = State::InFlight(waiting),
+                Err(ready) => return Poll::Ready(ready),
             },
-            State::InFlight(waiting) => match waiting.is_here() {
-                Ok(()) => self.wait(waiting, cx.waker()),
-                Err(forked) => Poll::Ready(Err(forked)),
-            },
-            State::Over => Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into())),
+            other => this.state = other,
         }
-    }
-}
-
-impl<Op: DeviceOperation> DeviceFuture<Op> {
-    fn wait(&mut self, waiting: Waiting<Op::Output>, waker: &Waker) -> Poll<Result<Op::Output, Error>> {
-        match waiting.poll(waker) {
-            Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, self.deadline))),
-            Poll::Pending => {
-                self.state = State::InFlight(waiting);
-                Poll::Pending
-            }
+        // In its place while the waker is cloned, which may panic: whoever polls again has the output.
+        let State::InFlight(waiting) = &this.state else {
+            return Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into()));
+        };
+        let poll = waiting.poll(cx.waker(), this.deadline);
+        if poll.is_ready() {
+            this.state = State::Over;
         }
+        poll
     }
 }
 
@@ -140,8 +142,12 @@ impl<T> Waiting<T> {
         Self { claim: Some(claim), process: process::id() }
     }
 
-    fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Error>>> {
-        self.claim.as_ref().map_or(Poll::Ready(Err(Ended::Taken)), |claim| claim.poll(waker))
+    fn poll(&self, waker: &Waker, deadline: Option<Deadline>) -> Poll<Result<T, Error>> {
+        if let Err(forked) = self.is_here() {
+            return Poll::Ready(Err(forked));
+        }
+        let ended = self.claim.as_ref().map_or(Poll::Ready(Err(Ended::Taken)), |claim| claim.poll(waker));
+        ended.map_err(|ended| why(ended, deadline))
     }
 
     /// An error in a fork of the process that waits.

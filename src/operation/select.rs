@@ -21,7 +21,7 @@ pub enum Either<A: DeviceOperation, B: DeviceOperation> {
 /// The future returned by [`select`].
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is polled"]
-pub struct Select<A: DeviceOperation, B: DeviceOperation>(Option<(DeviceFuture<A>, DeviceFuture<B>)>);
+pub struct Select<A: DeviceOperation, B: DeviceOperation>(DeviceFuture<A>, DeviceFuture<B>);
 
 /// A future of whichever operation finishes first; the other one is returned with it as a future, so no output is lost.
 ///
@@ -39,7 +39,7 @@ where
     A: DeviceOperation + 'static,
     B: DeviceOperation + 'static,
 {
-    Select(Some((DeviceFuture::new(first, Source::Default), DeviceFuture::new(second, Source::Default))))
+    Select(DeviceFuture::new(first, Source::Default), DeviceFuture::new(second, Source::Default))
 }
 
 impl<A, B> Future for Select<A, B>
@@ -50,14 +50,16 @@ where
     type Output = Result<Either<A, B>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some((mut first, mut second)) = self.0.take() else { return Poll::Ready(Err(finished())) };
-        if let Poll::Ready(output) = Pin::new(&mut first).poll(cx) {
+        // In their places while they are polled: a waker may panic.
+        let Self(first, second) = &mut *self;
+        if let Poll::Ready(output) = Pin::new(&mut *first).poll(cx) {
+            let second = second.take();
             return Poll::Ready(output.map(|output| Either::Left(output, second)));
         }
-        if let Poll::Ready(output) = Pin::new(&mut second).poll(cx) {
+        if let Poll::Ready(output) = Pin::new(&mut *second).poll(cx) {
+            let first = first.take();
             return Poll::Ready(output.map(|output| Either::Right(first, output)));
         }
-        self.0 = Some((first, second));
         Poll::Pending
     }
 }

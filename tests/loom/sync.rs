@@ -62,6 +62,11 @@ impl AtomicUsize {
     }
 }
 
+/// No model has a destructor that panics.
+pub(crate) fn drop_quietly<T>(values: impl IntoIterator<Item = T>) {
+    values.into_iter().for_each(drop);
+}
+
 /// Lets other threads run.
 pub(crate) fn pause() {
     loom::thread::yield_now();

@@ -7,6 +7,7 @@ use cuda_launch::module::{CudaLibrary, JitOptions};
 use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_launch};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -200,8 +201,8 @@ fn libraries_and_options_are_modules_too() {
     assert_eq!(calls, ["cuLibraryLoadData", "cuModuleLoadDataEx"]);
 }
 
-/// Panics where the span of this driver call is left: the call is made by then.
-struct Panics(&'static str, Mutex<Vec<bool>>);
+/// Panics where the span of this driver call is left: the call is made by then. Counts how often.
+struct Panics(&'static str, Mutex<Vec<bool>>, Arc<AtomicUsize>);
 
 impl Subscriber for Panics {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
@@ -219,7 +220,10 @@ impl Subscriber for Panics {
 
     fn exit(&self, id: &Id) {
         let is_it = self.1.lock().unwrap()[id.into_u64() as usize - 1];
-        assert!(!is_it || std::thread::panicking(), "on purpose");
+        if is_it && !std::thread::panicking() {
+            self.2.fetch_add(1, Ordering::Relaxed);
+            panic!("on purpose");
+        }
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}
@@ -238,11 +242,17 @@ fn a_subscriber_that_panics_takes_nothing_from_a_graph() {
     use cuda_launch::{CaptureMode, CudaGraph};
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
-    let panics = |call: &'static str, work: &mut dyn FnMut()| {
-        let subscriber = Panics(call, Mutex::default());
+    let run = |call: &'static str, work: &mut dyn FnMut()| {
+        let panics = Arc::new(AtomicUsize::new(0));
+        let subscriber = Panics(call, Mutex::default(), panics.clone());
         let watched = std::panic::AssertUnwindSafe(|| tracing::subscriber::with_default(subscriber, work));
         let result = std::panic::catch_unwind(watched);
-        assert!(result.is_err(), "{call} has a span");
+        assert!(panics.load(Ordering::Relaxed) > 0, "{call} has a span");
+        result
+    };
+    let panics = |call, work: &mut dyn FnMut()| assert!(run(call, work).is_err(), "{call} tells its caller");
+    let contains = |call, work: &mut dyn FnMut()| {
+        assert!(run(call, work).is_ok(), "{call} is made by a destructor, or gives something back")
     };
     for way in ["added", "changed", "removed", "recorded", "recorded and removed"] {
         let mut lost = DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap();
@@ -265,8 +275,8 @@ fn a_subscriber_that_panics_takes_nothing_from_a_graph() {
                 drop(exec.set_memset(node, MemsetNode::new(&mut lost, 7).unwrap()));
             }),
             "removed" => panics("cuGraphDestroyNode", &mut || drop(graph.remove(node))),
-            "recorded" => panics("cuStreamEndCapture", &mut || record(&mut graph, false)),
-            _ => panics("cuGraphDestroyNode", &mut || record(&mut graph, true)),
+            "recorded" => contains("cuStreamEndCapture", &mut || record(&mut graph, false)),
+            _ => contains("cuGraphDestroyNode", &mut || record(&mut graph, true)),
         }
         drop((lost, first));
         // Memory that was freed would be given out again.

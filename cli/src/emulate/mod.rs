@@ -31,13 +31,13 @@ const LIBRARIES: [&str; 2] = ["cuda-launch-nvrtc", "cuda-launch-nvjitlink"];
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-The program finds the emulator as libcuda.so.1. It uses its own NVRTC, nvJitLink,
-ptxas and nvcc, which produce PTX when it asks for a cubin: all that the
-emulator runs. Programs that use the CUDA runtime (<<<>>>, CuPy, PyTorch) do not run: the
-runtime asks the driver to prove that it is NVIDIA's, and the emulator does not
-answer. docs/emulator.md lists what runs, and the workarounds. The exit code is
-that of the program, or 128 plus the number of the signal that ended it; 2 or 3
-if it was not started.";
+The program finds the emulator as libcuda.so.1. It uses its own NVRTC,
+nvJitLink, ptxas and nvcc, which produce PTX when it asks for a cubin: all
+that the emulator runs. Programs that use the CUDA runtime (<<<>>>, CuPy,
+PyTorch) do not run: the runtime asks the driver to prove that it is NVIDIA's,
+and the emulator does not answer. docs/emulator.md lists what runs, and the
+workarounds. The exit code is that of the program, or 128 plus the number of
+the signal that ended it; 2 or 3 if it was not started.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

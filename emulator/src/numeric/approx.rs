@@ -2,7 +2,7 @@
 //! Instructions").
 //!
 //! The ISA bounds the error of these and leaves the value open; here they have the bits of an H200: what its special function units return
-//! ([`special_functions`]), in the sequences that ptxas emits. `FTZ` is `.ftz`.
+//! (`special_functions`), in the sequences that ptxas emits. `FTZ` is `.ftz`.
 
 use super::cvt;
 use super::fp32;

@@ -13,7 +13,7 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_emulator::live_handles;
-use cuda_harness::{Hold, child, wait_until};
+use cuda_harness::{Hold, child, wait_until, wait_until_within};
 use cuda_launch::operation::{
     DeviceFuture, DeviceOperation, Either, Scheduled, SchedulingPolicy, SingleStream, block_on, in_flight,
     select, set_inline_wait, value, zeroed,
@@ -30,26 +30,29 @@ use std::thread;
 use std::time::Duration;
 use support::{context, poll_once};
 
-/// What a waker does in one of its functions.
+/// What a waker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Panics {
-    Never,
-    InClone,
-    InWake,
-    InDrop,
+enum Kind {
+    Quiet,
+    PanicsInClone,
+    PanicsInWake,
+    PanicsInDrop,
+    /// Submits work, polls and drops a future, and waits, in each of its functions.
+    Calls,
 }
 
 /// What all clones of a waker share: their number is that of its owners.
 struct Shared {
-    panics: Mutex<Panics>,
+    kind: Mutex<Kind>,
     woken: AtomicUsize,
+    called: AtomicUsize,
 }
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, end);
 
 unsafe fn clone(data: *const ()) -> RawWaker {
     let shared = data.cast::<Shared>();
-    unsafe { &*shared }.panics_in(Panics::InClone);
+    unsafe { &*shared }.comes_to(Kind::PanicsInClone);
     unsafe { Arc::increment_strong_count(shared) };
     RawWaker::new(data, &TABLE)
 }
@@ -58,32 +61,39 @@ unsafe fn wake(data: *const ()) {
     // Ends also where the wake panics.
     let shared = unsafe { Arc::from_raw(data.cast::<Shared>()) };
     shared.woken.fetch_add(1, Ordering::SeqCst);
-    shared.panics_in(Panics::InWake);
+    shared.comes_to(Kind::PanicsInWake);
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
     let shared = unsafe { &*data.cast::<Shared>() };
     shared.woken.fetch_add(1, Ordering::SeqCst);
-    shared.panics_in(Panics::InWake);
+    shared.comes_to(Kind::PanicsInWake);
 }
 
 unsafe fn end(data: *const ()) {
     let shared = unsafe { Arc::from_raw(data.cast::<Shared>()) };
-    shared.panics_in(Panics::InDrop);
+    shared.comes_to(Kind::PanicsInDrop);
 }
 
 impl Shared {
-    fn new(panics: Panics) -> Arc<Self> {
-        Arc::new(Self { panics: Mutex::new(panics), woken: AtomicUsize::new(0) })
+    fn new(kind: Kind) -> Arc<Self> {
+        Arc::new(Self { kind: Mutex::new(kind), woken: AtomicUsize::new(0), called: AtomicUsize::new(0) })
     }
 
-    fn panics_in(&self, here: Panics) {
-        let panics = *self.panics.lock().unwrap();
-        assert_ne!(panics, here, "as the waker was told");
+    /// One of the functions of the waker.
+    fn comes_to(&self, panics: Kind) {
+        let kind = *self.kind.lock().unwrap();
+        assert_ne!(kind, panics, "as the waker was told");
+        if kind == Kind::Calls {
+            let mut future = zeroed::<u32>(3).future();
+            let _ = poll_once(&mut future);
+            drop(future);
+            self.called.fetch_add(length(zeroed::<u32>(3).sync()), Ordering::SeqCst);
+        }
     }
 
-    fn set(&self, panics: Panics) {
-        *self.panics.lock().unwrap() = panics;
+    fn set(&self, kind: Kind) {
+        *self.kind.lock().unwrap() = kind;
     }
 
     fn woken(&self) -> usize {
@@ -101,6 +111,15 @@ impl Shared {
     fn poll_panics<F: Future + Unpin>(self: &Arc<Self>, future: &mut F) {
         let poll = catch_unwind(AssertUnwindSafe(|| self.poll(future).is_ready()));
         assert!(poll.is_err(), "the panic has not come to who polls");
+    }
+}
+
+/// Counts its end.
+struct Noted(Arc<AtomicUsize>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -138,20 +157,28 @@ fn live() -> [usize; 3] {
     [live.allocations, live.streams, live.modules]
 }
 
+/// All that was dropped so far has ended, in the order in which it was: this is the last.
+fn settle() {
+    let (stream, ended) = (stream(), Arc::new(AtomicUsize::new(0)));
+    let (held, noted) = (hold(&stream), Noted(ended.clone()));
+    let mut last = op(&stream).map(move |_| noted).future();
+    assert!(poll_once(&mut last).is_pending());
+    wait_until("nothing else is in flight", || in_flight() == 1).unwrap();
+    drop((last, held));
+    wait_until("what was dropped ends", || ended.load(Ordering::SeqCst) == 1).unwrap();
+    context().synchronize().unwrap();
+}
+
 /// Runs a program twice: what the first run leaves to the crate and the driver, the second has. It leaves nothing else.
 fn leaves_nothing(program: impl Fn()) {
     let _alone = alone();
     set_inline_wait(Duration::ZERO);
     program();
-    let settle = || {
-        wait_until("nothing is in flight", || in_flight() == 0).unwrap();
-        context().synchronize().unwrap();
-    };
     settle();
     let before = live();
     program();
     settle();
-    let ends = wait_until("all has ended", || live() == before);
+    let ends = wait_until_within(Duration::from_secs(20), "all has ended", || live() == before);
     assert!(ends.is_ok(), "{:?} instead of {before:?}", live());
 }
 
@@ -160,7 +187,7 @@ fn a_future_whose_waker_panics_is_polled_again_and_ends() {
     leaves_nothing(|| {
         let stream = stream();
         for first in [true, false] {
-            let waker = Shared::new(Panics::InClone);
+            let waker = Shared::new(Kind::PanicsInClone);
             let held = hold(&stream);
             let mut future = op(&stream).future();
             if !first {
@@ -169,12 +196,12 @@ fn a_future_whose_waker_panics_is_polled_again_and_ends() {
             // In the first poll, and in later ones.
             waker.poll_panics(&mut future);
             waker.poll_panics(&mut future);
-            waker.set(Panics::Never);
+            waker.set(Kind::Quiet);
             assert!(waker.poll(&mut future).is_pending());
             drop(held);
             wait_until("it is woken", || waker.woken() == 1).unwrap();
             // What is done needs no waker.
-            waker.set(Panics::InClone);
+            waker.set(Kind::PanicsInClone);
             let Poll::Ready(output) = waker.poll(&mut future) else { panic!("it was woken too early") };
             assert_eq!((length(output), Arc::strong_count(&waker)), (3, 1));
         }
@@ -185,10 +212,10 @@ fn a_future_whose_waker_panics_is_polled_again_and_ends() {
 fn a_waker_that_panics_when_it_is_replaced_is_replaced() {
     leaves_nothing(|| {
         let stream = stream();
-        let (old, new) = (Shared::new(Panics::Never), Shared::new(Panics::Never));
+        let (old, new) = (Shared::new(Kind::Quiet), Shared::new(Kind::Quiet));
         let held = hold(&stream);
         let mut future = pending(&stream, &old);
-        old.set(Panics::InDrop);
+        old.set(Kind::PanicsInDrop);
         new.poll_panics(&mut future);
         assert_eq!((Arc::strong_count(&old), Arc::strong_count(&new)), (1, 2));
         drop(held);
@@ -203,10 +230,10 @@ fn a_waker_that_panics_when_it_is_replaced_is_replaced() {
 fn dropped_futures_contain_the_panics_of_their_wakers() {
     leaves_nothing(|| {
         let stream = stream();
-        let waker = Shared::new(Panics::Never);
+        let waker = Shared::new(Kind::Quiet);
         let held = hold(&stream);
         let futures = [pending(&stream, &waker), pending(&stream, &waker), pending(&stream, &waker)];
-        waker.set(Panics::InDrop);
+        waker.set(Kind::PanicsInDrop);
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let _futures = futures;
             panic!("beside them");
@@ -221,7 +248,7 @@ fn dropped_futures_contain_the_panics_of_their_wakers() {
 fn wakers_that_panic_in_the_wake_hold_up_no_other_future() {
     leaves_nothing(|| {
         let stream = stream();
-        let (bad, good) = (Shared::new(Panics::InWake), Shared::new(Panics::Never));
+        let (bad, good) = (Shared::new(Kind::PanicsInWake), Shared::new(Kind::Quiet));
         let held = hold(&stream);
         let mut futures: Vec<_> =
             (0..20).map(|n| pending(&stream, if n % 2 == 0 { &bad } else { &good })).collect();
@@ -235,12 +262,37 @@ fn wakers_that_panic_in_the_wake_hold_up_no_other_future() {
     });
 }
 
+/// Also where the time is up.
+#[test]
+fn wakers_that_panic_where_a_limit_is_over_hold_up_no_other_limit() {
+    leaves_nothing(|| {
+        let stream = stream();
+        let (bad, good) = (Shared::new(Kind::PanicsInWake), Shared::new(Kind::Quiet));
+        let held = hold(&stream);
+        let limited = |waker: &Arc<Shared>| {
+            let mut future = op(&stream).timeout(Duration::from_millis(1)).into_future();
+            // Unless this thread was held up meanwhile.
+            waker.poll(&mut future).is_pending().then_some(future)
+        };
+        let mut futures: Vec<_> =
+            (0..20).filter_map(|n| limited(if n % 2 == 0 { &bad } else { &good })).collect();
+        let count = futures.len();
+        wait_until("all are woken", || bad.woken() + good.woken() == count).unwrap();
+        for future in &mut futures {
+            let Poll::Ready(output) = bad.poll(future) else { panic!("it was woken too early") };
+            assert!(output.unwrap_err().is_timed_out());
+        }
+        assert_eq!(in_flight(), 20, "the work goes on");
+        drop(held);
+    });
+}
+
 #[test]
 fn a_race_loses_neither_operation_where_a_waker_panics() {
     leaves_nothing(|| {
         let (one, two) = (stream(), stream());
         let (held, held_too) = (hold(&one), hold(&two));
-        let waker = Shared::new(Panics::InClone);
+        let waker = Shared::new(Kind::PanicsInClone);
         let mut race = select(op(&one), op(&two));
         waker.poll_panics(&mut race);
         waker.poll_panics(&mut race);
@@ -315,11 +367,69 @@ fn a_waker_may_poll_drop_submit_and_wait_for_work() {
 }
 
 #[test]
+fn a_waker_may_call_this_crate_in_each_of_its_functions() {
+    leaves_nothing(|| {
+        let stream = stream();
+        let (waker, other) = (Shared::new(Kind::Calls), Shared::new(Kind::Quiet));
+        let held = hold(&stream);
+        let mut future = pending(&stream, &waker);
+        // Replaced, and dropped.
+        assert!(other.poll(&mut future).is_pending());
+        assert!(waker.poll(&mut future).is_pending());
+        drop(pending(&stream, &waker));
+        drop(held);
+        // Cloned three times, dropped twice, woken once.
+        wait_until("it has called", || waker.called.load(Ordering::SeqCst) == 6 * 3).unwrap();
+        assert_eq!((length(block_on(future)), waker.woken()), (3, 1));
+    });
+}
+
+/// A task as books have it: its waker sends it to an executor.
+struct Task {
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    ready: Mutex<mpsc::Sender<Arc<Task>>>,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        let ready = self.ready.lock().unwrap().clone();
+        ready.send(self).expect("an executor");
+    }
+}
+
+/// The executor is gone: the last owner of each task is its waker, which panics.
+#[test]
+fn tasks_that_only_their_wakers_own_end_with_them() {
+    leaves_nothing(|| {
+        let stream = stream();
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (ready, executor) = mpsc::channel();
+        let held = hold(&stream);
+        for _ in 0..9 {
+            let (noted, op) = (Noted(ended.clone()), op(&stream));
+            let future = async move { drop((op.map(move |buffer| (buffer, noted)).await, "not reached")) };
+            let task = Arc::new(Task {
+                future: Mutex::new(Some(Box::pin(future))),
+                ready: Mutex::new(ready.clone()),
+            });
+            let waker = Waker::from(task.clone());
+            let mut future = task.future.lock().unwrap();
+            let poll = future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&waker)));
+            assert_eq!(poll, Some(Poll::Pending));
+        }
+        drop(executor);
+        drop(held);
+        wait_until("all have ended", || ended.load(Ordering::SeqCst) == 9).unwrap();
+        assert_eq!(length(block_on(op(&stream))), 3, "another executor goes on");
+    });
+}
+
+#[test]
 fn of_the_threads_that_polled_a_future_only_the_last_is_woken() {
     leaves_nothing(|| {
         let stream = stream();
         let held = hold(&stream);
-        let wakers: Vec<_> = (0..9).map(|_| Shared::new(Panics::Never)).collect();
+        let wakers: Vec<_> = (0..9).map(|_| Shared::new(Kind::Quiet)).collect();
         let mut future = op(&stream).future();
         for waker in &wakers {
             let waker = waker.clone();
@@ -339,22 +449,13 @@ fn of_the_threads_that_polled_a_future_only_the_last_is_woken() {
     });
 }
 
-/// Counts its end.
-struct Noted(Arc<AtomicUsize>);
-
-impl Drop for Noted {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// At each of its states: before it was polled, while it waits, when it is done, when its output was taken.
 #[test]
 fn forgotten_futures_keep_what_they_have_and_nothing_else() {
     let _alone = alone();
     set_inline_wait(Duration::ZERO);
     let stream = stream();
-    let (ended, waker) = (Arc::new(AtomicUsize::new(0)), Shared::new(Panics::Never));
+    let (ended, waker) = (Arc::new(AtomicUsize::new(0)), Shared::new(Kind::Quiet));
     let make = || {
         let noted = Noted(ended.clone());
         zeroed::<u32>(3).map(move |_| noted).schedule(on(&stream)).future()
@@ -382,7 +483,7 @@ fn forgotten_futures_keep_what_they_have_and_nothing_else() {
 fn futures_that_are_never_polled_again_end_when_they_are_dropped() {
     leaves_nothing(|| {
         let stream = stream();
-        let waker = Shared::new(Panics::Never);
+        let waker = Shared::new(Kind::Quiet);
         let held = hold(&stream);
         let futures: Vec<_> = (0..9).map(|_| pending(&stream, &waker)).collect();
         let never = op(&stream).future();
@@ -482,7 +583,8 @@ fn a_fault_meets_wakers_of_all_kinds() {
     set_inline_wait(Duration::ZERO);
     let (ctx, stream) = (context(), stream());
     let _used = trap_behind(&ctx, &stream, |held| {
-        let [in_clone, in_wake, in_drop] = [Panics::InClone, Panics::InWake, Panics::InDrop].map(Shared::new);
+        let [in_clone, in_wake, in_drop] =
+            [Kind::PanicsInClone, Kind::PanicsInWake, Kind::PanicsInDrop].map(Shared::new);
         let mut again = op(&stream).future();
         in_clone.poll_panics(&mut again);
         let mut wakes = pending(&stream, &in_wake);

@@ -22,9 +22,11 @@ use cuda_driver_sys::process;
 ///
 /// The first poll waits for the work for a short time ([`inline_wait`]); short work completes in it, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
-/// a kernel has faulted; in that case the error names the launches that may have caused it. That thread runs the waker, which must not block:
-/// otherwise all futures would be delayed. If it waits for a future, with [`block_on`](super::block_on()) or otherwise, it waits for itself, for ever;
-/// it may poll and drop futures, submit work, and use [`sync`](DeviceOperation::sync).
+/// a kernel has faulted; in that case the error names the launches that may have caused it.
+///
+/// That thread runs the waker, and drops the task if only its waker owned it. Neither may block: otherwise all futures would be
+/// delayed. They may poll and drop futures, submit work and use [`sync`](DeviceOperation::sync). If they wait for a future to be
+/// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they wait for themselves, for ever.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
@@ -35,8 +37,8 @@ use cuda_driver_sys::process;
 /// lost with its executor; the work continues, and what it uses stays alive until it is done. A panic in a closure of the chain propagates
 /// out of the poll; work submitted before it is treated like that of a dropped future.
 ///
-/// If a waker panics when it is cloned or replaced, the panic propagates out of the poll, and the future can be polled again. A panic in the wake, or when
-/// the waker of a dropped future is dropped, goes no further.
+/// If a waker panics when it is cloned or replaced, the panic propagates out of the poll, and the future can be polled
+/// again. A panic when it wakes, or when the future is dropped with it, goes no further.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};

@@ -2,7 +2,8 @@
 //!
 //! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
 //! the process does not wait for it. Work that is done wakes its future. Nothing of a user is dropped on it: what nobody waits for any
-//! more goes to a thread of its own (`src/driver/drops.rs`). Of a user's code only wakers run here; what panics ends no more than itself.
+//! more goes to a thread of its own (`src/driver/drops.rs`). Of a user's code only wakers run here, with the end of what they alone own; what
+//! panics ends no more than itself.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -150,7 +150,8 @@ fn what_was_counted_before_an_interrupt_is_shown_and_written() {
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
     assert_eq!(first, "begun\n");
-    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    // Not SIGINT, which programs that a shell has put into the background ignore.
+    let done = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(done.success());
     let mut shown = String::new();
     out.read_to_string(&mut shown).unwrap();

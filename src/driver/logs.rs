@@ -53,7 +53,7 @@ static NEXT: AtomicUsize = AtomicUsize::new(1);
 #[must_use = "the driver stops calling when this is dropped"]
 #[doc(alias = "cuLogsRegisterCallback")]
 pub struct LogListener {
-    /// `None` only while it ends.
+    /// `None` where the driver has nothing, or no longer.
     registered: Option<Registered>,
     number: usize,
 }
@@ -102,8 +102,9 @@ impl LogListener {
         // outlives the call.
         let code =
             unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
-        // From here on the number is taken off by `Drop`, also after an error: then the driver has nothing.
-        let registered = (code == CUresult::SUCCESS).then(|| Registered { driver: driver.clone(), raw });
+        // From here on the number is taken off by `Drop`, also after an error: then there is no handle.
+        let is_made = code == CUresult::SUCCESS && !raw.is_null();
+        let registered = is_made.then(|| Registered { driver: driver.clone(), raw });
         let made = Self { registered, number };
         check(code, "cuLogsRegisterCallback", String::new).map(|()| made)
     }
@@ -113,7 +114,8 @@ impl LogListener {
     /// Driver call: `cuLogsUnregisterCallback`.
     ///
     /// # Errors
-    /// Any error returned by the driver; the listener is not called again in any case.
+    /// [`InHostCallback`](crate::error::InHostCallback) in a listener or a host function, after which another thread unregisters it; or any
+    /// error returned by the driver. The listener is not called again in any case.
     #[doc(alias = "cuLogsUnregisterCallback")]
     pub fn close(mut self) -> Result<(), Error> {
         host_call::refuse("cuLogsUnregisterCallback")?;

@@ -6,6 +6,8 @@
 
 #[path = "support/alone.rs"]
 mod alone;
+#[path = "support/each_callback.rs"]
+mod each_callback;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -31,13 +33,11 @@ use std::cell::Cell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Once};
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 thread_local! {
     /// How many callbacks there are until the one that panics, with that; 0 for none.
@@ -48,8 +48,6 @@ thread_local! {
     /// Whether every new span panics from then on.
     static AGAIN: Cell<bool> = const { Cell::new(false) };
 }
-
-struct Nth(AtomicU64);
 
 fn callback(name: &'static str) {
     drop(HELD.take());
@@ -63,41 +61,21 @@ fn callback(name: &'static str) {
     }
 }
 
-impl Subscriber for Nth {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
+/// A waker that panics when it wakes, and where the last of its owners lets go of it.
+struct Bad;
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        callback("new_span");
-        Id::from_u64(1 + self.0.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {
-        callback("record");
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, _: &Event<'_>) {}
-
-    fn enter(&self, _: &Id) {
-        callback("enter");
-    }
-
-    fn exit(&self, _: &Id) {
-        callback("exit");
-    }
-
-    fn try_close(&self, _: Id) -> bool {
-        callback("try_close");
-        false
+impl Wake for Bad {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new("a waker"));
     }
 }
 
-fn subscribe() {
-    static SET: Once = Once::new();
-    SET.call_once(|| tracing::subscriber::set_global_default(Nth(AtomicU64::new(0))).unwrap());
+impl Drop for Bad {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            resume_unwind(Box::new("the end of a waker"));
+        }
+    }
 }
 
 type Program = fn(&CudaContext, &mut [u32]) -> Result<(), Error>;
@@ -109,7 +87,7 @@ const N: usize = 256;
 fn nothing_is_lost(name: &str, program: Program) {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     // Its calls look for what waits.
     let other = CudaContext::new(0).unwrap();
     for n in 1.. {
@@ -146,7 +124,7 @@ fn nothing_is_lost(name: &str, program: Program) {
 #[test]
 fn a_subscriber_that_panics_again_and_again_ends_no_process() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let (spy, ctx) = spies::spied();
     for n in 1..=4 {
         LEFT.set(n);
@@ -325,7 +303,7 @@ fn captures_that_fail() {
 #[test]
 fn a_graph_serves_on_after_a_capture_into_it_that_fails_and_unwinds() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     let mut x = DeviceBuffer::<u32>::zeroed(&ctx.new_stream().unwrap(), N).unwrap();
     for n in 1.. {
@@ -409,7 +387,7 @@ fn memory_whose_address_was_taken() {
 #[test]
 fn streams_that_are_listed_while_others_end() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let over = AtomicBool::new(false);
@@ -446,7 +424,7 @@ fn streams_that_are_listed_while_others_end() {
 /// that in the memory's list; then the memory is written by others, which would wait for what has not ended.
 fn after_a_stream_that_is_gone(after: impl Fn(&mut DeviceBuffer<u32>, &mut GraphExec, &CudaStream)) {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
     let mut x = DeviceBuffer::<u32>::zeroed(&a, N).unwrap();
@@ -513,8 +491,21 @@ fn operations() {
             let begun = cx.stream().and_then(busy);
             value(begun)
         });
-        let mut future = pin!(kept.future().schedule(policy));
+        let mut future = pin!(kept.future().schedule(policy.clone()));
         let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        // Woken, replaced and dropped, with panics of its own.
+        let mut woken = Box::pin(zeroed::<u32>(N).schedule(policy.clone()).into_future());
+        for _ in 0..2 {
+            let waker = Waker::from(Arc::new(Bad));
+            let unwound = catch_unwind(AssertUnwindSafe(|| {
+                woken.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
+            }));
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+            if unwound.unwrap_or_else(|payload| resume_unwind(payload)) {
+                break;
+            }
+        }
+        drop(woken);
         let mut y = DeviceBuffer::<u32>::zeroed(&stream, N)?;
         let fill = with_context(move |cx| y.view_mut().fill(cx.stream()?, 7).map(value));
         fill.graph_in(ctx).map(drop)

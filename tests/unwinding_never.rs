@@ -6,6 +6,8 @@
 
 #[path = "support/alone.rs"]
 mod alone;
+#[path = "support/each_callback.rs"]
+mod each_callback;
 #[path = "support/spies.rs"]
 mod spies;
 
@@ -26,13 +28,9 @@ use cuda_launch::{
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 thread_local! {
     /// The callbacks that panic on this thread, as often as they are called.
@@ -40,8 +38,6 @@ thread_local! {
     /// How often they did.
     static PANICS: Cell<usize> = const { Cell::new(0) };
 }
-
-struct Broken(AtomicU64);
 
 fn callback(name: &'static str) {
     if BROKEN.get().contains(&name) {
@@ -62,46 +58,9 @@ impl Drop for Payload {
     }
 }
 
-impl Subscriber for Broken {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        callback("new_span");
-        Id::from_u64(1 + self.0.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {
-        callback("record");
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, _: &Event<'_>) {}
-
-    fn enter(&self, _: &Id) {
-        callback("enter");
-    }
-
-    fn exit(&self, _: &Id) {
-        callback("exit");
-    }
-
-    fn try_close(&self, _: Id) -> bool {
-        callback("try_close");
-        false
-    }
-}
-
 const ALL: &[&str] = &["new_span", "enter", "exit", "record", "try_close"];
 const PARTS: [&[&str]; 6] =
     [ALL, &["enter"], &["exit"], &["try_close"], &["enter", "try_close"], &["exit", "record", "try_close"]];
-
-fn subscribe() {
-    static SET: Once = Once::new();
-    SET.call_once(|| tracing::subscriber::set_global_default(Broken(AtomicU64::new(0))).unwrap());
-}
 
 /// Runs `code` while these panic. The result, unless it unwinds; and how often they did.
 fn broken<R>(callbacks: &'static [&'static str], code: impl FnOnce() -> R) -> (Option<R>, usize) {
@@ -121,7 +80,7 @@ type Made = Result<Vec<Box<dyn Any>>, Error>;
 fn ends_quietly(make: fn(&CudaContext) -> Made) {
     // A capture of another test would stand against waits for the context.
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     // Its calls look for what waits.
     let other = CudaContext::new(0).unwrap();
     for callbacks in PARTS {
@@ -257,7 +216,7 @@ fn graphs() {
 #[test]
 fn branches_and_what_is_kept() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     for callbacks in PARTS {
@@ -314,7 +273,7 @@ fn branches_and_what_is_kept() {
 #[test]
 fn captures_that_fail() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     for callbacks in PARTS {
         let (spy, ctx) = spies::spied();
         let stream = ctx.new_stream().unwrap();
@@ -342,7 +301,7 @@ fn captures_that_fail() {
 #[test]
 fn the_result_of_a_thread() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     for callbacks in PARTS {
         let (spy, ctx) = spies::spied();
         let (stream, context) = (ctx.new_stream().unwrap(), ctx.clone());
@@ -372,7 +331,7 @@ fn the_result_of_a_thread() {
 #[test]
 fn values_that_go_while_another_panic_unwinds() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     for callbacks in PARTS {
         let stream = ctx.new_stream().unwrap();
@@ -391,7 +350,7 @@ fn values_that_go_while_another_panic_unwinds() {
 #[test]
 fn a_subscriber_that_panics_at_the_end_of_a_call_and_of_its_span() {
     let _alone = alone();
-    subscribe();
+    each_callback::subscribe(callback);
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let mut x = DeviceBuffer::<f32>::zeroed(&stream, N).unwrap();

@@ -58,7 +58,7 @@
 //! Initialisation and device queries; primary and other contexts; streams, events, host functions and callbacks; graphs and
 //! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies
 //! and fills of lines, rows and planes; arrays, textures and surfaces (cubemaps, gathers and gradients, too; no views of resources,
-//! comparisons with depths or compressed formats); tensor maps (no copies by interleaved ones); modules and libraries from
+//! comparisons with depths or compressed formats); tensor maps; modules and libraries from
 //! PTX, including PTX in fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0,
 //! clusters and cooperative grids; several devices, with access to each other's memory; green contexts; a log of the
 //! calls that failed. Older ABIs, back to CUDA 3.2, and functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`)

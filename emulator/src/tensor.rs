@@ -186,8 +186,9 @@ impl TensorMap {
             }
         };
         let limit = [usize::MAX, 32, 64].get(usize::from(self.swizzle)).copied().unwrap_or(128);
-        let inner = self.interleave != 0
-            || self.row_bytes().is_none_or(|bytes| bytes.is_multiple_of(16) && bytes <= limit);
+        let bytes = element_bytes(self.data_type).map(|element| element * self.inner_size() as usize);
+        let inner =
+            bytes.is_none_or(|bytes| bytes.is_multiple_of(16) && (self.is_interleaved() || bytes <= limit));
         kinds
             && placed
             && boxed
@@ -197,15 +198,43 @@ impl TensorMap {
             && self.steps.iter().take(self.rank).all(|step| (1..=8).contains(step))
     }
 
-    /// Elements of the box in each dimension; of pixels: channels, and how many.
+    fn is_interleaved(&self) -> bool {
+        self.interleave != 0
+    }
+
+    /// What the map says of the innermost dimension of the box, or of the channels.
+    fn inner_size(&self) -> u32 {
+        match self.mode {
+            Mode::Tiled { sizes } => sizes[0],
+            Mode::Im2col { channels, .. } => channels,
+        }
+    }
+
+    /// Bytes that the innermost coordinate counts: an element. Where layouts are interleaved, of whatever type, all channels of a pixel that stand
+    /// together.
+    fn unit(&self) -> Option<usize> {
+        let element = element_bytes(self.data_type)?;
+        Some(if self.is_interleaved() { 8 << self.interleave } else { element })
+    }
+
+    /// The dimensions of images. Interleaved, the channels that do not stand together are a dimension behind them.
+    fn spatial(&self) -> Range<usize> {
+        let images = self.rank.saturating_sub(2).min(3);
+        if self.is_interleaved() { 0..images } else { 1..images + 1 }
+    }
+
+    /// Units of the box in each dimension; of pixels: channels, and how many.
     fn extents(&self) -> [u32; RANK] {
         match self.mode {
             Mode::Tiled { sizes } => std::array::from_fn(|at| match at {
                 at if at >= self.rank => 1,
-                // The innermost dimension is never thinned out.
-                0 => sizes[0],
+                // Of the channels one group, whatever the box says.
+                at if self.is_interleaved() && at == self.rank - 2 => 1,
+                // The innermost dimension is never thinned out where it has the channels.
+                0 if !self.is_interleaved() => sizes[0],
                 at => sizes[at].div_ceil(self.steps[at].max(1)),
             }),
+            Mode::Im2col { pixels, .. } if self.is_interleaved() => [pixels, 1, 1, 1, 1],
             Mode::Im2col { channels, pixels, .. } => [channels, pixels, 1, 1, 1],
         }
     }
@@ -217,7 +246,7 @@ impl TensorMap {
 
     /// Bytes of a row of the box.
     pub(crate) fn row_bytes(&self) -> Option<usize> {
-        Some(self.extents()[0] as usize * element_bytes(self.data_type)?)
+        Some(self.extents()[0] as usize * self.unit()?)
     }
 
     /// Bytes of the box, as a barrier counts them.
@@ -227,7 +256,7 @@ impl TensorMap {
 
     /// Bytes between the rows of the box in shared memory: swizzled ones do not begin within the bytes that change places together.
     pub(crate) fn pitch(&self) -> Option<usize> {
-        let together = if self.swizzle == 0 { 0 } else { 16 << self.swizzle };
+        let together = if self.swizzle == 0 || self.is_interleaved() { 0 } else { 16 << self.swizzle };
         Some(self.row_bytes()?.max(together))
     }
 
@@ -239,11 +268,11 @@ impl TensorMap {
 
     /// Why a box cannot begin there, for a copy out of shared memory if `stores`. An H200 answers so; the ISA does not say all of it.
     pub(crate) fn refusal(&self, corner: [i32; RANK], stores: bool) -> Option<String> {
-        let element = element_bytes(self.data_type)?;
-        let first = i64::from(corner[0]) * element as i64;
+        let unit = self.unit()?;
+        let first = i64::from(corner[0]) * unit as i64;
         if first % 16 != 0 {
             return Some(format!(
-                "a box that begins at coordinate {} of elements of {element} bytes, which is no multiple of 16 bytes",
+                "a box that begins at coordinate {} of elements of {unit} bytes, which is no multiple of 16 bytes",
                 corner[0]
             ));
         }
@@ -251,8 +280,7 @@ impl TensorMap {
             return Some(format!("a store to coordinate {} in dimension {dim}", corner[dim]));
         }
         let Mode::Im2col { corners: [lower, upper], .. } = self.mode else { return None };
-        let spatial = 1..self.rank.saturating_sub(1);
-        for (dim, (lower, upper)) in spatial.zip(lower.into_iter().zip(upper)) {
+        for (dim, (lower, upper)) in self.spatial().zip(lower.into_iter().zip(upper)) {
             if stores && (lower < 0 || upper > 0) {
                 return Some(format!("a store into a box that reaches beyond the tensor in dimension {dim}"));
             }
@@ -274,9 +302,9 @@ impl TensorMap {
         offsets: [u32; 3],
         mut visit: impl FnMut(Row) -> Option<()>,
     ) -> Option<()> {
-        let element = element_bytes(self.data_type)?;
-        let extents = self.extents();
-        let bytes = extents[0] as usize * element;
+        let (unit, extents) = (self.unit()?, self.extents());
+        // Where pixels stand one behind the other, each is a row: they may be thinned out, and those of a column go over the ends of lines.
+        let (inner, bytes) = if self.is_interleaved() { (0, unit) } else { (1, extents[0] as usize * unit) };
         let mut offset = 0;
         match self.mode {
             Mode::Tiled { .. } => {
@@ -285,10 +313,10 @@ impl TensorMap {
                     let place = std::array::from_fn(|dim| {
                         i64::from(corner[dim]) + i64::from(at[dim]) * i64::from(self.steps[dim].max(1))
                     });
-                    visit(self.row(place, offset, bytes, element))?;
+                    visit(self.row(place, offset, bytes, unit))?;
                     offset += bytes;
                     // The next row: dimensions count up like the digits of a number.
-                    let next = (1..self.rank).find(|dim| {
+                    let next = (inner..self.rank).find(|dim| {
                         at[*dim] += 1;
                         let carries = at[*dim] == extents[*dim];
                         if carries {
@@ -302,27 +330,27 @@ impl TensorMap {
                 }
             }
             Mode::Im2col { corners: [lower, upper], pixels, .. } => {
-                let spatial = self.rank.saturating_sub(2).min(3);
+                let spatial = self.spatial();
                 let mut at: [i64; RANK] = corner.map(i64::from);
                 for _ in 0..pixels {
-                    let place = std::array::from_fn(|dim| match dim.checked_sub(1) {
-                        Some(dim_of) if dim_of < spatial => at[dim] + i64::from(offsets[dim_of]),
-                        _ => at[dim],
-                    });
-                    visit(self.row(place, offset, bytes, element))?;
+                    let mut place = at;
+                    for (at, offset) in place[spatial.clone()].iter_mut().zip(offsets) {
+                        *at += i64::from(offset);
+                    }
+                    visit(self.row(place, offset, bytes, unit))?;
                     offset += bytes;
-                    for dim in 1..self.rank {
-                        let Some((lower, upper)) =
-                            Some(dim - 1).filter(|at| *at < spatial).map(|at| (lower[at], upper[at]))
-                        else {
-                            at[dim] += 1;
-                            break;
-                        };
-                        at[dim] += i64::from(self.steps[dim].max(1));
-                        if at[dim] <= self.sizes[dim] as i64 - 1 + i64::from(upper) {
-                            break;
-                        }
-                        at[dim] = i64::from(lower);
+                    let next =
+                        spatial.clone().zip(lower.into_iter().zip(upper)).find(|(dim, (lower, upper))| {
+                            at[*dim] += i64::from(self.steps[*dim].max(1));
+                            let carries = at[*dim] > self.sizes[*dim] as i64 - 1 + i64::from(*upper);
+                            if carries {
+                                at[*dim] = i64::from(*lower);
+                            }
+                            !carries
+                        });
+                    if next.is_none() {
+                        // The next image.
+                        at[self.rank - 1] += i64::from(self.steps[self.rank - 1].max(1));
                     }
                 }
                 Some(())
@@ -331,15 +359,15 @@ impl TensorMap {
     }
 
     /// The row that starts at this position.
-    fn row(&self, place: [i64; RANK], offset: usize, bytes: usize, element: usize) -> Row {
+    fn row(&self, place: [i64; RANK], offset: usize, bytes: usize, unit: usize) -> Row {
         let is_outside = (1..self.rank).any(|dim| place[dim] < 0 || place[dim] >= self.sizes[dim] as i64);
-        let count = (bytes / element) as i64;
-        // Which of its elements are inside.
+        let count = (bytes / unit) as i64;
+        // Which of its units are inside.
         let clip = |at: i64| at.clamp(0, count);
         let [first, end] =
             if is_outside { [0; 2] } else { [clip(-place[0]), clip(self.sizes[0] as i64 - place[0])] };
-        let inside = [first, end.max(first)].map(|at| at as usize * element);
-        let mut address = self.address.wrapping_add_signed((place[0] + first) * element as i64);
+        let inside = [first, end.max(first)].map(|at| at as usize * unit);
+        let mut address = self.address.wrapping_add_signed((place[0] + first) * unit as i64);
         for (stride, at) in self.strides.iter().zip(&place[1..self.rank]) {
             address = address.wrapping_add(stride.wrapping_mul(*at as u64));
         }

@@ -56,6 +56,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     function::address,
     function::occupancy::address,
     launch::address,
+    launch::steps::address,
     graph::address,
     errors::address,
     logs::address,

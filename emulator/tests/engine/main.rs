@@ -29,6 +29,7 @@ mod support;
 mod sync;
 mod tensor;
 mod tensor_faults;
+mod tensor_interleaved;
 mod tensor_maps;
 mod tensor_watched;
 mod textures;

@@ -50,11 +50,21 @@ impl Map {
         [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4][self.ty as usize]
     }
 
-    /// Bytes from one element to the next in each dimension.
+    fn is_interleaved(&self) -> bool {
+        self.interleave > 0
+    }
+
+    /// Bytes that the first coordinate counts: those of an element, or of a pixel's group of channels where groups are interleaved.
+    fn unit(&self) -> usize {
+        [self.element(), 16, 32][self.interleave as usize]
+    }
+
+    /// Bytes from one unit to the next in each dimension.
     pub(crate) fn strides(&self) -> Vec<u64> {
-        let mut strides = vec![self.element() as u64];
+        let mut strides = vec![self.unit() as u64];
+        let multiple = if self.interleave == 2 { 32 } else { 16 };
         for (at, size) in self.sizes.iter().enumerate() {
-            strides.push((strides[at] * size).next_multiple_of(16) + if at == 1 { 32 } else { 0 });
+            strides.push((strides[at] * size).next_multiple_of(multiple) + if at == 1 { 32 } else { 0 });
         }
         strides
     }
@@ -110,52 +120,59 @@ impl Map {
         bytes.try_into().unwrap()
     }
 
-    /// Elements of a row of the box, and the coordinates of each of its rows.
+    /// Units of a row of the box, and the coordinates of each of its rows. Where groups of channels are interleaved, the group is the last
+    /// dimension but one, each pixel is a row, and there is no dimension of channels before those of images.
     pub(crate) fn rows(&self, corner: &[i32], offsets: &[i64]) -> (usize, Vec<Vec<i64>>) {
         let rank = self.sizes.len();
+        let images = usize::from(!self.is_interleaved());
         let corner: Vec<i64> = corner[..rank].iter().map(|at| i64::from(*at)).collect();
         let mut rows = Vec::new();
         let Some(([lower, upper], channels, pixels)) = &self.im2col else {
-            let counts: Vec<usize> =
-                (1..rank).map(|dim| self.tile[dim].div_ceil(self.steps[dim]) as usize).collect();
-            for row in 0..counts.iter().product::<usize>() {
+            let count = |dim: usize| match self.is_interleaved() && dim == rank - 2 {
+                true => 1,
+                false => self.tile[dim].div_ceil(self.steps[dim]) as usize,
+            };
+            for row in 0..(images..rank).map(count).product::<usize>() {
                 let (mut rest, mut place) = (row, corner.clone());
-                for (dim, count) in counts.iter().enumerate() {
-                    place[dim + 1] += (rest % count) as i64 * i64::from(self.steps[dim + 1]);
-                    rest /= count;
+                for dim in images..rank {
+                    place[dim] += (rest % count(dim)) as i64 * i64::from(self.steps[dim]);
+                    rest /= count(dim);
                 }
                 rows.push(place);
             }
-            return (self.tile[0] as usize, rows);
+            return (if self.is_interleaved() { 1 } else { self.tile[0] as usize }, rows);
         };
         let mut at = corner;
         for _ in 0..*pixels {
             let mut place = at.clone();
             place
                 .iter_mut()
-                .skip(1)
+                .skip(images)
                 .zip(offsets.iter().take(rank - 2))
                 .for_each(|(at, offset)| *at += offset);
             rows.push(place);
-            let mut dim = 1;
-            while dim < rank - 1 {
+            let mut dim = images;
+            while dim < images + rank - 2 {
                 at[dim] += i64::from(self.steps[dim]);
-                if at[dim] < self.sizes[dim] as i64 + i64::from(upper[dim - 1]) {
+                if at[dim] < self.sizes[dim] as i64 + i64::from(upper[dim - images]) {
                     break;
                 }
-                at[dim] = i64::from(lower[dim - 1]);
+                at[dim] = i64::from(lower[dim - images]);
                 dim += 1;
             }
-            at[dim] += i64::from(dim == rank - 1);
+            if dim == images + rank - 2 {
+                at[rank - 1] += i64::from(self.steps[rank - 1]);
+            }
         }
-        (*channels as usize, rows)
+        (if self.is_interleaved() { 1 } else { *channels as usize }, rows)
     }
 
-    /// For each element of the box: where it is in shared memory, and where in the tensor, if it is.
+    /// For each unit of the box: where it is in shared memory, and where in the tensor, if it is. Halves of one of 32 bytes go apart.
     pub(crate) fn elements(&self, corner: &[i32], offsets: &[i64]) -> Vec<(usize, Option<usize>)> {
         let (count, rows) = self.rows(corner, offsets);
-        let (element, strides) = (self.element(), self.strides());
-        let pitch = (count * element).max([0, 32, 64, 128][self.swizzle as usize]);
+        let (unit, strides) = (self.unit(), self.strides());
+        let narrowest = if self.is_interleaved() { 0 } else { [0, 32, 64, 128][self.swizzle as usize] };
+        let pitch = (count * unit).max(narrowest);
         let mut elements = Vec::new();
         for (row, place) in rows.iter().enumerate() {
             for column in 0..count {
@@ -163,9 +180,11 @@ impl Map {
                 place[0] += column as i64;
                 let inside = place.iter().zip(&self.sizes).all(|(at, size)| (0..*size as i64).contains(at));
                 let bytes = place.iter().zip(&strides).map(|(at, stride)| at * *stride as i64).sum::<i64>();
-                let dense = row * pitch + column * element;
+                let dense = row * pitch + column * unit;
                 let moved = (dense / 128) % [1, 2, 4, 8][self.swizzle as usize];
-                elements.push((dense ^ (moved * 16), inside.then_some(bytes as usize)));
+                for at in (0..unit).step_by(16) {
+                    elements.push(((dense + at) ^ (moved * 16), inside.then_some(bytes as usize + at)));
+                }
             }
         }
         elements
@@ -173,7 +192,7 @@ impl Map {
 
     pub(crate) fn bytes(&self, corner: &[i32]) -> usize {
         let (count, rows) = self.rows(corner, &[0; 3]);
-        count * rows.len() * self.element()
+        count * rows.len() * self.unit()
     }
 
     pub(crate) fn instruction(&self, kind: &str) -> String {
@@ -225,7 +244,7 @@ impl Map {
         let input = random(5, TENSOR);
         let offsets: Vec<i64> = (5..8).map(|at| corner.get(at).copied().unwrap_or(0).into()).collect();
         let mut wanted = input[..SHARED].to_vec();
-        let element = self.element();
+        let element = self.unit().min(16);
         for (place, from) in self.elements(corner, &offsets) {
             let target = &mut wanted[1024 + place..][..element];
             match from {
@@ -249,13 +268,18 @@ impl Map {
     /// Compares a store or a reduction.
     pub(crate) fn check_store(&self, kind: &str, ty: &str, corner: &[i32]) {
         let input = if kind == "store" { random(6, TENSOR) } else { numbers(7, ty, TENSOR) };
-        let (mut wanted, element) = (input.clone(), self.element());
+        let (mut wanted, element) = (input.clone(), self.unit().min(16));
         for (place, to) in self.elements(corner, &[0; 3]) {
             let Some(to) = to else { continue };
             let source = &input[1024 + place..][..element];
             match kind {
                 "store" => wanted[to..to + element].copy_from_slice(source),
-                operation => reduce_into(operation, ty, &mut wanted[to..to + element], source),
+                operation => {
+                    let numbers = wanted[to..to + element].chunks_mut(self.element());
+                    numbers
+                        .zip(source.chunks(self.element()))
+                        .for_each(|(to, from)| reduce_into(operation, ty, to, from));
+                }
             }
         }
         let (shared, tensor) = self.run(kind, corner, &input).unwrap_or_else(|fault| panic!("{fault}"));
@@ -393,8 +417,8 @@ fn tensor_reductions() {
         };
         tiled(data_type, &[64, 50], &[16, 8]).check_store(operation, ty, &[8, 46]);
     }
-    // Type 10 flushes subnormal numbers, 7 does not.
-    for (ty, wanted) in [(7, 3_u32), (10, 0)] {
+    // Types 10 and 12 flush subnormal numbers, 7 and 11 do not.
+    for (ty, wanted) in [(7, 3_u32), (11, 3), (10, 0), (12, 0)] {
         let input: Vec<u8> = (0..TENSOR / 4).flat_map(|at| (1 + at as u32 % 2).to_le_bytes()).collect();
         let (_, tensor) = tiled(ty, &[64, 50], &[16, 8]).run("add", &[1 << 2, 0], &input).unwrap();
         let found: Vec<u32> =
@@ -412,7 +436,7 @@ fn tensor_reductions() {
         (8, "max"),
         (3, "inc"),
         (10, "min"),
-        (11, "add"),
+        (11, "min"),
     ] {
         let result = tiled(ty, &[64, 50], &[16, 8]).run(operation, &[0, 0], &random(1, TENSOR)).map(|_| ());
         let fault = result.expect_err(operation);
@@ -436,6 +460,9 @@ fn pixels_become_columns() {
         .check_load(&[0, -1, -1, 0, 0, 1, 1, 0], |_| {});
     Map { steps: vec![1, 3, 1, 1], ..im2col(image, &[-1, -1], &[1, 0], 8, 24) }
         .check_load(&[0, 1, -1, 0, 0, 2, 1, 0], |_| {});
+    // Also of images every second.
+    Map { steps: vec![1, 1, 5, 2], ..im2col(&[16, 5, 4, 6], &[0, 0], &[0, 0], 8, 20) }
+        .check_load(&[0, 1, 1, 1], |_| {});
     im2col(&[16, 9, 7], &[-1], &[0], 16, 24).check_load(&[0, -1, 0, 0, 0, 1, 0, 0], |_| {});
     im2col(&[16, 5, 4, 3, 2], &[-1, 0, -1], &[0, 1, 0], 8, 60)
         .check_load(&[0, -1, 0, -1, 0, 1, 0, 1], |_| {});

@@ -52,13 +52,6 @@ fn maps_that_do_not_fit_the_instruction() {
             FaultKind::InvalidSync,
             "is for `.im2col`",
         ),
-        (
-            &tiled(6, &[16, 9, 7], &[8, 5, 4]),
-            "load",
-            Map { interleave: 1, ..tiled(6, &[16, 9, 7], &[8, 5, 4]) },
-            FaultKind::UnsupportedInstruction,
-            "that are interleaved",
-        ),
     ] {
         let fault = other(map, kind, |tensor| with.encode(tensor)).unwrap_err();
         assert_eq!(fault.kind, expected, "{fault}");

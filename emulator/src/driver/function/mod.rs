@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::context::{Context, checked_banks, checked_cache};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Handles, to_c};
+use super::launch::steps::Steps;
 use super::module::Shape;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
@@ -41,6 +42,7 @@ pub(super) struct Function {
     module: usize,
     name: CString,
     settings: Mutex<Settings>,
+    pub(super) steps: Mutex<Steps>,
     loaded: AtomicBool,
     /// Whether it was said what the kernel needs and is not there.
     told: AtomicBool,
@@ -65,6 +67,7 @@ impl Function {
             module,
             name: CString::new(kernel.name.as_str()).unwrap_or_default(),
             settings: Mutex::new(Settings::of(&kernel, &shape)),
+            steps: Mutex::new(Steps::NONE),
             kernel,
             countable,
             loaded: AtomicBool::new(false),
@@ -92,6 +95,11 @@ impl Function {
     /// From now on it counts as loaded; true the first time.
     pub(super) fn mark_loaded(&self) -> bool {
         !self.loaded.swap(true, Ordering::AcqRel)
+    }
+
+    /// Most threads of a block, by what the kernel declares.
+    pub(super) fn most_threads(&self) -> u32 {
+        self.shape.maxntid.map_or(1024, |extents| extents.into_iter().fold(1, u32::saturating_mul).min(1024))
     }
 
     /// The attributes that can be set.

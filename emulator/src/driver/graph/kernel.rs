@@ -48,7 +48,7 @@ pub(super) fn read(
         shared: parameters.sharedMemBytes,
         stream: std::ptr::null_mut(),
         request: Request::of(call, attributes.to_vec())?,
-        packet: Packet { parameters: values, extra: Some(extra) },
+        packet: Packet::Lists { parameters: values, extra: Some(extra) },
     };
     prepare(&function, &mut asked)
 }

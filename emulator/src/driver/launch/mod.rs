@@ -2,6 +2,7 @@
 
 pub(super) mod cluster;
 pub(super) mod parameters;
+pub(super) mod steps;
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uint, c_void};
@@ -51,7 +52,7 @@ fn launch_kernel(
     extra: In<*mut c_void>,
 ) -> Outcome {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    let packet = Packet { parameters, extra: Some(extra) };
+    let packet = Packet::Lists { parameters, extra: Some(extra) };
     launch(call, function, Asked { grid, block, shared, stream, request: Request::default(), packet })
 }
 
@@ -74,7 +75,7 @@ fn launch_cooperative(
     launch(
         call,
         function,
-        Asked { grid, block, shared, stream, request, packet: Packet { parameters, extra: None } },
+        Asked { grid, block, shared, stream, request, packet: Packet::Lists { parameters, extra: None } },
     )
 }
 
@@ -94,7 +95,7 @@ fn launch_kernel_ex(
         shared: config.sharedMemBytes,
         stream: config.hStream,
         request: Request::default(),
-        packet: Packet { parameters, extra: Some(extra) },
+        packet: Packet::Lists { parameters, extra: Some(extra) },
     };
     let (stream, function) = objects(call, config.hStream, function)?;
     let request = Request::read(call, &config)?;
@@ -191,8 +192,7 @@ fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<(
         }
     }
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
-    let declared = shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
-    if threads > declared || shape.reqntid.is_some_and(|required| required != block) {
+    if threads > function.most_threads() || shape.reqntid.is_some_and(|required| required != block) {
         return Err(INVALID_VALUE);
     }
     Ok((grid, block))

@@ -14,64 +14,82 @@ use crate::driver::function::attributes::offsets;
 use crate::engine::Kernel;
 use crate::memory::passed;
 
-/// The two ways to pass parameters, both as C8 says, for `'call`: they are made of what a program passes to a launch.
-pub(in crate::driver) struct Packet<'call> {
-    /// `kernelParams`
-    pub(in crate::driver) parameters: In<'call, *mut c_void>,
-    /// `extra`; the cooperative function has none.
-    pub(in crate::driver) extra: Option<In<'call, *mut c_void>>,
+/// The ways to pass parameters.
+pub(in crate::driver) enum Packet<'call> {
+    /// What a program passes to a launch, both as C8 says, for `'call`.
+    Lists {
+        /// `kernelParams`
+        parameters: In<'call, *mut c_void>,
+        /// `extra`; the cooperative function has none.
+        extra: Option<In<'call, *mut c_void>>,
+    },
+    /// What it has set before, by the device's offsets.
+    Packed(Box<[u8]>),
 }
 
 impl Packet<'_> {
     /// The parameter block of a launch, as the engine takes it: by C's offsets.
     pub(super) fn read(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
-        let extra = self.extra.as_ref().filter(|extra| !extra.is_null());
-        match (self.parameters.is_null(), extra) {
+        let (parameters, extra) = match self {
+            Packet::Lists { parameters, extra } => (parameters, extra),
+            Packet::Packed(bytes) => return unpacked(kernel, bytes),
+        };
+        let extra = extra.as_ref().filter(|extra| !extra.is_null());
+        match (parameters.is_null(), extra) {
             (false, Some(_)) => Err(INVALID_VALUE),
             (true, Some(extra)) => from_buffer(kernel, extra),
             (true, None) if !kernel.parameters.is_empty() => Err(INVALID_VALUE),
-            (_, None) => self.pointed(kernel),
+            (_, None) => pointed(kernel, parameters),
         }
-    }
-
-    fn pointed(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
-        let mut block = vec![0; kernel.parameter_bytes];
-        for (index, parameter) in kernel.parameters.iter().enumerate() {
-            // SAFETY: 1: `read` looked that the array is not null, unless there are no parameters, and so by C8 it has a pointer for each.
-            let pointer = unsafe { self.parameters.element(index) }.read()?;
-            if pointer.is_null() {
-                return Err(INVALID_VALUE);
-            }
-            if let Some(target) = block.get_mut(parameter.offset..parameter.offset + parameter.size) {
-                // SAFETY: 1: the pointer, which is not null, goes by C8 to as many bytes as the parameter has, and `target`, which
-                // is the driver's own, is as long; by C4 nothing writes them during the call.
-                unsafe { passed::copy(pointer.cast(), target) };
-            }
-        }
-        Ok(block.into())
     }
 }
 
-/// The packed buffer: parameters by the device's offsets, without padding at the end. One that is too short leaves the
-/// rest zero, one that is too long is refused, as driver 580 does.
-fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
+/// The values that the array points to.
+fn pointed(kernel: &Kernel, parameters: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
     let mut block = vec![0; kernel.parameter_bytes];
+    for (index, parameter) in kernel.parameters.iter().enumerate() {
+        // SAFETY: 1: `read` looked that the array is not null, unless there are no parameters, and so by C8 it has a pointer for each.
+        let pointer = unsafe { parameters.element(index) }.read()?;
+        if pointer.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        if let Some(target) = block.get_mut(parameter.offset..parameter.offset + parameter.size) {
+            // SAFETY: 1: the pointer, which is not null, goes by C8 to as many bytes as the parameter has, and `target`, which
+            // is the driver's own, is as long; by C4 nothing writes them during the call.
+            unsafe { passed::copy(pointer.cast(), target) };
+        }
+    }
+    Ok(block.into())
+}
+
+/// The packed buffer of an `extra` list.
+fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
     let (buffer, size) = entries(extra)?;
-    let (offsets, total) = offsets(kernel);
     let (buffer, size) = match (buffer, size) {
-        _ if kernel.parameters.is_empty() && size.unwrap_or(0) == 0 => return Ok(block.into()),
+        _ if kernel.parameters.is_empty() && size.unwrap_or(0) == 0 => return unpacked(kernel, &[]),
         (Some(buffer), Some(size)) if size > 0 && !buffer.is_null() => (buffer, size),
         _ => return Err(INVALID_VALUE),
     };
-    if size > total {
+    if size > offsets(kernel).1 {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     let mut bytes = vec![0; size];
     // SAFETY: 1: the buffer, which is not null, has by C8 the size that the list says, as the new vector `bytes` has; by C4 nothing writes it
     // during the call.
     unsafe { passed::copy(buffer.cast(), &mut bytes) };
+    unpacked(kernel, &bytes)
+}
+
+/// Parameters by the device's offsets, without padding at the end. Bytes that are too few leave the rest zero, too many are refused, as driver 580
+/// does.
+fn unpacked(kernel: &Kernel, bytes: &[u8]) -> Outcome<Box<[u8]>> {
+    let mut block = vec![0; kernel.parameter_bytes];
+    let (offsets, total) = offsets(kernel);
+    if bytes.len() > total {
+        return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    }
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
-        let end = (offset + parameter.size).min(size);
+        let end = (offset + parameter.size).min(bytes.len());
         if let Some(value) = bytes.get(offset..end)
             && let Some(target) = block.get_mut(parameter.offset..parameter.offset + value.len())
         {

@@ -88,11 +88,13 @@ impl Tensor {
 
     /// The rules for the innermost size of what is copied.
     fn inner(&self, elements: u32) -> Outcome {
-        if self.interleave != CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE || self.data_type.0 >= 14 {
+        if self.data_type.0 >= 14 {
             return Ok(());
         }
+        let is_interleaved = self.interleave != CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE;
         let bytes = u64::from(elements) * bits(self.data_type)? / 8;
         let limit = match self.swizzle.0 {
+            _ if is_interleaved => u64::MAX,
             0 => u64::MAX,
             1 => 32,
             2 => 64,

@@ -324,7 +324,6 @@ fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
         return refuse(lanes, FaultKind::InvalidSync, message);
     };
     let missing = match map {
-        TensorMap { interleave: 1.., .. } => "interleaved",
         TensorMap { swizzle: 4.., .. } => "swizzled in a way that sm_100 introduced",
         _ if map.box_bytes().is_none() => "of elements of less than 8 bits",
         _ => return Some(map),
@@ -420,10 +419,10 @@ fn reduction(map: &TensorMap, operation: Option<Operation>) -> Option<Option<Red
         (4, _) => Number::U64,
         (5, _) => Number::S64,
         (6, _) => Number::F16,
-        (7, _) => Number::F32,
+        (7 | 11, _) => Number::F32,
         (8, _) => Number::F64,
         (9, _) => Number::Bf16,
-        (10, _) => Number::FlushedF32,
+        (10 | 12, _) => Number::FlushedF32,
         _ => return None,
     };
     Reduce::of(operation, number).map(Some)

@@ -11,6 +11,8 @@ pub(super) struct Client {
     pub(super) name: String,
     /// pip's requirements, pinned.
     pub(super) pip: Vec<String>,
+    /// Requirements that pip compiles, behind the others and with the client's variables.
+    pub(super) compiled: Vec<String>,
     /// The client whose virtual environment has what it needs, if that is not its own.
     pub(super) environment: Option<String>,
     /// A source distribution on the same registry, which has the tests.
@@ -66,7 +68,7 @@ fn parse(text: &str) -> Result<Vec<Client>> {
 }
 
 fn client(value: &Value) -> Result<Client> {
-    const KEYS: [&str; 13] = [
+    const KEYS: [&str; 14] = [
         "name",
         "pip",
         "sdist",
@@ -80,6 +82,7 @@ fn client(value: &Value) -> Result<Client> {
         "left-out",
         "known",
         "environment",
+        "compiled",
     ];
     let table = value.as_object().ok_or("a client is no table")?;
     let name = value["name"].as_str().ok_or("a client without a name")?.to_owned();
@@ -93,6 +96,7 @@ fn client(value: &Value) -> Result<Client> {
     let variables = value["variables"].as_object().into_iter().flatten();
     Ok(Client {
         pip: texts(&value["pip"]),
+        compiled: texts(&value["compiled"]),
         environment: value["environment"].as_str().map(str::to_owned),
         sdist: value["sdist"].as_str().map(str::to_owned),
         tests: texts(&value["tests"]),
@@ -134,10 +138,14 @@ mod tests {
     #[test]
     fn every_client_is_pinned_and_has_tests() {
         let clients = read(&crate::cargo::root().unwrap().join("xtask/clients.toml")).unwrap();
-        assert!(clients.len() >= 9);
+        assert!(clients.len() >= 10);
         for client in clients {
             assert!(client.least > 0 && client.seconds > 0, "{}", client.name);
-            assert!(client.pip.iter().chain(&client.sdist).all(|one| one.contains("==")), "{:?}", client.pip);
+            assert!(
+                client.pip.iter().chain(&client.compiled).chain(&client.sdist).all(|one| one.contains("==")),
+                "{:?}",
+                client.pip
+            );
             assert!(client.package.is_some() || !client.tests.is_empty(), "{}", client.name);
             let has_packages = !client.pip.is_empty() || client.environment.is_some();
             assert!(client.package.is_some() || has_packages, "{}", client.name);

@@ -40,7 +40,10 @@ pub(super) fn run(client: &Client, packages: &Client, place: &Place) -> Result<V
 pub(super) fn installed(packages: &Client, place: &Place) -> Result<PathBuf> {
     let environment = &place.environment;
     let python = environment.join("bin/python");
-    let (stamp, wanted) = (environment.join("requirements.txt"), packages.pip.join("\n") + "\n");
+    let (stamp, wanted) = (
+        environment.join("requirements.txt"),
+        [&packages.pip[..], &packages.compiled].concat().join("\n") + "\n",
+    );
     if fs::read_to_string(&stamp).is_ok_and(|is| is == wanted) {
         return Ok(python);
     }
@@ -48,6 +51,14 @@ pub(super) fn installed(packages: &Client, place: &Place) -> Result<PathBuf> {
     let mut install = Command::new(&python);
     install.args(["-m", "pip", "install", "--quiet"]).args(&packages.pip);
     run_in_terminal(&mut install)?;
+    if !packages.compiled.is_empty() {
+        let mut compile = Command::new(&python);
+        compile.args(["-m", "pip", "install", "--quiet"]).args(&packages.compiled);
+        for (name, value) in &packages.variables {
+            compile.env(name, filled(value, place, None)?);
+        }
+        run_in_terminal(&mut compile)?;
+    }
     // Written last, so that what was broken off begins again.
     fs::write(stamp, wanted)?;
     Ok(python)
@@ -107,12 +118,11 @@ fn pytest(client: &Client, place: &Place, python: &Path, sdist: Option<&Path>) -
 
 /// With the folders that the list cannot know.
 pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<String> {
-    let mut text = text.replace("CLIENTS/", &format!("{}/", root()?.join("xtask/clients").display()));
+    let mut text = text.replace("PATH/", &std::env::var("PATH").unwrap_or_default());
+    text = text.replace("CLIENTS/", &format!("{}/", root()?.join("xtask/clients").display()));
     text = text.replace("EXAMPLES/", &format!("{}/", root()?.join("examples").display()));
     if text.contains("SITE/") {
-        let libraries = place.environment.join("lib");
-        let python = fs::read_dir(&libraries)?.next().ok_or("a virtual environment without Python")??;
-        text = text.replace("SITE/", &format!("{}/", python.path().join("site-packages").display()));
+        text = text.replace("SITE/", &format!("{}/", site(place)?.display()));
     }
     if let Some(sdist) = sdist {
         text = text.replace("SDIST/", &format!("{}/", sdist.display()));
@@ -120,9 +130,31 @@ pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<
     if text.contains("STUB/") {
         let folder = place.folder.join("stub");
         stub::driver(&folder.join("libcuda.so"))?;
+        link_libraries(&site(place)?.join("nvidia/cu13/lib"), &folder)?;
         text = text.replace("STUB/", &format!("{}/", folder.display()));
     }
     Ok(text)
+}
+
+/// Where pip puts packages.
+fn site(place: &Place) -> Result<PathBuf> {
+    let python = fs::read_dir(place.environment.join("lib"))?.next();
+    Ok(python.ok_or("a virtual environment without Python")??.path().join("site-packages"))
+}
+
+/// Links the libraries of wheels, `libx.so.1`, by the name that a linker looks for.
+fn link_libraries(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).into_iter().flatten() {
+        let library = entry?.path();
+        let name =
+            library.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
+        if let Some((stem, _)) = name {
+            let link = to.join(format!("{stem}.so"));
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(&library, link)?;
+        }
+    }
+    Ok(())
 }
 
 /// What the lines say: a test that was started and has no end ended its process, or was ended with it.

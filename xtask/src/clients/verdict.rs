@@ -89,6 +89,7 @@ mod tests {
         Client {
             name: "a".into(),
             pip: Vec::new(),
+            compiled: Vec::new(),
             environment: None,
             sdist: None,
             tests: Vec::new(),

@@ -79,23 +79,26 @@ impl<'s> Submission<'s> {
     ///
     /// Driver calls, if another stream wrote it: `cuEventRecord` there and `cuStreamWaitEvent` here.
     pub(crate) fn reads<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
-        self.accesses(memory.accesses(), false, || memory.clone())
+        self.accesses(memory.accesses(), false, &|| memory.clone())
     }
 
     /// The work writes this memory: it comes after all that read or wrote it.
     ///
     /// Driver calls, for each other stream: `cuEventRecord` there and `cuStreamWaitEvent` here.
     pub(crate) fn writes<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
-        self.accesses(memory.accesses(), true, || memory.clone())
+        self.accesses(memory.accesses(), true, &|| memory.clone())
     }
 
     /// The work accesses this memory, and writes it if `written`. A stream that captures keeps `owner` instead: its work runs
     /// later, with the graph.
+    ///
+    /// Once in a program, and not in each crate that uses this one, as what it calls is generic.
+    #[inline(never)]
     pub(crate) fn accesses(
         &mut self,
         accesses: &StreamAccesses,
         written: bool,
-        owner: impl FnOnce() -> Arc<dyn Resource>,
+        owner: &dyn Fn() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
         self.has_turn()?;
         let (stream, waits) = (self.stream(), &mut self.waits);

@@ -122,7 +122,7 @@ pub(super) struct Use {
 impl Use {
     /// Notes that `work` uses it.
     pub(super) fn note(&self, work: &mut Submission<'_>) -> Result<(), Error> {
-        work.accesses(self.resource.accesses(), self.written, &|| self.resource.clone())
+        work.accesses(self.resource.accesses(), self.written, || self.resource.clone())
     }
 }
 

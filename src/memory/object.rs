@@ -146,7 +146,7 @@ impl Used {
     /// Notes that `work` uses it.
     pub(crate) fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         let Some(resource) = &self.resource else { return Ok(()) };
-        work.accesses(resource.accesses(), written, &|| resource.clone())
+        work.accesses(resource.accesses(), written, || resource.clone())
     }
 
     /// The object's handle, a number, is given out: work may use it that nobody notes.

@@ -79,26 +79,23 @@ impl<'s> Submission<'s> {
     ///
     /// Driver calls, if another stream wrote it: `cuEventRecord` there and `cuStreamWaitEvent` here.
     pub(crate) fn reads<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
-        self.accesses(memory.accesses(), false, &|| memory.clone())
+        self.accesses(memory.accesses(), false, || memory.clone())
     }
 
     /// The work writes this memory: it comes after all that read or wrote it.
     ///
     /// Driver calls, for each other stream: `cuEventRecord` there and `cuStreamWaitEvent` here.
     pub(crate) fn writes<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
-        self.accesses(memory.accesses(), true, &|| memory.clone())
+        self.accesses(memory.accesses(), true, || memory.clone())
     }
 
     /// The work accesses this memory, and writes it if `written`. A stream that captures keeps `owner` instead: its work runs
     /// later, with the graph.
-    ///
-    /// Once in a program, and not in each crate that uses this one, as what it calls is generic.
-    #[inline(never)]
     pub(crate) fn accesses(
         &mut self,
         accesses: &StreamAccesses,
         written: bool,
-        owner: &dyn Fn() -> Arc<dyn Resource>,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
         self.has_turn()?;
         let (stream, waits) = (self.stream(), &mut self.waits);
@@ -109,8 +106,16 @@ impl<'s> Submission<'s> {
         if accesses.word(written) & key == key {
             return Ok(());
         }
+        self.order(accesses, written)
+    }
+
+    /// Notes the access, and waits for what it comes after. Once in a program: what it calls is generic, and would be compiled again in each
+    /// crate that submits work.
+    #[inline(never)]
+    fn order(&mut self, accesses: &StreamAccesses, written: bool) -> Result<(), Error> {
         ThreadStream::may_order("cuStreamWaitEvent")?;
-        let stream = ThreadStream::here(stream);
+        let stream = ThreadStream::here(self.stream);
+        let waits = &mut self.waits;
         if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
     }
 

@@ -429,8 +429,8 @@ impl DeviceMemory for Arc<ArrayInner> {
     /// A level counts as its whole mipmapped array.
     fn note(&self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         match &self.level_of {
-            Some(mipmap) => work.accesses(mipmap.accesses(), written, &|| mipmap.clone()),
-            None => work.accesses(&self.accesses, written, &|| self.clone()),
+            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
+            None => work.accesses(&self.accesses, written, || self.clone()),
         }
     }
 }

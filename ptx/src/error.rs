@@ -1,6 +1,7 @@
 //! What is wrong with a PTX text, and where.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Longest excerpt of a source line in an error, in characters.
 const EXCERPT: usize = 100;
@@ -61,23 +62,98 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// An error by its place in the text; boxed, because it travels through every `Result` of the parser.
+///
+/// Its message is put together by [`locate`](Self::locate): readers that drop their errors are linked without the code for it.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    offset: usize,
-    message: String,
+    /// The bytes that the message is about.
+    place: Range<usize>,
+    message: Message,
     kind: ParseErrorKind,
 }
 
+/// What is wrong with the text at a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    /// This.
+    Plain(&'static str),
+    /// `expected .., found` what is there.
+    Expected(&'static str),
+    /// The same for a character and its purpose.
+    ExpectedPunct(u8, &'static str),
+    /// What is there, between these.
+    Quoted(&'static str, &'static str),
+    /// The number is not one of 32 bits without sign.
+    NotSmall(&'static str),
+    /// The constant has a sign.
+    Negative(&'static str),
+    /// More of something than this parser reads: the words before and after the number.
+    MoreThan(u32, &'static str),
+    /// No token starts so.
+    Character,
+    /// The text goes on behind the place, which starts with a NUL.
+    Nul,
+    /// The length of the text.
+    TooLong,
+}
+
+impl Message {
+    fn render(self, text: &str, place: Range<usize>) -> String {
+        let there = text.get(place.clone()).unwrap_or_default();
+        match self {
+            Message::Plain(message) => message.to_owned(),
+            Message::Expected(what) => format!("expected {what}, found {}", found(there)),
+            Message::ExpectedPunct(punct, purpose) => {
+                format!("expected `{}` {purpose}, found {}", punct as char, found(there))
+            }
+            Message::Quoted(before, after) => format!("{before}`{}`{after}", shorten(there)),
+            Message::NotSmall(what) => format!("expected {what} between 0 and {}", u32::MAX),
+            Message::Negative(what) => format!("expected {what}, found a negative one"),
+            Message::MoreThan(limit, what) => format!("more than {limit} {what}"),
+            Message::Character => {
+                let rest = text.get(place.start..).unwrap_or_default();
+                format!("unexpected character {:?}", rest.chars().next().unwrap_or_default())
+            }
+            Message::Nul => format!("NUL byte inside the text, which goes on {} bytes later", place.len()),
+            Message::TooLong => {
+                format!("the text has {} bytes; at most {} are read", text.len(), u32::MAX)
+            }
+        }
+    }
+}
+
+/// A token as messages name it: the token at the end is empty.
+fn found(token: &str) -> String {
+    match token.as_bytes() {
+        [] => "the end of the text".to_owned(),
+        [b'"', ..] => "a string".to_owned(),
+        _ => format!("`{}`", shorten(token)),
+    }
+}
+
+/// A token for a message: never more than a few words of it.
+fn shorten(text: &str) -> &str {
+    match text.char_indices().nth(48) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
 impl Fault {
-    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Self {
-        Self::of_kind(ParseErrorKind::Syntax, offset, message)
+    /// A mistake whose message is about no more than where it is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(offset: usize, message: &'static str) -> Self {
+        Self::at(offset..offset, Message::Plain(message))
     }
 
-    pub(crate) fn of_kind(kind: ParseErrorKind, offset: usize, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { offset, message: message.into(), kind }))
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn at(place: Range<usize>, message: Message) -> Self {
+        Self(Box::new(Inner { place, message, kind: ParseErrorKind::Syntax }))
     }
 
     pub(crate) fn with_kind(mut self, kind: ParseErrorKind) -> Self {
@@ -87,7 +163,8 @@ impl Fault {
 
     /// Turns the byte offset into line, column and excerpt. `text` starts in line `first_line`.
     pub(crate) fn locate(self, text: &str, first_line: u32) -> ParseError {
-        let Inner { offset, message, kind } = *self.0;
+        let Inner { place, message, kind } = *self.0;
+        let offset = place.start;
         let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
         let start = before.rfind('\n').map_or(0, |i| i + 1);
         let lines = u32::try_from(before.bytes().filter(|&b| b == b'\n').count()).unwrap_or(u32::MAX);
@@ -100,7 +177,7 @@ impl Fault {
         ParseError {
             line: first_line.saturating_add(lines),
             column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
-            message,
+            message: message.render(text, place),
             excerpt: excerpt.replace(|c: char| c.is_control() && c != '\t', "\u{fffd}"),
             kind,
             caret: column - skipped,

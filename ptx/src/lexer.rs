@@ -3,7 +3,9 @@
 //! A dotted instruction name such as `cp.async.ca.shared::cta.global` and a register element such as `%v.x` are one
 //! token each; a directive (`.reg`, `.param::entry`) is one token up to its next dot.
 
-use crate::error::{Fault, ParseErrorKind};
+use std::ops::Range;
+
+use crate::error::{Fault, Message, ParseErrorKind};
 
 /// What a token is. Its text is the slice of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,13 @@ pub(crate) struct Token {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) line: u32,
+}
+
+impl Token {
+    /// Its bytes in the text; none at the end.
+    pub(crate) fn place(&self) -> Range<usize> {
+        self.start..self.end
+    }
 }
 
 /// Can stand inside an identifier.
@@ -116,8 +125,7 @@ impl<'a> Lexer<'a> {
                 Kind::Punct(first)
             }
             _ => {
-                let found = self.text[start..].chars().next().unwrap_or_default();
-                return Err(Fault::new(start, format!("unexpected character {found:?}")));
+                return Err(Fault::at(start..start, Message::Character));
             }
         };
         Ok(Token { kind, start, end: self.pos, line })
@@ -219,8 +227,7 @@ impl<'a> Lexer<'a> {
         let start = self.pos;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
         if let Some(i) = rest.iter().position(|&b| b != 0 && b != b'\n' && !is(b, BLANK)) {
-            let message = format!("NUL byte inside the text, which goes on {i} bytes later");
-            return Err(Fault::new(start, message));
+            return Err(Fault::at(start..start + i, Message::Nul));
         }
         self.pos = self.text.len();
         Ok(Token { kind: Kind::End, start, end: start, line: self.line })
@@ -294,8 +301,7 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
 /// Refuses texts that are too long for 32-bit line numbers.
 pub(crate) fn check_length(text: &str) -> Result<(), Fault> {
     if u32::try_from(text.len()).is_err() {
-        let message = format!("the text has {} bytes; at most {} are read", text.len(), u32::MAX);
-        return Err(Fault::of_kind(ParseErrorKind::Limit, 0, message));
+        return Err(Fault::at(0..0, Message::TooLong).with_kind(ParseErrorKind::Limit));
     }
     Ok(())
 }

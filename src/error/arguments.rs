@@ -119,6 +119,16 @@ pub(crate) fn bytes(n: usize) -> String {
     count(n, "byte")
 }
 
+/// The words with this between them. Of any iterator: `join` would be compiled for each length of what is between.
+pub(crate) fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>, between: &str) -> String {
+    let mut all = String::new();
+    for (index, word) in words.into_iter().enumerate() {
+        all.push_str(if index == 0 { "" } else { between });
+        all.push_str(word.as_ref());
+    }
+    all
+}
+
 pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

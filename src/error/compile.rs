@@ -1,5 +1,6 @@
 //! What can go wrong with the run-time compilers: they are missing, too old, or reject their input.
 
+use super::arguments::joined;
 use std::fmt;
 use thiserror::Error;
 
@@ -126,7 +127,7 @@ impl fmt::Display for CompileFailure {
             _ => {}
         }
         if !self.options.is_empty() {
-            write!(f, "\n  options: {}", self.options.join(" "))?;
+            write!(f, "\n  options: {}", joined(&self.options, " "))?;
         }
         self.hint.iter().try_for_each(|hint| write!(f, "\n  help: {hint}"))
     }

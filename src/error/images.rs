@@ -4,7 +4,7 @@ use cuda_driver_sys::CUresult;
 use std::fmt;
 use std::path::PathBuf;
 
-use super::arguments::count;
+use super::arguments::{count, joined};
 
 /// The driver's compiler or loader rejected an image.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl fmt::Display for KernelNotFound {
             write!(f, ", which has {}", count(n, "kernel"))?;
         }
         if !self.nearest.is_empty() {
-            write!(f, "\n  help: did you mean {}?", self.nearest.join(" or "))?;
+            write!(f, "\n  help: did you mean {}?", joined(&self.nearest, " or "))?;
         } else {
             f.write_str("\n  help: `kernel_names` of the module lists the names that it has")?;
         }

@@ -4,6 +4,8 @@
 
 use cuda_driver_sys::{CUresult, Driver};
 
+use super::arguments::joined;
+
 /// Most bytes of the driver's log, the NUL included (driver API, `cuLogsDumpToMemory`).
 pub(crate) const LONGEST: usize = 25_601;
 
@@ -17,7 +19,7 @@ pub(crate) fn of_call(driver: &Driver, call: &str) -> Option<String> {
 #[cold]
 pub(crate) fn of_fault(driver: &Driver, code: CUresult) -> Option<String> {
     let (text, name) = (text(driver)?, code.name()?);
-    let told = |line: &Line<'_>| !line.is_answer() && line.message.contains(name);
+    let told = |line: &Line<'_>| !line.is_answer() && words(line.message).any(|word| word == name);
     text.lines().map(Line::new).find(told).map(|line| line.message.to_owned())
 }
 
@@ -37,14 +39,19 @@ fn text(driver: &Driver) -> Option<String> {
 
 fn reason(text: &str, call: &str) -> Option<String> {
     let lines: Vec<Line<'_>> = text.lines().map(Line::new).collect();
-    let names = |line: &Line<'_>| line.is_answer() && line.message.contains(call);
+    let names = |line: &Line<'_>| line.is_answer() && words(line.message).any(|word| word.starts_with(call));
     let at = lines.iter().rposition(names)?;
     let (before, answer) = (lines.get(..at)?, lines.get(at)?);
     let same_thread = before.iter().rev().filter(|line| line.thread == answer.thread);
     let mut reasons: Vec<&str> =
         same_thread.take_while(|line| !line.is_answer()).map(|line| line.message).collect();
     reasons.reverse();
-    (!reasons.is_empty()).then(|| reasons.join("; "))
+    (!reasons.is_empty()).then(|| joined(reasons, "; "))
+}
+
+/// Names and numbers. Not a search for a substring, which no other part of a small program needs.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 /// A line of the log: `[time][thread][CUDA][E] message`, where the emulator leaves out the first two.

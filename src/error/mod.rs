@@ -35,8 +35,8 @@ mod typed;
 
 use kept::Kept;
 
-pub(crate) use arguments::count;
 pub use arguments::{ArgumentMismatch, Parameter, PassedArgument};
+pub(crate) use arguments::{count, joined};
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
 pub use compile::{CompileError, CompileFailure, Diagnostic, Severity};

@@ -1,5 +1,6 @@
 //! Errors about variables of a module, and about functions that a driver is too old for.
 
+use super::arguments::joined;
 use thiserror::Error;
 
 /// A variable of a module that cannot be accessed as requested; nothing was read or written.
@@ -115,5 +116,5 @@ fn did_you_mean(nearest: &[String]) -> String {
     if nearest.is_empty() {
         return "\n  help: is the variable `__device__` or `__constant__`, and used by a kernel? Others are not in the image".into();
     }
-    format!("\n  help: did you mean {}?", nearest.join(" or "))
+    format!("\n  help: did you mean {}?", joined(nearest, " or "))
 }

@@ -1,5 +1,6 @@
 //! Arguments of launch plans and prepared launches that cannot be set.
 
+use super::arguments::joined;
 use thiserror::Error;
 
 /// An argument of a launch plan or a prepared launch that cannot be set.
@@ -35,5 +36,5 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() {
         return "no argument has a name yet: pass it as `named(\"alpha\", 2.0f32)`, to a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
-    format!("the names are {}", names.join(", "))
+    format!("the names are {}", joined(names, ", "))
 }

@@ -1,5 +1,6 @@
 //! Errors of typed modules and their launches.
 
+use super::arguments::joined;
 use std::fmt;
 use thiserror::Error;
 
@@ -30,8 +31,11 @@ impl fmt::Display for NoArtifact {
         let (major, minor) = self.compute_capability;
         write!(f, "no image of the module is for this device, sm_{major}{minor}:")?;
         for artifact in &self.artifacts {
-            let holds =
-                if artifact.holds.is_empty() { "nothing known".into() } else { artifact.holds.join(", ") };
+            let holds = if artifact.holds.is_empty() {
+                "nothing known".into()
+            } else {
+                joined(&artifact.holds, ", ")
+            };
             write!(f, "\n  {}: {holds}", artifact.path)?;
             if let Some(answer) = &artifact.answer {
                 write!(f, "; {}", answer.replace('\n', "\n    "))?;

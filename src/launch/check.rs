@@ -18,7 +18,7 @@ use crate::driver::{
 };
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, LaunchError, Parameter,
-    PassedArgument, call_hint, log,
+    PassedArgument, call_hint, joined, log,
 };
 
 /// Whether a list of these types was found to fit the kernel before, the stream is warm for it, and the configuration is within the
@@ -429,8 +429,8 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
         config.sharedMemBytes
     );
     if !all.is_empty() {
-        let names: Vec<&str> = all.iter().map(|a| a.name()).collect();
-        asked.push_str(&format!(", attributes {}", names.join(", ")));
+        let names = joined(all.iter().map(|attribute| attribute.name()), ", ");
+        asked.push_str(&format!(", attributes {names}"));
     }
     if request.stream.capture().is_some() {
         asked.push_str(&format!(", recorded on {}", request.stream.label()));

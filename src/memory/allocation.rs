@@ -106,6 +106,11 @@ impl Allocation {
         &self.accesses
     }
 
+    /// The host has waited for all of them, and no work can have used the memory meanwhile.
+    pub(super) fn forget_accesses(&self) {
+        self.accesses.forget();
+    }
+
     /// Where the memory is.
     #[inline(always)]
     pub(super) fn address(&self) -> u64 {

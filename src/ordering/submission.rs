@@ -106,8 +106,16 @@ impl<'s> Submission<'s> {
         if accesses.word(written) & key == key {
             return Ok(());
         }
+        self.order(accesses, written)
+    }
+
+    /// Notes the access, and waits for what it comes after. Once in a program: what it calls is generic, and would be compiled again in each
+    /// crate that submits work.
+    #[inline(never)]
+    fn order(&mut self, accesses: &StreamAccesses, written: bool) -> Result<(), Error> {
         ThreadStream::may_order("cuStreamWaitEvent")?;
-        let stream = ThreadStream::here(stream);
+        let stream = ThreadStream::here(self.stream);
+        let waits = &mut self.waits;
         if written { accesses.write(&stream, waits) } else { accesses.read(&stream, waits) }
     }
 

@@ -6,7 +6,7 @@
 use crate::generated::methods::for_each_method;
 use crate::generated::types::*;
 use crate::loader::{self, LoadError};
-use crate::table::{self, FUNCTIONS, Present, Table};
+use crate::table::{self, Table};
 use core::ffi::{CStr, c_void};
 use std::any::Any;
 use std::fmt;
@@ -34,7 +34,6 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Driver {
     table: Table,
-    present: Present,
     origin: Origin,
     /// What the functions need; nobody looks at it.
     owner: Option<Owner>,
@@ -137,8 +136,8 @@ impl Driver {
     /// 2. It stays callable, from any thread, as long as this `Driver` or a clone lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {
         // SAFETY: 1: the caller's duties 1 and 2.
-        let (table, present) = unsafe { Table::fill(&mut lookup) };
-        Driver { table, present, origin: Origin::Lookup, owner: None }
+        let table = unsafe { Table::fill(&mut lookup) };
+        Driver { table, origin: Origin::Lookup, owner: None }
     }
 
     /// The driver, which keeps `owner` alive from now on, beside what it kept before: they are dropped with the last clone.
@@ -170,15 +169,15 @@ impl Driver {
     fn of(library: &loader::Library, origin: Origin) -> Driver {
         // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`:
         // functions that any thread may call; it is never unloaded.
-        let (table, present) = unsafe { Table::fill(&mut |name| library.symbol(&table::exported(name))) };
-        Driver { table, present, origin, owner: None }
+        let table = unsafe { Table::fill(&mut |name| library.symbol(&table::exported(name))) };
+        Driver { table, origin, owner: None }
     }
 
     /// Whether this driver has a function, by exact symbol (`cuMemAlloc_v2`) or by the header's name (`cuMemAlloc`).
     ///
     /// False for names that are not in the API.
     pub fn has(&self, name: &str) -> bool {
-        table::position(name).is_some_and(|index| table::is_present(&self.present, index))
+        !self.address(name).is_null()
     }
 
     /// The address of a function of this driver, named as for [`has`](Self::has); null if it does not have it.
@@ -186,8 +185,7 @@ impl Driver {
     /// For tables layered over another driver: they provide their own functions for some symbols, and these for the
     /// others.
     pub fn address(&self, name: &str) -> *const c_void {
-        let index = table::position(name).filter(|index| table::is_present(&self.present, *index));
-        index.and_then(|index| self.table.address(index)).unwrap_or(std::ptr::null())
+        table::position(name).map_or(std::ptr::null(), |index| self.table.address(index))
     }
 
     /// The newest CUDA version that this driver supports: 12040 is 12.4. Calls `cuDriverGetVersion`, which needs no
@@ -208,7 +206,7 @@ impl Driver {
     /// The function behind [`cuLaunchKernelEx`](Self::cuLaunchKernelEx), for whoever calls it so often that looking for it here each
     /// time is too much. It is callable as long as this driver or a clone lives; its duties are the method's.
     pub fn launch_kernel_ex(&self) -> crate::pfn::cuLaunchKernelEx {
-        self.table.cuLaunchKernelEx
+        self.table.cuLaunchKernelEx.unwrap_or(no_launch)
     }
 
     /// Where the functions come from.
@@ -221,22 +219,29 @@ impl Driver {
     /// Worth printing when a driver behaves strangely: in containers a bundled compatibility library may shadow the
     /// host's.
     pub fn file(&self) -> Option<PathBuf> {
-        let first = FUNCTIONS
-            .iter()
-            .map(|function| self.address(function.name()))
-            .find(|address| !address.is_null())?;
-        loader::file_of(first)
+        let first = self.table.addresses().iter().find(|address| !address.is_null())?;
+        loader::file_of(*first)
     }
 }
 
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let functions: u32 = self.present.iter().map(|word| word.count_ones()).sum();
+        let functions = self.table.addresses().iter().filter(|address| !address.is_null()).count();
         f.debug_struct("Driver")
             .field("origin", &self.origin)
             .field("functions", &functions)
             .finish_non_exhaustive()
     }
+}
+
+/// What [`Driver::launch_kernel_ex`] returns for a driver that has no such function.
+unsafe extern "C" fn no_launch(
+    _: *const CUlaunchConfig,
+    _: CUfunction,
+    _: *mut *mut c_void,
+    _: *mut *mut c_void,
+) -> CUresult {
+    CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
 }
 
 macro_rules! methods {
@@ -249,9 +254,11 @@ macro_rules! methods {
                 #[doc = $doc]
                 #[inline]
                 pub unsafe fn $method(&self, $($argument: $type),*) -> CUresult {
-                    // SAFETY: the table has a function of this type, by the contract of `Table::fill`; what it asks are the caller's duties 1
-                    // to 3.
-                    unsafe { (self.table.$symbol)($($passed),*) }
+                    match self.table.$symbol {
+                        // SAFETY: a function of this type, by the contract of `Table::fill`; what it asks are the caller's duties 1 to 3.
+                        Some(function) => unsafe { function($($passed),*) },
+                        None => CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
+                    }
                 }
             )*
         }

@@ -1,7 +1,8 @@
 //! One function pointer per driver function, and how a table of them is filled.
 //!
-//! Relies on: every field of [`Table`] is an `extern "C"` function pointer, so the `repr(C)` struct is an array of
-//! [`COUNT`] pointers in the order of [`FUNCTIONS`]; and on the caller of [`Table::fill`] for the functions themselves.
+//! Relies on: every field of [`Table`] is an `Option` of an `extern "C"` function pointer, which is a pointer that is null for `None`, so
+//! the `repr(C)` struct is an array of [`COUNT`] pointers in the order of [`FUNCTIONS`]; and on the caller of [`Table::fill`] for the
+//! functions themselves.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, non_snake_case, reason = "C names")]
 
@@ -22,27 +23,16 @@ macro_rules! define {
             )*
         }
 
-        /// What a table holds for a function that the driver does not have.
-        ///
-        /// One each, with the function's own signature: calling a function through a pointer of another type would be
-        /// undefined behaviour even where every ABI of interest forgives it.
-        mod missing {
-            $(
-                pub(super) unsafe extern "C" fn $name($(_: $type),*) -> crate::CUresult {
-                    crate::CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
-                }
-            )*
-        }
-
-        /// The functions of one driver, each of them callable.
+        /// The functions of one driver; `None` for what it does not have. Not a function of ours in each of those places: 500 of them,
+        /// and a table of them to be relocated, were 40 KiB of every program.
         #[derive(Clone, Copy)]
         #[repr(C)]
         pub(crate) struct Table {
-            $(pub(crate) $name: pfn::$name,)*
+            $(pub(crate) $name: Option<pfn::$name>,)*
         }
 
         impl Table {
-            const MISSING: Table = Table { $($name: missing::$name),* };
+            const EMPTY: Table = Table { $($name: None),* };
         }
 
         const TEXT: &str = concat!($(stringify!($name), "\0"),*);
@@ -135,20 +125,16 @@ const OLDER: &[(&str, &CStr)] = &[
 const COUNT: usize = FUNCTIONS.len();
 const _: () = assert!(size_of::<Table>() == COUNT * size_of::<*const c_void>());
 
-/// Which functions a driver has: one bit each, in the order of [`FUNCTIONS`].
-pub(crate) type Present = [u64; COUNT.div_ceil(64)];
-
 impl Table {
-    /// Takes each function from `lookup`; where that answers null, the table keeps the stub.
+    /// Takes each function from `lookup`; null means that the driver does not have it.
     ///
     /// # Safety
     ///
     /// 1. What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`] (for one that is only in
     ///    `OLDER`: with the type of the newer one), callable from any thread as long as any copy of the table lives.
-    pub(crate) unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> (Table, Present) {
-        let mut table = Table::MISSING;
-        let mut present: Present = [0; COUNT.div_ceil(64)];
-        let slots: *mut *const c_void = (&raw mut table).cast();
+    pub(crate) unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> Table {
+        let mut table = Table::EMPTY;
+        let places: *mut *const c_void = (&raw mut table).cast();
         for (index, function) in FUNCTIONS.iter().enumerate() {
             let mut address = lookup(function.symbol());
             if let Some((_, older)) =
@@ -156,34 +142,25 @@ impl Table {
             {
                 address = lookup(older);
             }
-            if !address.is_null() {
-                // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above), in the order of
-                // `FUNCTIONS` (`repr(C)`, of one list), so that the place is this function's. A non-null address is a
-                // valid value of the field's type by the caller's duty 1.
-                unsafe { slots.add(index).write(address) };
-                set(&mut present, index);
-            }
+            // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above), in the order of
+            // `FUNCTIONS` (`repr(C)`, of one list), so that the place is this function's. Null is `None` there; another address
+            // is a valid value of the field's type by the caller's duty 1.
+            unsafe { places.add(index).write(address) };
         }
-        (table, present)
+        table
     }
 
-    /// The address of the function at `index` of [`FUNCTIONS`]: the driver's, or that of the stub.
-    pub(crate) fn address(&self, index: usize) -> Option<*const c_void> {
-        let slots: *const *const c_void = (&raw const *self).cast();
-        // SAFETY: the index is below COUNT, the table is that many pointers, and a function pointer can be read as a
-        // plain one.
-        (index < COUNT).then(|| unsafe { slots.add(index).read() })
+    /// The address of the function at `index` of [`FUNCTIONS`]; null if the driver does not have it.
+    pub(crate) fn address(&self, index: usize) -> *const c_void {
+        self.addresses().get(index).copied().unwrap_or(core::ptr::null())
     }
-}
 
-fn set(present: &mut Present, index: usize) {
-    if let Some(word) = present.get_mut(index / 64) {
-        *word |= 1 << (index % 64);
+    /// The address of each function in the order of [`FUNCTIONS`]; null where the driver does not have it.
+    pub(crate) fn addresses(&self) -> &[*const c_void; COUNT] {
+        let places: *const [*const c_void; COUNT] = (&raw const *self).cast();
+        // SAFETY: the table is that many pointers (asserted above), and a function pointer can be read as a plain one.
+        unsafe { &*places }
     }
-}
-
-pub(crate) fn is_present(present: &Present, index: usize) -> bool {
-    present.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
 }
 
 /// Where in [`FUNCTIONS`] the function is that the header calls so, by its symbol or its unversioned name.

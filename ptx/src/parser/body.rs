@@ -2,7 +2,7 @@
 
 use super::MAX_BLOCKS;
 use super::cursor::Cursor;
-use crate::error::Fault;
+use crate::error::{Fault, Message};
 use crate::lexer::Kind;
 use crate::tree::{Guard, Instruction, Linkage, Statement};
 
@@ -27,7 +27,7 @@ impl<'a> Cursor<'a> {
                     outer.push(std::mem::take(&mut block));
                 }
                 Kind::Punct(b'{') => {
-                    return Err(self.limit(&format!("more than {MAX_BLOCKS} blocks are open")));
+                    return Err(self.limit(Message::MoreThan(MAX_BLOCKS, "blocks are open")));
                 }
                 Kind::Punct(b'}') => {
                     self.advance()?;
@@ -136,8 +136,8 @@ impl<'a> Cursor<'a> {
                     }
                 }
                 other => {
-                    let message = format!("expected `function_name` or `inlined_at`, found `{other}`");
-                    return Err(Fault::new(self.end - other.len(), message));
+                    let what = Message::Expected("`function_name` or `inlined_at`");
+                    return Err(Fault::at(self.end - other.len()..self.end, what));
                 }
             }
         }

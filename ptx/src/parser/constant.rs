@@ -1,7 +1,7 @@
 //! Constant expressions (PTX ISA, "Constant Expressions"): 64-bit integers, signed unless an operand is not.
 
 use super::cursor::Cursor;
-use crate::error::Fault;
+use crate::error::{Fault, Message};
 use crate::lexer::Kind;
 use crate::tree::Literal;
 
@@ -57,15 +57,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// An extent, alignment or count: a constant that is not negative.
-    pub(super) fn extent(&mut self, what: &str) -> Result<u64, Fault> {
-        let start = self.token.start;
+    pub(super) fn extent(&mut self, what: &'static str) -> Result<u64, Fault> {
+        let place = self.token.place();
         if !self.at_constant() {
             return Err(self.expected(what));
         }
         let first = self.unary()?;
         let value = self.constant_from(first)?;
-        u64::try_from(value.bits)
-            .map_err(|_| Fault::new(start, format!("expected {what}, found a negative one")))
+        u64::try_from(value.bits).map_err(|_| Fault::at(place, Message::Negative(what)))
     }
 
     /// The rest of an expression whose first operand has been read.

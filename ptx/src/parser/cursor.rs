@@ -1,7 +1,7 @@
 //! The parser's hands: the current token, and what can be asked of it.
 
 use super::MAX_NESTING;
-use crate::error::{Fault, ParseErrorKind};
+use crate::error::{Fault, Message, ParseErrorKind};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::number;
 use crate::tree::{Init, Literal, Type};
@@ -40,6 +40,7 @@ impl<'a> Cursor<'a> {
         (self.token.kind == Kind::Directive).then(|| self.lexer.slice(self.token.start + 1, self.token.end))
     }
 
+    #[inline(never)]
     pub(super) fn advance(&mut self) -> Result<(), Fault> {
         self.end = self.token.end;
         self.token = self.lexer.next()?;
@@ -55,6 +56,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the punctuation character if it is next.
+    #[inline(never)]
     pub(super) fn eat(&mut self, punct: u8) -> Result<bool, Fault> {
         let there = self.at(punct);
         if there {
@@ -63,22 +65,22 @@ impl<'a> Cursor<'a> {
         Ok(there)
     }
 
-    pub(super) fn expect(&mut self, punct: u8, purpose: &str) -> Result<(), Fault> {
-        if self.eat(punct)? { Ok(()) } else { Err(self.expected(&format!("`{}` {purpose}", punct as char))) }
+    pub(super) fn expect(&mut self, punct: u8, purpose: &'static str) -> Result<(), Fault> {
+        if self.eat(punct)? {
+            return Ok(());
+        }
+        Err(Fault::at(self.token.place(), Message::ExpectedPunct(punct, purpose)))
     }
 
     /// `expected ..., found ...` at the current token.
-    pub(super) fn expected(&self, what: &str) -> Fault {
-        let found = match self.token.kind {
-            Kind::End => "the end of the text".to_owned(),
-            Kind::Str => "a string".to_owned(),
-            _ => format!("`{}`", number::shorten(self.text())),
-        };
-        Fault::new(self.token.start, format!("expected {what}, found {found}"))
+    #[cold]
+    #[inline(never)]
+    pub(super) fn expected(&self, what: &'static str) -> Fault {
+        Fault::at(self.token.place(), Message::Expected(what))
     }
 
     /// Takes a word as it stands, dots included.
-    pub(super) fn word(&mut self, what: &str) -> Result<&'a str, Fault> {
+    pub(super) fn word(&mut self, what: &'static str) -> Result<&'a str, Fault> {
         if !self.at_word() {
             return Err(self.expected(what));
         }
@@ -88,11 +90,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an identifier: a word without dots.
-    pub(super) fn identifier(&mut self, what: &str) -> Result<&'a str, Fault> {
-        let start = self.token.start;
+    pub(super) fn identifier(&mut self, what: &'static str) -> Result<&'a str, Fault> {
+        let place = self.token.place();
         let word = self.word(what)?;
-        if word.contains(['.', ':']) {
-            return Err(Fault::new(start, format!("expected {what}, found `{}`", number::shorten(word))));
+        if word.bytes().any(|b| matches!(b, b'.' | b':')) {
+            return Err(Fault::at(place, Message::Expected(what)));
         }
         Ok(word)
     }
@@ -102,26 +104,27 @@ impl<'a> Cursor<'a> {
         if self.token.kind != Kind::Number {
             return Err(self.expected("a number"));
         }
-        let value =
-            number::literal(self.text(), self.parts.float).map_err(|m| Fault::new(self.token.start, m))?;
+        let value = number::literal(self.text(), self.parts.float)
+            .map_err(|mistake| Fault::at(self.token.place(), Message::Quoted("", mistake)))?;
         self.advance()?;
         Ok(value)
     }
 
     /// Takes an integer constant that fits in 32 bits without sign.
-    pub(super) fn small(&mut self, what: &str) -> Result<u32, Fault> {
-        let start = self.token.start;
+    #[inline(never)]
+    pub(super) fn small(&mut self, what: &'static str) -> Result<u32, Fault> {
+        let place = self.token.place();
         if self.token.kind != Kind::Number {
             return Err(self.expected(what));
         }
         match self.literal()? {
             (Literal::Int(v), _) if u32::try_from(v).is_ok() => Ok(v as u32),
-            _ => Err(Fault::new(start, format!("expected {what} between 0 and {}", u32::MAX))),
+            _ => Err(Fault::at(place, Message::NotSmall(what))),
         }
     }
 
     /// Takes a quoted string; the slice is what stands between the quotes.
-    pub(super) fn string(&mut self, what: &str) -> Result<&'a str, Fault> {
+    pub(super) fn string(&mut self, what: &'static str) -> Result<&'a str, Fault> {
         if self.token.kind != Kind::Str {
             return Err(self.expected(what));
         }
@@ -133,7 +136,7 @@ impl<'a> Cursor<'a> {
     /// Runs `part` one level deeper, with a limit instead of a stack overflow.
     pub(super) fn nested<T>(&mut self, part: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.nesting >= MAX_NESTING {
-            return Err(self.limit(&format!("nested more than {MAX_NESTING} levels deep")));
+            return Err(self.limit(Message::MoreThan(MAX_NESTING, "levels are nested")));
         }
         self.nesting += 1;
         let result = part(self);
@@ -141,8 +144,9 @@ impl<'a> Cursor<'a> {
         result
     }
 
-    pub(super) fn limit(&self, message: &str) -> Fault {
-        Fault::of_kind(ParseErrorKind::Limit, self.token.start, message)
+    #[cold]
+    pub(super) fn limit(&self, message: Message) -> Fault {
+        Fault::at(self.token.place(), message).with_kind(ParseErrorKind::Limit)
     }
 
     /// Skips the block that opens at the current token; returns the offset behind its closing brace.

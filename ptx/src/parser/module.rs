@@ -1,9 +1,8 @@
 //! Module scope (PTX ISA, "Directives").
 
 use super::cursor::Cursor;
-use crate::error::{Fault, ParseErrorKind};
+use crate::error::{Fault, Message, ParseErrorKind};
 use crate::lexer::Kind;
-use crate::number;
 use crate::tree::{Linkage, Module, Section};
 
 /// Directives that start something at module scope; an unknown directive ends before one of them.
@@ -102,10 +101,10 @@ impl<'a> Cursor<'a> {
     }
 
     fn address_size(&mut self) -> Result<u32, Fault> {
-        let start = self.token.start;
+        let place = self.token.place();
         match self.small("32 or 64")? {
             size @ (32 | 64) => Ok(size),
-            size => Err(Fault::new(start, format!("expected 32 or 64 as address size, found {size}"))),
+            _ => Err(Fault::at(place, Message::Expected("32 or 64 as address size"))),
         }
     }
 
@@ -201,8 +200,7 @@ impl<'a> Cursor<'a> {
                 Kind::Punct(b'{') => return self.skip_block().map(drop),
                 Kind::Punct(b'(' | b'[') => self.skip_group()?,
                 Kind::Punct(b'}') => {
-                    let name = number::shorten(self.lexer.slice(first.start, first.end));
-                    return Err(Fault::new(first.start, format!("unknown directive `{name}`")));
+                    return Err(Fault::at(first.place(), Message::Quoted("unknown directive ", "")));
                 }
                 _ => {}
             }

@@ -1,9 +1,8 @@
 //! Operands of an instruction (PTX ISA, "Instruction Operands").
 
 use super::cursor::Cursor;
-use crate::error::Fault;
+use crate::error::{Fault, Message};
 use crate::lexer::Kind;
-use crate::number;
 use crate::tree::{Literal, Operand};
 
 /// Special registers whose dotted names are registers of their own.
@@ -161,10 +160,7 @@ impl<'a> Cursor<'a> {
             Operand::Name(_) | Operand::Element(..) | Operand::Literal(Literal::Int(_)) => {
                 Ok(Operand::Address { base: Box::new(base), offset })
             }
-            _ => {
-                let text = self.lexer.slice(start, self.end - 1);
-                Err(Fault::new(start, format!("`{}` is not an address", number::shorten(text))))
-            }
+            _ => Err(Fault::at(start..self.end - 1, Message::Quoted("", " is not an address"))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Variable and parameter declarations (PTX ISA, "Variables").
 
 use super::cursor::Cursor;
-use crate::error::Fault;
+use crate::error::{Fault, Message};
 use crate::tree::{Linkage, PtrAttribute, Space, Type, Variable};
 
 /// What stands before the names of a declaration.
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
     fn check_size(&self, variable: &Variable<'a>) -> Result<(), Fault> {
         match variable.checked_size() {
             Some(size) if i64::try_from(size).is_ok() => Ok(()),
-            _ => Err(self.limit("the variable is larger than 2^63 bytes")),
+            _ => Err(self.limit(Message::Plain("the variable is larger than 2^63 bytes"))),
         }
     }
 
@@ -110,12 +110,12 @@ impl<'a> Cursor<'a> {
     /// `.align n`
     fn alignment(&mut self) -> Result<u32, Fault> {
         self.advance()?;
-        let start = self.token.start;
+        let place = self.token.place();
         let align = self.small("an alignment")?;
         if align.is_power_of_two() {
             Ok(align)
         } else {
-            Err(Fault::new(start, format!("expected a power of two as alignment, found {align}")))
+            Err(Fault::at(place, Message::Expected("a power of two as alignment")))
         }
     }
 

@@ -75,6 +75,7 @@ impl Slots {
     }
 
     /// A list of names and its length.
+    #[inline(never)]
     fn list(&mut self, mut names: Vec<*const c_char>, list: J, count: J) {
         if names.is_empty() {
             return;
@@ -84,6 +85,7 @@ impl Slots {
         self.lists.push(names);
     }
 
+    #[inline(never)]
     fn push(&mut self, option: J, value: *mut c_void) {
         self.ids.push(option);
         self.values.push(value);

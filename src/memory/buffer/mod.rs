@@ -79,27 +79,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
     /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
-        let bytes = byte_len::<T>(len)?;
-        let context = stream.context();
-        if bytes == 0 {
-            return Ok(Self::from_allocation(len, 0, Allocation::empty(context)));
-        }
-        let pooled = context.limits().memory_pools;
-        let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
-        stream.refuse_in_capture(call)?;
-        let allocate = || match pooled {
-            true => Allocation::pooled(stream, bytes, len),
-            false => Allocation::plain(context, bytes, len),
-        };
-        let allocation = match allocate() {
-            Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
-            answer => answer?,
-        };
+        let allocation = allocate(stream, byte_len::<T>(len)?, len)?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);
-        // Other streams may use it once the allocation's turn has come.
-        Submission::on(stream).writes(&buffer.allocation)?;
-        aligned::<T>(address, call, OF_DEVICE)?;
+        aligned::<T>(address, allocating_call(stream), OF_DEVICE)?;
         Ok(buffer)
     }
 
@@ -157,7 +140,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
         // All that was asked of it so far is done: whoever is next has nothing to wait for.
-        buffer.allocation.accesses().forget();
+        buffer.allocation.forget_accesses();
         Ok(buffer)
     }
 
@@ -535,6 +518,31 @@ impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
             self.allocation.address_taken();
         }
     }
+}
+
+/// Memory of `bytes` bytes for `len` elements, that work of any stream may use after `stream` has allocated it. Once in a program, not for
+/// each type of elements.
+fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocation>, Error> {
+    let context = stream.context();
+    if bytes == 0 {
+        return Ok(Allocation::empty(context));
+    }
+    stream.refuse_in_capture(allocating_call(stream))?;
+    let allocate = || match context.limits().memory_pools {
+        true => Allocation::pooled(stream, bytes, len),
+        false => Allocation::plain(context, bytes, len),
+    };
+    let allocation = match allocate() {
+        Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
+        answer => answer?,
+    };
+    // Other streams may use it once the allocation's turn has come.
+    Submission::on(stream).writes(&allocation)?;
+    Ok(allocation)
+}
+
+fn allocating_call(stream: &CudaStream) -> &'static str {
+    if stream.context().limits().memory_pools { "cuMemAllocAsync" } else { "cuMemAlloc" }
 }
 
 /// The bytes of `len` elements.

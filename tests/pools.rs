@@ -125,7 +125,7 @@ fn handles_are_exported_where_that_is_possible() {
             stream.synchronize().unwrap();
             pool.export_buffer(&buffer).unwrap();
         }
-        // No other process can use the emulator's memory.
-        Err(error) => assert!(error.is_unsupported(), "{error}"),
+        // The emulator shares memory on Linux alone.
+        Err(error) => assert!(error.is_unsupported() && !cfg!(target_os = "linux"), "{error}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Memory and events of one process that another one opens: the second process is this test again. The emulator shares memory
-//! by descriptor, on Linux, and refuses the rest by name.
+//! Memory and events of one process that another one opens: the second process is this test again. The emulator shares them on
+//! Linux, and elsewhere refuses that by name.
 
 #![cfg(unix)]
 #![allow(unsafe_code)] // What another process exported is opened: the comment at each tells why it holds.
@@ -22,8 +22,9 @@ fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
 }
 
-fn on_emulator(context: &CudaContext) -> bool {
-    context.device_name().unwrap().contains("emulator")
+/// Whether it is the emulator, on a system on which it shares nothing.
+fn shares_nothing(context: &CudaContext) -> bool {
+    context.device_name().unwrap().contains("emulator") && !cfg!(target_os = "linux")
 }
 
 /// What this process writes first, and what the other one makes of it.
@@ -80,12 +81,12 @@ fn an_allocation_is_opened_by_its_handle() {
         return reads_and_writes(&stream, unsafe { handle.open(context, LEN) }.unwrap());
     }
     let mut plain = DeviceBuffer::<u32>::uninit_plain(context, LEN).unwrap();
-    if on_emulator(context) {
+    if shares_nothing(context) {
         is_refused(IpcMemoryHandle::of(&plain), "cuIpcGetMemHandle");
         let handle = IpcMemoryHandle::from_bytes([0; 64]);
         // SAFETY: 1, 2: nothing is opened: the emulator refuses every such handle, as is asserted.
         is_refused(unsafe { handle.open::<u32>(context, 1) }, "cuIpcOpenMemHandle");
-        return skipped("the emulator shares no memory by handle");
+        return skipped("the emulator shares memory by handle on Linux alone");
     }
     plain.copy_from_host(&stream, &numbers(3)).unwrap();
     stream.synchronize().unwrap();
@@ -114,11 +115,11 @@ fn an_event_is_waited_for_by_its_handle() {
     }
     let event = IpcEvent::new(context, EventFlags::empty()).unwrap();
     event.record(&stream).unwrap();
-    if on_emulator(context) {
+    if shares_nothing(context) {
         is_refused(event.handle(), "cuIpcGetEventHandle");
         let opened = IpcEvent::open(context, IpcEventHandle::from_bytes([0; 64]));
         is_refused(opened, "cuIpcOpenEventHandle");
-        return skipped("the emulator shares no events");
+        return skipped("the emulator shares events on Linux alone");
     }
     let handle = event.handle().unwrap();
     IpcEvent::open(context, handle).unwrap_err();
@@ -140,9 +141,9 @@ fn a_buffer_of_a_pool_is_opened_by_two_handles() {
     }
     let options = PoolOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     let pool = MemoryPool::new(context, options);
-    if on_emulator(context) {
+    if shares_nothing(context) {
         is_refused(pool, "cuMemPoolCreate");
-        return skipped("the emulator shares no pools");
+        return skipped("the emulator shares pools on Linux alone");
     }
     let pool = pool.unwrap();
     let mut buffer = DeviceBuffer::<u32>::uninit_in(&pool, &stream, LEN).unwrap();
@@ -174,7 +175,7 @@ fn memory_is_mapped_in_two_processes() {
         let memory = unsafe { PhysicalAllocation::import(context, &received(), bytes) }.unwrap();
         return reads_and_writes(&stream, mapped(context, &memory));
     }
-    if on_emulator(context) && !cfg!(target_os = "linux") {
+    if shares_nothing(context) {
         is_refused(options.granularity(context, false), "cuMemGetAllocationGranularity");
         return skipped("the emulator shares memory on Linux alone");
     }

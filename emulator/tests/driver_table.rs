@@ -31,11 +31,14 @@ fn what_is_not_emulated_says_so() {
     let (cuda, _) = with_own_context();
     let ask = || unsafe { cuda.cuGraphicsUnregisterResource(null_mut()) };
     assert_eq!(ask(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
-    assert_eq!(unsafe { cuda.cuIpcCloseMemHandle(64) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(
+        unsafe { cuda.cuGraphicsUnmapResources(0, null_mut(), null_mut()) },
+        CUresult::CUDA_ERROR_NOT_SUPPORTED
+    );
     assert_eq!(ask(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
     let calls = cuda_emulator::unsupported_calls();
     assert_eq!(calls.iter().filter(|name| **name == "cuGraphicsUnregisterResource").count(), 1);
-    assert!(calls.contains(&"cuIpcCloseMemHandle"));
+    assert!(calls.contains(&"cuGraphicsUnmapResources"));
 }
 
 /// Each says it once, with what to do; `cuGetExportTable`, which programs ask without need, says nothing.

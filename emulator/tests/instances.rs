@@ -252,8 +252,8 @@ fn a_log_and_what_is_missing_are_of_one() {
     assert_eq!(unsafe { a.cuMemFree(4) }, INVALID_VALUE);
     assert!(lines(&a).contains("cuMemFree_v2"));
     assert_eq!(lines(&b), "");
-    assert_eq!(unsafe { a.cuIpcCloseMemHandle(64) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
-    assert_eq!(first.unsupported_calls(), ["cuIpcCloseMemHandle"]);
+    assert_eq!(unsafe { a.cuGraphicsUnregisterResource(null_mut()) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(first.unsupported_calls(), ["cuGraphicsUnregisterResource"]);
     assert!(second.unsupported_calls().is_empty());
 }
 

@@ -4,12 +4,13 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
 use super::handles::to_c;
 use super::state::{Call, in_callback};
 use super::stream::Pace;
 use super::work::Work;
 use super::work::event::{EVENTS, Event, Signal};
+use super::work::shared_event::{LOST, Look, SharedEvent};
 
 const BLOCKING_SYNC: c_uint = 1;
 const DISABLE_TIMING: c_uint = 2;
@@ -34,7 +35,14 @@ fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     }
     let handle = EVENTS.reserve();
     let (timing, interprocess) = (flags & DISABLE_TIMING == 0, flags & INTERPROCESS != 0);
-    EVENTS.insert(handle, Arc::new(Event::new(context, timing, interprocess)));
+    let event = if interprocess && cfg!(target_os = "linux") {
+        let shared =
+            SharedEvent::new(call.state()?.id(), context.device.unsigned_abs()).ok_or(OUT_OF_MEMORY)?;
+        Event::shared(context, shared)
+    } else {
+        Event::new(context, timing, interprocess)
+    };
+    EVENTS.insert(handle, Arc::new(event));
     place.set(to_c(handle));
     Ok(())
 }
@@ -55,7 +63,7 @@ fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uin
     if flags == 0 {
         stream.wait_for_room();
         let _turn = stream.context.order.recording();
-        signal.event.set(stream.mark()?);
+        signal.event.set(stream.mark(&signal.event)?);
         return Ok(());
     }
     // Records it when the graph runs.
@@ -66,6 +74,9 @@ fn query(call: &Call, event: CUevent) -> Outcome {
     let event = call.event(event)?;
     event.question()?;
     call.unsafe_in_capture()?;
+    if let Some(other) = event.elsewhere() {
+        return answer(call, other.look());
+    }
     let pending = event.recorded().filter(|point| !point.is_done());
     pending.iter().for_each(|point| point.rouse());
     let ready = pending.is_none();
@@ -73,10 +84,27 @@ fn query(call: &Call, event: CUevent) -> Outcome {
     if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
 }
 
+/// What is said about a record that another process made.
+fn answer(call: &Call, look: Look) -> Outcome {
+    call.healthy()?;
+    match look {
+        Look::Pending => Err(CUresult::CUDA_ERROR_NOT_READY),
+        Look::Done => Ok(()),
+        Look::Lost => Err(LOST),
+    }
+}
+
 fn synchronize(call: &Call, event: CUevent) -> Outcome {
     let event = call.event(event)?;
     event.question()?;
     call.unsafe_in_capture()?;
+    if let Some(other) = event.elsewhere() {
+        let look = other.look();
+        if in_callback() && look == Look::Pending {
+            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+        }
+        return answer(call, other.wait());
+    }
     if let Some(point) = event.recorded() {
         if in_callback() && !point.is_done() {
             // What it waits for may be waiting for this callback.

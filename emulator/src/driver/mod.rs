@@ -20,6 +20,7 @@ mod graph;
 mod handles;
 mod init;
 mod instance;
+mod ipc;
 mod launch;
 mod live;
 mod logs;

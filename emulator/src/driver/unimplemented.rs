@@ -65,7 +65,7 @@ fn instead(name: &str) -> &'static str {
     if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {
         "the emulated device has no graphics: copy through memory of the host"
     } else if starts(&["cuIpc"]) {
-        "use one process, memory of the host, or what cuMemCreate makes and cuMemExportToShareableHandle exports"
+        "processes share memory and events on Linux alone: use one process, or memory of the host"
     } else {
         "do without it where the program can, or run this part on a GPU"
     }

@@ -9,6 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::bytes::{HostBytes, Physical};
+use super::shared::{SharedBytes, SharedFile};
+use super::shared_pool::Part;
+use super::sharing::Shared;
 use super::{ALIGNMENT, Reach, Written, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
@@ -40,6 +43,13 @@ pub struct Allocation {
 enum Backing {
     /// In memory of the device.
     Device(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
+    /// In a file that other processes can have.
+    Shared {
+        bytes: SharedBytes,
+        /// Dropped after the mapping: then others can have the part.
+        part: Option<Part>,
+        counted: bool,
+    },
     /// In memory that host and devices see at one address.
     Managed(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
     /// In memory of the host, which somebody else gives back. Where devices may not write it, nor may the emulator: its pages may be
@@ -84,6 +94,65 @@ impl Allocation {
         let written = if tracked { Written::new(len) } else { None };
         let allocation = Allocation::granted(base, len, device, granted, host, backing);
         Some(Allocation { by_peers, written, ..allocation })
+    }
+
+    /// `len` bytes that other processes can have, too. Which of them were written is not known: others may write them.
+    pub(super) fn shared(base: u64, len: u64, device: u32, reach: Reach, shared: Shared) -> Allocation {
+        let Shared { bytes, part, counted } = shared;
+        let (by_peers, granted) = match reach {
+            Reach::Peers => (true, 0),
+            Reach::Granted(devices) => (false, devices),
+        };
+        let (host, backing) = (bytes.start(), Backing::Shared { bytes, part, counted });
+        let allocation = Allocation::granted(base, len, device, granted, host, backing);
+        Allocation { by_peers, ..allocation }
+    }
+
+    /// The same memory, with its bytes in a file; `None` if it is memory of another kind, or there is no room.
+    pub(super) fn moved_to(&self, file: &Arc<SharedFile>) -> Option<Allocation> {
+        if !matches!(self.backing, Backing::Device(_)) {
+            return None;
+        }
+        let shared = Shared { bytes: SharedBytes::map(file, 0, self.len)?, part: None, counted: true };
+        let reach = Reach::Granted(self.granted.load(Ordering::Relaxed));
+        let moved = Allocation::shared(self.base, self.len, self.device, reach, shared);
+        let mut chunk = [0; CHUNK];
+        let mut done = 0;
+        while done < self.len {
+            let part = &mut chunk[..(CHUNK as u64).min(self.len - done) as usize];
+            self.load(done, part);
+            // Pages that nobody has used stay unused.
+            if part.iter().any(|byte| *byte != 0) {
+                moved.write(done, access::bytes(part));
+            }
+            done += part.len() as u64;
+        }
+        Some(Allocation { by_peers: self.by_peers, ..moved })
+    }
+
+    /// The file that its bytes are in, if other processes can have them by it.
+    pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
+        match &self.backing {
+            Backing::Shared { bytes, .. } => Some(bytes.file()),
+            _ => None,
+        }
+    }
+
+    /// Where in the file of a pool it is.
+    pub(super) fn offset(&self) -> Option<u64> {
+        match &self.backing {
+            Backing::Shared { part, .. } => part.as_ref().map(Part::offset),
+            _ => None,
+        }
+    }
+
+    /// Whether other processes can have its bytes by a descriptor.
+    pub fn has_descriptor(&self) -> bool {
+        match &self.backing {
+            Backing::Shared { part, .. } => part.is_some(),
+            Backing::Mapped { physical, .. } => physical.is_shared(),
+            _ => false,
+        }
     }
 
     /// Memory that the devices reach whose bits are set, whatever peer access there is.
@@ -174,7 +243,7 @@ impl Allocation {
         match self.backing {
             Backing::Mapped { writers, .. } => writers & 1 << device != 0,
             Backing::Host { writable } => writable,
-            Backing::Device(_) | Backing::Managed(_) => true,
+            Backing::Device(_) | Backing::Shared { .. } | Backing::Managed(_) => true,
         }
     }
 
@@ -187,7 +256,10 @@ impl Allocation {
     /// Bytes of the device's memory that it counts for by itself.
     pub(super) fn counted(&self) -> u64 {
         match self.backing {
-            Backing::Device(_) => self.len.next_multiple_of(ALIGNMENT),
+            Backing::Device(_) | Backing::Shared { counted: true, .. } => {
+                self.len.next_multiple_of(ALIGNMENT)
+            }
+            Backing::Shared { counted: false, .. } => 0,
             Backing::Managed(_) | Backing::Host { .. } | Backing::Mapped { .. } => 0,
         }
     }

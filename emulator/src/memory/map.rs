@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bytes::Physical;
+use super::shared::SharedFile;
+use super::sharing::Shared;
 use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot, View};
 
 /// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
@@ -116,6 +118,45 @@ impl Map {
         self.live.insert(base, Arc::new(allocation));
         self.snapshots.clear();
         Ok(base)
+    }
+
+    /// Enters bytes that other processes can have, at an address of its own.
+    pub(super) fn enter_shared(
+        &mut self,
+        shared: Shared,
+        bytes: u64,
+        device: u32,
+        reach: Reach,
+    ) -> Result<u64, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
+        let rounded = bytes.max(1).checked_next_multiple_of(ALIGNMENT).ok_or(refused)?;
+        if shared.counted && rounded > free {
+            return Err(refused);
+        }
+        let base = self.place(rounded).ok_or(refused)?;
+        let allocation = Allocation::shared(base, bytes, device, reach, shared);
+        if let Some(used) = self.used.get(device as usize) {
+            used.fetch_add(allocation.counted(), Ordering::Relaxed);
+        }
+        self.live.insert(base, Arc::new(allocation));
+        self.snapshots.clear();
+        Ok(base)
+    }
+
+    /// Puts the bytes of an allocation into a file.
+    pub(super) fn move_to(&mut self, base: u64, file: &Arc<SharedFile>) -> bool {
+        let Some(moved) = self.live.get(&base).and_then(|allocation| allocation.moved_to(file)) else {
+            return false;
+        };
+        self.live.insert(base, Arc::new(moved));
+        self.snapshots.clear();
+        true
+    }
+
+    /// The allocation that starts at an address.
+    pub(super) fn starting_at(&self, base: u64) -> Option<&Arc<Allocation>> {
+        self.live.get(&base)
     }
 
     /// The same at an address that the caller has chosen; false if there is something already, or no room.

@@ -10,6 +10,7 @@
 
 pub mod access;
 mod allocation;
+mod board;
 mod bytes;
 mod entered;
 mod heap;
@@ -18,8 +19,10 @@ mod map;
 mod pages;
 pub mod passed;
 mod range;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "shared_elsewhere.rs")]
 mod shared;
+mod shared_pool;
+mod sharing;
 mod snapshot;
 mod written;
 
@@ -27,8 +30,11 @@ use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use allocation::{Allocation, Rights};
+pub use board::Board;
 pub use bytes::{Block, Physical};
 pub use heap::{Caller, Heap, Leak};
+pub use shared::SharedFile;
+pub use shared_pool::SharedPool;
 pub use snapshot::Snapshot;
 pub use written::Written;
 

@@ -1,13 +1,15 @@
-//! Bytes shared by several processes: a file without a name, mapped into each.
+//! Bytes shared by several processes: parts of a file without a name, mapped into each.
 #![allow(unsafe_code)]
 // Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
 // of the mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared as the C
 // library has them on Linux of 64 bits.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 // Of the C library, with the types that it has on Linux of 64 bits.
 unsafe extern "C" {
@@ -22,6 +24,7 @@ unsafe extern "C" {
     ) -> *mut c_void;
     fn munmap(at: *mut c_void, len: usize) -> c_int;
     fn fcntl(file: c_int, command: c_int, ...) -> c_int;
+    fn fallocate(file: c_int, mode: c_int, offset: i64, len: i64) -> c_int;
 }
 
 /// `MFD_CLOEXEC | MFD_ALLOW_SEALING`
@@ -34,31 +37,30 @@ const SHARED: c_int = 1;
 const SEALS: [c_int; 2] = [1033, 1034];
 /// `F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW`
 const FIXED: c_int = 1 | 2 | 4;
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE`
+const HOLE: c_int = 1 | 2;
+/// `O_NONBLOCK`
+const NO_WAIT: c_int = 0o4000;
 
-/// What the files are called, before the number of the device.
+/// What the files of memory without an address are called, before the number of the device.
 const NAME: &str = "cuda-emulator device ";
 
-/// Bytes in a file that other processes can map, too.
+/// The size of a page: parts of files begin at multiples of it.
+pub(super) const PAGE: u64 = 4096;
+
+/// A file without a name, of a length that cannot change any more.
 #[derive(Debug)]
-pub(super) struct SharedBytes {
-    /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` makes: it is there as long as this.
-    start: NonNull<u8>,
-    len: usize,
+pub struct SharedFile {
     file: OwnedFd,
+    len: u64,
 }
 
-// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
-// head of `memory::access` says, which is for bytes that many threads use, and no method here touches them.
-unsafe impl Send for SharedBytes {}
-// SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and copies of the descriptor.
-unsafe impl Sync for SharedBytes {}
-
-impl SharedBytes {
-    /// `len` zeroed bytes of a device; `None` if the host has none left.
-    pub(super) fn new(len: u64, device: u32) -> Option<SharedBytes> {
-        let name = format!("{NAME}{device}\0");
+impl SharedFile {
+    /// `len` zeroed bytes; `None` if the host has none left. `name` tells other processes what it is.
+    pub fn new(name: &str, len: u64) -> Option<SharedFile> {
+        let name = CString::new(name).ok()?;
         // SAFETY: `name` is a text that ends with a NUL, and is kept until the call has read it.
-        let number = unsafe { memfd_create(name.as_ptr().cast(), CREATE) };
+        let number = unsafe { memfd_create(name.as_ptr(), CREATE) };
         if number < 0 {
             return None;
         }
@@ -67,10 +69,102 @@ impl SharedBytes {
         file.set_len(len).ok()?;
         // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
         let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
-        if sealed != 0 {
+        (sealed == 0).then(|| SharedFile { file: file.into(), len })
+    }
+
+    /// What another process, or this one, exported, and its name. The descriptor stays the caller's.
+    ///
+    /// # Safety
+    ///
+    /// 1. The descriptor is open until this returns.
+    pub unsafe fn import(number: RawFd) -> Option<(SharedFile, String)> {
+        // SAFETY: it is open, and so not -1, until this returns (the caller's duty 1): longer than it is borrowed, on
+        // this line.
+        SharedFile::checked(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?)
+    }
+
+    /// The file of that name which another process has open under that number.
+    pub fn of_process(process: u32, number: u32, name: &str) -> Option<SharedFile> {
+        let path = format!("/proc/{process}/fd/{number}");
+        // Looked at before it is opened: opening a device can do something.
+        if name_of(&path)? != name {
             return None;
         }
-        SharedBytes::map(file.into(), len)
+        let file = File::options().read(true).write(true).custom_flags(NO_WAIT).open(path).ok()?;
+        // It may have become another one since.
+        SharedFile::checked(file.into()).filter(|(_, found)| found == name).map(|(file, _)| file)
+    }
+
+    /// A file that is sealed, and its name: others may be anything, and could shrink.
+    fn checked(file: OwnedFd) -> Option<(SharedFile, String)> {
+        let name = name_of(&format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        // SAFETY: `file` is open; `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that
+        // it returns.
+        let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
+        // A file that cannot be sealed has -1, with all bits.
+        if seals < 0 || seals & FIXED != FIXED {
+            return None;
+        }
+        let file = File::from(file);
+        let len = file.metadata().ok()?.len();
+        Some((SharedFile { file: file.into(), len }, name))
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The number under which this process has it open.
+    pub fn number(&self) -> u32 {
+        self.file.as_raw_fd().unsigned_abs()
+    }
+
+    /// A descriptor for other processes.
+    pub fn export(&self) -> Option<OwnedFd> {
+        self.file.try_clone().ok()
+    }
+
+    /// Gives the bytes of whole pages back to the host: they are zero for whoever still reads them.
+    pub(super) fn clear(&self, offset: u64, bytes: u64) {
+        // Where the host cannot, the bytes are kept: the memory of a device is unspecified when it is allocated.
+        // SAFETY: `file` is open, and the call takes no pointer. Its length stays, so that mappings stay backed.
+        let _ = unsafe { fallocate(self.file.as_raw_fd(), HOLE, offset as i64, bytes as i64) };
+    }
+}
+
+/// The name of a file without one, as the kernel tells it where a process has it open.
+fn name_of(path: &str) -> Option<String> {
+    let path = std::fs::read_link(path).ok()?;
+    let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
+    Some(name.to_owned())
+}
+
+/// Bytes in a file that other processes can map, too.
+#[derive(Debug)]
+pub(super) struct SharedBytes {
+    /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` makes: it is there as long as this.
+    start: NonNull<u8>,
+    len: usize,
+    file: Arc<SharedFile>,
+}
+
+// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
+// head of `memory::access` says, which is for bytes that many threads use, and no method here touches them.
+unsafe impl Send for SharedBytes {}
+// SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and the file.
+unsafe impl Sync for SharedBytes {}
+
+impl SharedBytes {
+    /// `len` zeroed bytes of a device; `None` if the host has none left.
+    pub(super) fn new(len: u64, device: u32) -> Option<SharedBytes> {
+        let file = SharedFile::new(&format!("{NAME}{device}"), len)?;
+        SharedBytes::map(&Arc::new(file), 0, len)
     }
 
     /// What another process, or this one, exported: the bytes, and the number of their device. The descriptor stays the caller's.
@@ -79,32 +173,26 @@ impl SharedBytes {
     ///
     /// 1. The descriptor is open until this returns.
     pub(super) unsafe fn import(number: RawFd) -> Option<(SharedBytes, u32)> {
-        // SAFETY: it is open, and so not -1, until this returns (the caller's duty 1): longer than it is borrowed, on
-        // this line.
-        let file = File::from(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?);
-        // Files of this name alone: others may be anything.
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
+        // SAFETY: 1: it is open until this returns: the caller's duty 1, which is the same.
+        let (file, name) = unsafe { SharedFile::import(number)? };
         let device = name.strip_prefix(NAME)?.parse().ok()?;
-        // SAFETY: `file` is open; `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that
-        // it returns.
-        let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
-        // A file that cannot be sealed has -1, with all bits.
-        if seals < 0 || seals & FIXED != FIXED {
-            return None;
-        }
-        let len = file.metadata().ok()?.len();
-        Some((SharedBytes::map(file.into(), len)?, device))
+        let len = file.len();
+        Some((SharedBytes::map(&Arc::new(file), 0, len)?, device))
     }
 
-    /// Maps a file of that length, which cannot change any more.
-    fn map(file: OwnedFd, len: u64) -> Option<SharedBytes> {
+    /// Maps a part of a file that begins with a page.
+    pub(super) fn map(file: &Arc<SharedFile>, offset: u64, len: u64) -> Option<SharedBytes> {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= file.len);
+        if !inside || !offset.is_multiple_of(PAGE) {
+            return None;
+        }
         let len = usize::try_from(len).ok().filter(|len| *len > 0)?;
+        let (number, offset) = (file.file.as_raw_fd(), i64::try_from(offset).ok()?);
         // SAFETY: the system chooses a free place (no address, and no flag that forces one), so that no mapping in use is replaced; `file` is open.
-        let start = unsafe { mmap(null_mut(), len, READ_WRITE, SHARED, file.as_raw_fd(), 0) };
+        let start = unsafe { mmap(null_mut(), len, READ_WRITE, SHARED, number, offset) };
         // Failure is the address -1.
         let start = NonNull::new(start.cast::<u8>()).filter(|start| start.addr().get() != usize::MAX)?;
-        Some(SharedBytes { start, len, file })
+        Some(SharedBytes { start, len, file: Arc::clone(file) })
     }
 
     /// The first byte.
@@ -112,9 +200,9 @@ impl SharedBytes {
         self.start
     }
 
-    /// A descriptor for other processes.
-    pub(super) fn export(&self) -> Option<OwnedFd> {
-        self.file.try_clone().ok()
+    /// Where they are.
+    pub(super) fn file(&self) -> &Arc<SharedFile> {
+        &self.file
     }
 
     /// How many bytes there are.
@@ -126,7 +214,7 @@ impl SharedBytes {
 impl Drop for SharedBytes {
     fn drop(&mut self) {
         // SAFETY: the field's doc: `map` made it with this length; it is unmapped only here, and whoever has addresses of its bytes keeps this
-        // (`Physical`, which allocations hold).
+        // (`Physical` and `Board` in a field, an `Allocation` in its backing).
         unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

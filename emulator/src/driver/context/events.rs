@@ -9,6 +9,7 @@ use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::stream::capture::captured_in;
+use crate::driver::work::event::Event;
 use crate::driver::work::recorder::Point;
 
 entries! {
@@ -18,9 +19,16 @@ entries! {
 
 impl Context {
     /// The moment at which all that its streams were given so far is done.
-    fn all_done(&self) -> Outcome<Arc<Completion>> {
+    fn all_done(&self, event: &Event) -> Outcome<Arc<Completion>> {
         // A queue of no stream: it waits for all others, and is forgotten when it has.
-        self.order.beside().submit(self.order.last(), Job::Point)
+        let job = match event.begin() {
+            None => Job::Point,
+            Some(recording) => Job::Run(Box::new(move || {
+                recording.reached();
+                Ok(())
+            })),
+        };
+        self.order.beside().submit(self.order.last(), job)
     }
 
     /// For functions that concern all streams: refused while one is captured.
@@ -41,7 +49,7 @@ fn record(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
     }
     context.outside_of_captures()?;
     let _turn = context.order.recording();
-    event.set(Point::Stream(context.all_done()?));
+    event.set(Point::Stream(context.all_done(&event)?));
     Ok(())
 }
 

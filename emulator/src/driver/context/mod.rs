@@ -4,6 +4,7 @@ pub(super) mod current;
 pub(super) mod events;
 pub(super) mod functions;
 pub(super) mod green;
+pub(super) mod hold;
 mod limits;
 pub(super) mod primary;
 
@@ -92,6 +93,7 @@ impl Context {
         let made =
             Context { handle, id: state.id(), device, memory, primary, green, ..Context::empty(flags) };
         let context = Arc::new(made);
+        let _gate = hold::join(&context);
         CONTEXTS.insert(handle, Arc::clone(&context));
         Ok(context)
     }

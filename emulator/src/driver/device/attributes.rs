@@ -8,7 +8,12 @@ use std::ffi::c_int;
 pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_int> {
     let index = H200.binary_search_by_key(&attribute.0, |(known, _)| known.0).ok()?;
     let (_, value) = H200.get(index)?;
-    Some(if NOT_EMULATED.contains(&attribute) { 0 } else { *value })
+    Some(match attribute {
+        _ if NOT_EMULATED.contains(&attribute) => 0,
+        // Descriptors; an H200 has fabric handles, too, which are 8.
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => 1,
+        _ => *value,
+    })
 }
 
 /// The value that a device answers: each is on a bus of its own.
@@ -188,11 +193,13 @@ const NOT_EMULATED: &[CUdevice_attribute] = &[
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING,
+    #[cfg(not(target_os = "linux"))]
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
+    #[cfg(not(target_os = "linux"))]
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS,

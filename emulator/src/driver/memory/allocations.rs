@@ -28,6 +28,17 @@ pub(in crate::driver) struct Record {
     pub(super) released: bool,
     /// Its number, as `cuPointerGetAttribute` tells it.
     pub(in crate::driver) id: u64,
+    /// Of memory that another process allocated: nobody frees it here.
+    opened: Option<Opened>,
+}
+
+/// What another process allocated, and was opened here.
+#[derive(Clone)]
+pub(in crate::driver) struct Opened {
+    /// By which it was opened.
+    pub(in crate::driver) handle: [u8; 64],
+    /// How often it has to be closed.
+    pub(in crate::driver) times: u64,
 }
 
 impl Allocations {
@@ -42,21 +53,40 @@ impl Allocations {
     }
 
     /// Enters a new allocation.
-    pub(super) fn add(&self, address: u64, record: Record) {
+    pub(in crate::driver) fn add(&self, address: u64, record: Record) {
         lock(&self.0).insert(address, record);
     }
 
     /// Takes out the allocation that starts at `address`, unless it is released.
     pub(super) fn take(&self, address: u64) -> Option<Record> {
         let mut records = lock(&self.0);
-        records.get(&address).filter(|record| !record.released)?;
+        records.get(&address).filter(|record| record.can_be_freed())?;
         records.remove(&address)
+    }
+
+    /// The address of what a context has opened by that handle. It has to be closed once more.
+    pub(in crate::driver) fn open_again(&self, context: u64, handle: &[u8; 64]) -> Option<u64> {
+        let mut records = lock(&self.0);
+        records.iter_mut().filter(|(_, record)| record.context == context).find_map(|(address, record)| {
+            let opened = record.opened.as_mut().filter(|opened| opened.handle == *handle)?;
+            opened.times += 1;
+            Some(*address)
+        })
+    }
+
+    /// Closes what was opened at `address`; the last time, its record is the answer.
+    pub(in crate::driver) fn close(&self, address: u64) -> Outcome<Option<Record>> {
+        let mut records = lock(&self.0);
+        let record = records.get_mut(&address).ok_or(INVALID_VALUE)?;
+        let opened = record.opened.as_mut().ok_or(INVALID_VALUE)?;
+        opened.times -= 1;
+        if opened.times > 0 { Ok(None) } else { Ok(records.remove(&address)) }
     }
 
     /// Marks the allocation that starts at `address` as released: no function takes it any more.
     pub(in crate::driver) fn mark_released(&self, address: u64) -> Outcome {
         let mut records = lock(&self.0);
-        let record = records.get_mut(&address).filter(|record| !record.released).ok_or(INVALID_VALUE)?;
+        let record = records.get_mut(&address).filter(|record| record.can_be_freed()).ok_or(INVALID_VALUE)?;
         record.released = true;
         Ok(())
     }
@@ -89,8 +119,38 @@ impl Allocations {
 }
 
 impl Record {
+    /// Of what a context allocated by itself.
+    pub(in crate::driver) fn new(context: u64, id: u64) -> Record {
+        Record { context, pool: None, released: false, id, opened: None }
+    }
+
+    /// Of what was taken from a pool.
+    pub(super) fn of_pool(context: u64, id: u64, pool: &Arc<Pool>) -> Record {
+        Record { pool: Some(Arc::clone(pool)), ..Record::new(context, id) }
+    }
+
+    /// Of what was opened in a context.
+    pub(in crate::driver) fn opened(context: u64, id: u64, opened: Opened) -> Record {
+        Record { opened: Some(opened), ..Record::new(context, id) }
+    }
+
+    /// Whether it is memory of a context that is not freed, and no other process's.
+    pub(in crate::driver) fn is_plain(&self) -> bool {
+        self.pool.is_none() && self.can_be_freed()
+    }
+
+    /// Whether nobody has freed it.
+    pub(super) fn is_in_use(&self) -> bool {
+        !self.released
+    }
+
+    /// Whether a program can free it.
+    fn can_be_freed(&self) -> bool {
+        !self.released && self.opened.is_none()
+    }
+
     /// Frees the allocation, which starts at `address` and is live: its record, which is gone, was the only way here.
-    pub(super) fn give_back(&self, address: u64, state: &State) {
+    pub(in crate::driver) fn give_back(&self, address: u64, state: &State) {
         let bytes = state.memory.find(address).map_or(0, |allocation| allocation.len());
         if let Some(pool) = &self.pool {
             pool.give_back(bytes);
@@ -115,8 +175,7 @@ impl State {
     /// Allocates for a context.
     pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
         let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
-        let record = Record { context: context.id, pool: None, released: false, id: self.id() };
-        ALLOCATIONS.add(address, record);
+        ALLOCATIONS.add(address, Record::new(context.id, self.id()));
         Ok(address)
     }
 }

@@ -60,7 +60,8 @@ unsafe fn behind(_: c_int) -> Option<Physical> {
     None
 }
 
-fn is_known(kind: CUmemAllocationHandleType) -> Outcome {
+/// Refuses all kinds of handles but the one that there is.
+pub(super) fn is_known(kind: CUmemAllocationHandleType) -> Outcome {
     match kind {
         KIND if cfg!(target_os = "linux") => Ok(()),
         CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE => Err(INVALID_VALUE),

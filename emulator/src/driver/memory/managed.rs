@@ -133,7 +133,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
     }
     let state = call.state()?;
     let address = allocate_at(&context.memory, Location::NONE, bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
-    let record = Record { context: context.id, pool: None, released: false, id: state.id() };
+    let record = Record::new(context.id, state.id());
     ALLOCATIONS.add(address, record);
     place.set(address);
     Ok(())

@@ -12,6 +12,7 @@ pub(super) mod origin;
 pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
+pub(super) mod pool_sharing;
 mod pools;
 pub(super) mod set;
 pub(super) mod values;

@@ -7,7 +7,8 @@ use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use super::allocations::ALLOCATIONS;
+use super::allocations::{ALLOCATIONS, Record};
+use super::export::KIND;
 use super::host::PINNED;
 use super::origin::Origin;
 use crate::driver::context::CONTEXTS;
@@ -68,6 +69,10 @@ struct Target {
     /// Handle of the pool; 0 for none.
     pool: usize,
     writable: bool,
+    /// Whether `cuIpcGetMemHandle` takes it.
+    legacy: bool,
+    /// The kinds of handles that other processes can have it by, one bit each.
+    shareable: u64,
 }
 
 impl Target {
@@ -85,6 +90,8 @@ impl Target {
                 id: range.id,
                 pool: 0,
                 writable: !allocation.is_read_only(),
+                legacy: false,
+                shareable: 0,
             });
         }
         let record = ALLOCATIONS.get(base);
@@ -107,6 +114,10 @@ impl Target {
             id: record.as_ref().map_or(base, |record| record.id),
             pool: pool.map_or(0, |pool| pool.handle),
             writable: allocation.is_writable(allocation.device()),
+            legacy: record.as_ref().is_some_and(Record::is_plain)
+                && !allocation.is_managed()
+                && cfg!(target_os = "linux"),
+            shareable: if allocation.has_descriptor() { u64::from(KIND.0) } else { 0 },
         })
     }
 
@@ -127,8 +138,8 @@ impl Target {
             }
             A::CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Int(c_int::from(self.kind == Kind::Managed)),
             A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(self.ordinal),
-            A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
-            | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
+            A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => Value::Int(c_int::from(self.legacy)),
+            A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
             A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
                 Value::U64(self.base)
@@ -137,7 +148,7 @@ impl Target {
                 Value::U64(self.bytes)
             }
             A::CU_POINTER_ATTRIBUTE_MAPPED => Value::Int(1),
-            A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => Value::U64(0),
+            A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => Value::U64(self.shareable),
             A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(if self.writable { 3 } else { 1 }),
             A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Value::U64(self.pool as u64),
             _ => return None,

@@ -9,8 +9,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::allocations::{ALLOCATIONS, Record};
+use super::export::KIND;
 use super::location::Location;
 use super::managed;
+use super::pool_sharing::Sharing;
 use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
@@ -70,6 +72,10 @@ fn take(
         return Ok(());
     }
     if stream.is_recording()? {
+        if pool.sharing.is_shared() {
+            // Graphs have memory of their own, which other processes cannot have.
+            return Err(if pool.sharing.is_imported() { INVALID_VALUE } else { NOT_SUPPORTED });
+        }
         let alloc = match pool.managed {
             Some(location) => Alloc::managed(call, location, bytes)?,
             None => Alloc::on(call, pool.device, bytes)?,
@@ -84,17 +90,16 @@ fn take(
     pool.take(bytes as u64)?;
     let memory = state.memory_of(pool.device)?;
     let allocated = match pool.managed {
-        Some(location) => managed::allocate_at(memory, location, bytes as u64),
+        Some(location) => managed::allocate_at(memory, location, bytes as u64).map_err(|_| OUT_OF_MEMORY),
         // Peer access does not concern pools: they have an access list of their own.
-        None => memory.allocate_for(bytes as u64, Reach::Granted(lock(&pool.inner).granted())),
+        None => {
+            let reach = Reach::Granted(lock(&pool.inner).granted());
+            pool.sharing.allocate(memory, bytes as u64, reach)
+        }
     };
-    let address = allocated.map_err(|_| {
-        pool.give_back(bytes as u64);
-        OUT_OF_MEMORY
-    })?;
+    let address = allocated.inspect_err(|_| pool.give_back(bytes as u64))?;
     let context = stream.context.id;
-    let record = Record { context, pool: Some(Arc::clone(pool)), released: false, id: state.id() };
-    ALLOCATIONS.add(address, record);
+    ALLOCATIONS.add(address, Record::of_pool(context, state.id(), pool));
     place.set(address);
     Ok(())
 }
@@ -206,17 +211,18 @@ fn set_current_at(
 }
 
 fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) -> Outcome {
-    call.healthy()?;
+    let state = call.healthy()?;
     let (made, properties) = (pool.required()?, properties.read()?);
     let place = place(properties.location, properties.allocType)?;
-    if properties.handleTypes != CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE {
-        // No other process can open a handle.
-        return Err(NOT_SUPPORTED);
-    }
+    let sharing = match (properties.handleTypes, &place) {
+        (CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE, _) => Sharing::None,
+        (KIND, Place::Device(device)) if cfg!(target_os = "linux") => Sharing::new(state, *device)?,
+        _ => return Err(NOT_SUPPORTED),
+    };
     let pools = &*POOLS;
     let (handle, limit) = (pools.handles.reserve(), properties.maxSize as u64);
     let pool = match place {
-        Place::Device(device) => Pool::new(handle, device, limit),
+        Place::Device(device) => Pool::with(handle, device, limit, sharing),
         Place::Managed(location) => Pool::of_managed(handle, location, limit),
     };
     pools.handles.insert(pool.handle, Arc::clone(&pool));

@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
 use super::location::Location;
+use super::pool_sharing::Sharing;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::driver::handles::Handles;
@@ -20,6 +21,8 @@ pub(in crate::driver) struct Pool {
     pub(super) managed: Option<Location>,
     /// Most bytes that may be in use; 0 for no limit but the device's.
     limit: u64,
+    /// Whether other processes have its memory, too.
+    pub(super) sharing: Sharing,
     pub(super) inner: Mutex<Counts>,
 }
 
@@ -46,15 +49,21 @@ impl Counts {
 
 impl Pool {
     pub(super) fn new(handle: usize, device: CUdevice, limit: u64) -> Arc<Pool> {
+        Pool::with(handle, device, limit, Sharing::None)
+    }
+
+    /// One whose memory other processes can have, or have.
+    pub(super) fn with(handle: usize, device: CUdevice, limit: u64, sharing: Sharing) -> Arc<Pool> {
         let counts = Counts { reuse: [1; 3], ..Counts::default() };
-        Arc::new(Pool { handle, device, managed: None, limit, inner: Mutex::new(counts) })
+        Arc::new(Pool { handle, device, managed: None, limit, sharing, inner: Mutex::new(counts) })
     }
 
     /// One of managed memory.
     pub(super) fn of_managed(handle: usize, location: Location, limit: u64) -> Arc<Pool> {
         let counts = Counts { reuse: [1; 3], ..Counts::default() };
         let (device, managed) = (location.counted_by(), Some(location));
-        Arc::new(Pool { handle, device, managed, limit, inner: Mutex::new(counts) })
+        let inner = Mutex::new(counts);
+        Arc::new(Pool { handle, device, managed, limit, sharing: Sharing::None, inner })
     }
 
     /// Counts an allocation, if there is room for it.
@@ -152,8 +161,9 @@ impl Pools {
     pub(super) fn set_current(&self, device: CUdevice, pool: Arc<Pool>) -> Outcome {
         checked(device)?;
         let mut current = lock(&self.current);
-        let place =
-            current.get_mut(device as usize).filter(|_| pool.device == device && pool.managed.is_none());
+        let place = current
+            .get_mut(device as usize)
+            .filter(|_| pool.device == device && pool.managed.is_none() && !pool.sharing.is_imported());
         *place.ok_or(INVALID_VALUE)? = pool;
         Ok(())
     }

@@ -1,10 +1,34 @@
 //! The moment at which a piece of work is done.
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Queue;
 use crate::driver::state::{self, lock};
+
+/// Work that another process does, and that can only be asked for.
+pub(in crate::driver) trait Elsewhere: Send + Sync {
+    /// Whether it is over.
+    fn is_over(&self) -> bool;
+}
+
+/// Rests between two questions: longer each time, up to a millisecond.
+#[derive(Default)]
+pub(in crate::driver) struct Pause {
+    times: u32,
+}
+
+impl Pause {
+    /// Rests.
+    pub(in crate::driver) fn rest(&mut self) {
+        match self.times {
+            0..10 => thread::yield_now(),
+            times => thread::sleep(Duration::from_micros((20 << (times - 10).min(6)).min(1000))),
+        }
+        self.times = self.times.saturating_add(1);
+    }
+}
 
 /// Happens once; anyone can wait for it.
 #[derive(Default)]
@@ -15,12 +39,19 @@ pub(in crate::driver) struct Completion {
     reached: Condvar,
     /// The queue that has the work.
     queue: Weak<Queue>,
+    /// Where the work is another process's.
+    elsewhere: Option<Box<dyn Elsewhere>>,
 }
 
 impl Completion {
     /// That of a piece of work of a queue.
     pub(super) fn of(queue: &Arc<Queue>) -> Arc<Completion> {
         Arc::new(Completion { queue: Arc::downgrade(queue), ..Completion::default() })
+    }
+
+    /// That of another process's work.
+    pub(in crate::driver) fn of_other(work: impl Elsewhere + 'static) -> Arc<Completion> {
+        Arc::new(Completion { elsewhere: Some(Box::new(work)), ..Completion::default() })
     }
 
     /// One that lies in the past: nothing was ever asked for.
@@ -41,7 +72,16 @@ impl Completion {
 
     /// Whether it is done.
     pub(in crate::driver) fn is_done(&self) -> bool {
-        self.at.get().is_some()
+        self.at.get().is_some() || self.elsewhere.is_some() && self.is_done_elsewhere()
+    }
+
+    #[cold]
+    fn is_done_elsewhere(&self) -> bool {
+        let done = self.elsewhere.as_ref().is_some_and(|work| work.is_over());
+        if done {
+            self.complete();
+        }
+        done
     }
 
     /// When it was done.
@@ -52,6 +92,13 @@ impl Completion {
     /// Sleeps until it is done.
     pub(in crate::driver) fn wait(&self) {
         if self.is_done() {
+            return;
+        }
+        if self.elsewhere.is_some() {
+            let mut pause = Pause::default();
+            while !self.is_done() {
+                pause.rest();
+            }
             return;
         }
         self.rouse();

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::slot;
 use super::state::{self, lock};
-pub(super) use completion::Completion;
+pub(super) use completion::{Completion, Elsewhere, Pause};
 pub(super) use task::Job;
 use task::Tasks;
 
@@ -104,6 +104,15 @@ impl Order {
     pub(super) fn end(&self) {
         lock(&self.queues).clear();
     }
+}
+
+/// Has all that is given to any of these orders from now on wait for a point, and tells what was given to them before.
+pub(super) fn hold(orders: &[Arc<Order>], gate: &Arc<Completion>) -> Vec<Arc<Completion>> {
+    // All are locked at once: else work that one was given before could come after work that another was given since. Nobody else has
+    // more than one locked.
+    let locked: Vec<_> = orders.iter().map(|order| lock(&order.queues)).collect();
+    orders.iter().for_each(|order| order.wait_for(Some(Arc::clone(gate))));
+    locked.iter().flat_map(|queues| queues.iter().map(|queue| queue.last())).collect()
 }
 
 impl Queue {

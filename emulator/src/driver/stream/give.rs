@@ -9,6 +9,7 @@ use crate::driver::counted::counted;
 use crate::driver::entry::Outcome;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
+use crate::driver::work::event::Event;
 use crate::driver::work::recorder::{Captured, Point};
 use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
@@ -104,13 +105,20 @@ impl Stream {
         self.queue.submit_small(run).map(|_| ())
     }
 
-    /// The point in the order that comes after all that was given to the stream before.
-    pub(in crate::driver) fn mark(self: &Arc<Self>) -> Outcome<Point> {
+    /// The point in the order that comes after all that was given to the stream before, for an event that is about to stand for it.
+    pub(in crate::driver) fn mark(self: &Arc<Self>, event: &Event) -> Outcome<Point> {
         if let Some(recorder) = self.recorder()? {
             let after = recorder.point(self.id)?;
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
-        self.queue.submit(None, Job::Point).map(Point::Stream)
+        let done = match event.begin() {
+            None => self.queue.submit(None, Job::Point),
+            Some(recording) => self.queue.submit_small(move || {
+                recording.reached();
+                Ok(())
+            }),
+        };
+        done.map(Point::Stream)
     }
 
     /// Has all that is given to the stream from now on wait for an event, which stands for a point in a capture, or in a

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::Work;
 use super::recorder::{Captured, Point};
+use super::shared_event::{Awaited as Other, Recording, SharedEvent};
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use crate::driver::handles::{Found, Handles};
@@ -18,6 +19,8 @@ pub(in crate::driver) struct Event {
     pub(in crate::driver) context: Arc<Context>,
     pub(in crate::driver) timing: bool,
     interprocess: bool,
+    /// What other processes see of it, if they can have it.
+    pub(in crate::driver) shared: Option<Arc<SharedEvent>>,
     /// The point it was recorded at last.
     recorded: Mutex<Option<Arc<Completion>>>,
     /// The point in a capture that it was recorded at instead.
@@ -30,12 +33,31 @@ pub(in crate::driver) static EVENTS: PerSlot<Handles<Event>> = per_slot!(Handles
 impl Event {
     /// One that stands for no point yet.
     pub(in crate::driver) fn new(context: Arc<Context>, timing: bool, interprocess: bool) -> Event {
-        Event { context, timing, interprocess, recorded: Mutex::default(), captured: Mutex::default() }
+        let (shared, recorded, captured) = (None, Mutex::default(), Mutex::default());
+        Event { context, timing, interprocess, shared, recorded, captured }
+    }
+
+    /// One that other processes can have, too.
+    pub(in crate::driver) fn shared(context: Arc<Context>, shared: SharedEvent) -> Event {
+        Event { shared: Some(Arc::new(shared)), ..Event::new(context, false, true) }
     }
 
     /// The point it was recorded at last.
     pub(in crate::driver) fn recorded(&self) -> Option<Arc<Completion>> {
-        lock(&self.recorded).clone()
+        match self.elsewhere() {
+            Some(other) => Some(Completion::of_other(other)),
+            None => lock(&self.recorded).clone(),
+        }
+    }
+
+    /// The record by another process, if that is the last one.
+    pub(in crate::driver) fn elsewhere(&self) -> Option<Other> {
+        self.shared.as_ref()?.elsewhere()
+    }
+
+    /// It is about to stand for a new point, which other processes are told when it is reached.
+    pub(in crate::driver) fn begin(&self) -> Option<Recording> {
+        self.shared.as_ref().map(|shared| shared.begin())
     }
 
     /// The point in a capture that it was recorded at last.
@@ -102,7 +124,7 @@ impl Signal {
 pub(in crate::driver) struct Points(BTreeMap<usize, Awaited>);
 
 enum Awaited {
-    Made(Arc<Completion>),
+    Made(Arc<Completion>, Mutex<Option<Recording>>),
     Before(Option<Arc<Completion>>),
 }
 
@@ -112,8 +134,9 @@ impl Points {
         match work {
             Work::Record(signal) => {
                 let point = Arc::new(Completion::default());
+                let recording = Mutex::new(signal.event.begin());
                 signal.event.set(Point::Stream(Arc::clone(&point)));
-                self.0.insert(node, Awaited::Made(point));
+                self.0.insert(node, Awaited::Made(point, recording));
             }
             Work::Wait(signal) => {
                 self.0.insert(node, Awaited::Before(signal.event.recorded()));
@@ -125,7 +148,12 @@ impl Points {
     /// The turn of an event node has come.
     pub(super) fn reach(&self, node: usize) {
         match self.0.get(&node) {
-            Some(Awaited::Made(point)) => point.complete(),
+            Some(Awaited::Made(point, recording)) => {
+                if let Some(recording) = lock(recording).take() {
+                    recording.reached();
+                }
+                point.complete();
+            }
             Some(Awaited::Before(Some(point))) => point.wait(),
             _ => {}
         }
@@ -135,7 +163,7 @@ impl Points {
 impl Drop for Points {
     fn drop(&mut self) {
         for point in self.0.values() {
-            if let Awaited::Made(point) = point {
+            if let Awaited::Made(point, _) = point {
                 point.complete();
             }
         }

@@ -8,6 +8,7 @@ pub(super) mod host;
 pub(super) mod kernel;
 pub(super) mod memory;
 pub(super) mod recorder;
+pub(super) mod shared_event;
 pub(super) mod values;
 
 use cuda_driver_sys::CUresult;

@@ -1,0 +1,64 @@
+//! Device memory with an address that other processes have, too.
+
+use std::sync::Arc;
+
+use super::shared::{SharedBytes, SharedFile};
+use super::shared_pool::{Part, SharedPool};
+use super::{Memory, OutOfMemory, Reach};
+
+/// Bytes of a file that become an allocation.
+pub(super) struct Shared {
+    /// Dropped before the part that they are.
+    pub(super) bytes: SharedBytes,
+    /// The part of a pool's file; `None` for a whole file, and for what another process allocated.
+    pub(super) part: Option<Part>,
+    /// Whether they count as memory of the device: those of another process do there.
+    pub(super) counted: bool,
+}
+
+impl Memory {
+    /// The file that the allocation which starts at `address` is in; `None` if there is none.
+    pub fn file_of(&self, address: u64) -> Option<Arc<SharedFile>> {
+        self.read_map().starting_at(address)?.file().cloned()
+    }
+
+    /// Where in a pool's file the allocation that starts at `address` is.
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        self.read_map().starting_at(address)?.offset()
+    }
+
+    /// Moves the bytes of the allocation that starts at `address` into a file, in which they stay. Work that has found them before goes on
+    /// with those that they were: there must be none. False if there is no such allocation, or no room.
+    pub fn move_to(&self, address: u64, file: &Arc<SharedFile>) -> bool {
+        self.write_map().move_to(address, file)
+    }
+
+    /// Allocates from a pool whose memory other processes can have.
+    pub fn allocate_shared(
+        &self,
+        pool: &Arc<SharedPool>,
+        bytes: u64,
+        reach: Reach,
+    ) -> Result<u64, OutOfMemory> {
+        let free = self.capacity().saturating_sub(self.used());
+        let refused = OutOfMemory { requested: bytes, free };
+        let part = pool.take(bytes).filter(|_| bytes <= free).ok_or(refused)?;
+        let mapped = SharedBytes::map(part.file(), part.offset(), bytes).ok_or(refused)?;
+        let shared = Shared { bytes: mapped, part: Some(part), counted: true };
+        self.write_map().enter_shared(shared, bytes, self.view.device, reach)
+    }
+
+    /// Gives what another process allocated, `bytes` bytes of a file, an address here.
+    pub fn open(
+        &self,
+        file: &Arc<SharedFile>,
+        offset: u64,
+        bytes: u64,
+        reach: Reach,
+    ) -> Result<u64, OutOfMemory> {
+        let refused = OutOfMemory { requested: bytes, free: self.capacity().saturating_sub(self.used()) };
+        let mapped = SharedBytes::map(file, offset, bytes).ok_or(refused)?;
+        let shared = Shared { bytes: mapped, part: None, counted: false };
+        self.write_map().enter_shared(shared, bytes, self.view.device, reach)
+    }
+}

@@ -1,9 +1,9 @@
 //! Walks the statements of a function.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_ptx::{FunctionKind, Operand as Text, Space, Statement, Variable};
+use cuda_ptx::{FunctionKind, Linkage, Operand as Text, Space, Statement, Variable};
 
 use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::memory::Access;
@@ -55,6 +55,10 @@ pub(crate) struct Body<'a> {
     pub(super) last_writes: LastWrites,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
+    /// Bytes of the function's variables in shared memory, by address.
+    pub(super) shared_bytes: HashMap<u32, u64>,
+    /// Whether the kernel is watched.
+    pub(super) watched: bool,
     /// The names of the instructions, in kernels that are counted.
     pub(super) names: Option<Vec<Arc<str>>>,
 }
@@ -107,6 +111,8 @@ pub(super) fn decode<'a>(
         stack: None,
         last_writes: LastWrites::default(),
         reserved: false,
+        shared_bytes: HashMap::new(),
+        watched: sites.watches(),
         names: sites.profiled.is_some().then(Vec::new),
     };
     if let Err(Refusal(message)) = body.function(reached) {
@@ -286,6 +292,7 @@ impl<'a> Body<'a> {
                     draft.part = Part::of(instruction.name);
                 }
                 self.note_copy(instruction);
+                self.note_meaning(instruction, start);
             }
             Statement::Targets(_) | Statement::CallPrototype { .. } => {}
             _ => return Err(Refusal::new("a kind of statement that the emulator does not have")),
@@ -314,6 +321,9 @@ impl<'a> Body<'a> {
             Space::Shared => {
                 let address = self.link.shared(variable.name, Some(variable.line));
                 let address = address.ok_or_else(|| Refusal::new("a shared variable has no place"))?;
+                if variable.linkage != Linkage::Extern {
+                    self.shared_bytes.insert(address, variable.size());
+                }
                 self.scopes.declare(variable.name, Symbol::Shared(address));
                 Ok(())
             }

@@ -114,3 +114,39 @@ fn join(a: &Value, b: &Value) -> Value {
         _ => Value::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str) -> Value {
+        Value::Of(Base::Global { name: name.into(), address: 16 })
+    }
+
+    #[test]
+    fn sums() {
+        assert_eq!(sum(of("a"), Value::Number), of("a"));
+        assert_eq!(sum(Value::Number, of("a")), of("a"));
+        assert_eq!(sum(of("a"), of("a")), Value::Unknown);
+        assert_eq!(sum(of("a"), Value::Unset), Value::Unset);
+        assert_eq!(sum(Value::Unset, Value::Unknown), Value::Unknown);
+        assert_eq!(sum(Value::Number, Value::Number), Value::Number);
+    }
+
+    #[test]
+    fn paths() {
+        assert_eq!(join(&of("a"), &of("a")), of("a"));
+        assert_eq!(join(&Value::Unset, &of("a")), of("a"));
+        assert_eq!(join(&of("a"), &Value::Unset), of("a"));
+        assert_eq!(join(&of("a"), &of("b")), Value::Unknown);
+        assert_eq!(join(&of("a"), &Value::Number), Value::Unknown);
+        assert_eq!(join(&Value::Unknown, &of("a")), Value::Unknown);
+    }
+
+    #[test]
+    fn what_may_be_a_variable() {
+        let parameter = Value::Of(Base::Parameter { name: "p".into(), offset: 0 });
+        let all = [of("a"), Value::Unknown, parameter, Value::Number, Value::Unset];
+        assert_eq!(all.map(|value| is_of_variable(&value)), [true, true, false, false, false]);
+    }
+}

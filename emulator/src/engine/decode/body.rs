@@ -16,6 +16,7 @@ use super::draft::{Draft, Label, Operand, Part, Refusal, Register};
 use super::finish;
 use super::last_writes::LastWrites;
 use super::link::{Link, Reached};
+use super::meaning::note_local;
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
 use super::sites::Sites;
@@ -202,6 +203,9 @@ impl<'a> Body<'a> {
             self.push(find);
             let mut draft = Draft::new(store.pick(), &[], &[Operand::Row(place.row + word), address]);
             (draft.aux, draft.site) = (access.0, true);
+            if self.watched {
+                note_local(&mut draft, Some(4), true);
+            }
             self.push(draft);
         }
         Ok(())

@@ -2,8 +2,10 @@
 
 use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
-use super::super::watch::{Base, Rule};
+use super::super::exec::memory::Access;
+use super::super::watch::{Base, LocalAccess, Rule};
 use super::body::Body;
+use super::draft::Draft;
 use super::scope::Symbol;
 
 /// What the last draft of an instruction means.
@@ -15,6 +17,8 @@ pub(crate) struct Meaning {
     pub(super) pointer: Pointer,
     /// The variable or parameter that its operands name.
     pub(super) base: Option<Base>,
+    /// Its access to memory that may be local.
+    pub(super) local: Option<LocalAccess>,
 }
 
 /// Which operands of an instruction an address goes through.
@@ -40,7 +44,12 @@ impl<'a> Body<'a> {
         if (rule, pointer, &base) != (Rule::None, Pointer::None, &None)
             && let Some(draft) = self.drafts.last_mut()
         {
-            draft.meaning = Some(Box::new(Meaning { rule, pointer, base }));
+            draft.meaning = Some(Box::new(Meaning { rule, pointer, base, local: None }));
+        }
+        if rule == Rule::Memory {
+            let bytes = bytes(instruction.name);
+            let stores = instruction.name.starts_with("st");
+            self.drafts.iter_mut().skip(start).for_each(|draft| note_local(draft, bytes, stores));
         }
     }
 
@@ -89,6 +98,24 @@ impl<'a> Body<'a> {
     }
 }
 
+/// Notes that a load or store of elements of that size may access local memory.
+pub(super) fn note_local(draft: &mut Draft, bytes: Option<u32>, stores: bool) {
+    let access = Access(draft.aux);
+    let elements = access.elements();
+    let (Some(bytes), true) = (bytes, draft.site && access.may_be_local()) else { return };
+    let meaning = draft.meaning.get_or_insert_default();
+    meaning.rule = Rule::Memory;
+    meaning.local = Some(LocalAccess { address: elements, bytes, elements, stores });
+}
+
+/// How long the elements are that a load or store of that name moves; `None` for atomics.
+fn bytes(name: &str) -> Option<u32> {
+    let is_plain = name.starts_with("ld.") || name.starts_with("st.");
+    let bits: u32 =
+        name.rsplit('.').next()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
+    (is_plain && bits.is_multiple_of(8)).then_some(bits / 8)
+}
+
 fn pointer(name: &str) -> Pointer {
     let mut parts = name.split('.');
     match (parts.next(), parts.next()) {
@@ -108,7 +135,8 @@ fn rule(instruction: &Instruction<'_>) -> Rule {
     let operands = instruction.operands.as_slice();
     let plain = |operand: &Text<'_>| matches!(operand, Text::Name(_) | Text::Literal(_));
     match (parts[0], operands) {
-        ("mov" | "cvt" | "cvta" | "neg" | "not", [to, from]) if plain(to) && plain(from) => Rule::All,
+        ("mov" | "cvta", [to, from]) if plain(to) && plain(from) => Rule::Move,
+        ("cvt" | "neg" | "not", [to, from]) if plain(to) && plain(from) => Rule::All,
         ("sub", [_, a, b]) if a == b => Rule::None,
         ("add" | "sub", [_, a, b]) if !parts.contains(&"cc") && plain(a) && plain(b) => Rule::All,
         ("mul" | "fma", _) if is_float => Rule::All,

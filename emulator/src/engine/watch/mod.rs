@@ -29,6 +29,7 @@ mod bounds;
 mod clock;
 mod event;
 mod flight;
+mod local;
 mod note;
 mod passing;
 mod place;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 pub(in crate::engine) use asynchronous::Side;
 pub(super) use bounds::Base;
 pub(super) use event::{Event, Group, Registers};
+pub(super) use local::LocalAccess;
 pub(super) use note::{Note, Watched, What};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
@@ -265,8 +267,22 @@ impl Watch {
         let global =
             || stored.iter().filter(|touch| !touch.region.private).fold(0, |on, touch| on | 1 << touch.lane);
         // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
-        if let Some(used) = unsafe { self.followed.step(lanes, inst, who, values, global) } {
+        if let Some(used) = unsafe { self.followed.step(lanes, inst, who, values, None, global) } {
             self.reports.add_undefined(lanes.env, who, inst.site, used);
+        }
+    }
+
+    /// Lanes of which some have waited for others perform an instruction of the warp together with the others that are `active`.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code.
+    pub(in crate::engine) unsafe fn met_late(&mut self, lanes: &Lanes<'_>, inst: &Inst, active: u32) {
+        let watched = lanes.env.kernel.watched.get(inst.site as usize);
+        let Some(values) = watched.and_then(|watched| watched.values.as_deref()) else { return };
+        if self.checker.checks().uninitialised {
+            let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+            // SAFETY: 1: the same instruction, and what was noted of it: its site is the index.
+            unsafe { self.followed.step(lanes, inst, who, values, Some(active), || 0) };
         }
     }
 

@@ -9,10 +9,11 @@ use super::note::{Watched, What};
 use super::place::Touch;
 use super::stamp::Stamp;
 use super::unit::WarpId;
-use super::value::Use;
+use super::value::{Origin as Cause, Use};
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 
 const REGISTER_ADVICE: &str = "that register was never written on the way there";
+const LOCAL_ADVICE: &str = "that local memory, of an array or a variable with an address, was never written";
 const SHUFFLE_ADVICE: &str =
     "the lane that it reads takes no part in the shuffle: it is not in the mask, or its thread has returned";
 
@@ -108,9 +109,10 @@ impl Reports {
         self.known.insert(key, self.list.len());
         let stamp =
             |site| Stamp { unit: who.unit, warp: who.warp as u16, lane: used.lane, site, ..Stamp::default() };
-        let (verb, advice) = match used.from.shuffle {
-            true => ("shuffle", SHUFFLE_ADVICE),
-            false => ("first read", REGISTER_ADVICE),
+        let (verb, advice) = match used.from.origin {
+            Cause::Shuffle => ("shuffle", SHUFFLE_ADVICE),
+            Cause::Register => ("first read", REGISTER_ADVICE),
+            Cause::Local => ("read of local memory", LOCAL_ADVICE),
         };
         let other = (used.from.site != site).then(|| actor_with(env, stamp(used.from.site), verb));
         let access = actor_with(env, stamp(site), used.verb);

@@ -1,7 +1,8 @@
-//! Values that nobody has made: of registers that were never written, and of lanes that take no part in a shuffle.
+//! Values that nobody has made: of registers and local memory that were never written, and of lanes that take no part in a shuffle.
 //!
 //! Compilers leave moves of undefined values, and programs shuffle values that they then leave aside. So a value is followed until
-//! it decides something: an address, a branch, what a store puts into global memory. It is followed lane by lane and as a whole: an instruction
+//! it decides something: an address, a branch, or what a store puts into global memory that is computed from it (a copy may be of a structure of which
+//! not all is set). It is followed lane by lane and as a whole: an instruction
 //! that may cover or pick some of its bits (logic, shifts, minima, products of integers) counts as making a defined value of it. Only
 //! the registers of the kernel itself are followed, not those of the functions that it calls.
 #![allow(unsafe_code)]
@@ -14,6 +15,7 @@ use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::Source;
 use super::super::exec::warp_values::source_of;
 use super::super::warp_op::{Shuffle, WarpOp};
+use super::local::{LocalAccess, LocalWritten};
 use super::unit::WarpId;
 
 /// What an instruction does with undefined values.
@@ -22,7 +24,9 @@ pub(crate) enum Rule {
     /// What it writes is defined.
     #[default]
     None,
-    /// What it writes is undefined if one of its operands is.
+    /// What it writes is its operand.
+    Move,
+    /// What it writes is computed from its operands, and undefined if one of them is.
     All,
     /// It picks operand 1 or 2 by the predicate that is operand 3.
     Select,
@@ -43,7 +47,7 @@ pub(crate) enum Rule {
 impl Rule {
     /// Whether undefined operands make its results undefined.
     pub(in crate::engine) fn passes_on(self) -> bool {
-        matches!(self, Rule::All | Rule::Select | Rule::And | Rule::Or | Rule::Shuffle)
+        matches!(self, Rule::Move | Rule::All | Rule::Select | Rule::And | Rule::Or | Rule::Shuffle)
     }
 }
 
@@ -51,12 +55,14 @@ impl Rule {
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     pub(crate) rule: Rule,
-    /// Those that it writes.
-    pub(crate) written: Vec<u32>,
+    /// Those that it writes, with the number of the operand.
+    pub(crate) written: Vec<(usize, u32)>,
     /// Those that it reads, with the number of the operand.
     pub(crate) read: Vec<(usize, u32)>,
     /// That which guards it.
     pub(crate) guard: Option<u32>,
+    /// Its access to memory that may be local.
+    pub(crate) local: Option<LocalAccess>,
     /// How a shuffle finds its lanes.
     pub(crate) shuffle: Option<WarpOp>,
 }
@@ -67,14 +73,26 @@ struct Undefined {
     lanes: u32,
     /// Where that began; `None` before anybody has read it.
     from: Option<From>,
+    /// Whether it is computed from what is undefined, not that itself.
+    computed: bool,
 }
 
 /// Where an undefined value began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct From {
     pub(super) site: u32,
-    /// It is a shuffle, else the first read of a register that was never written.
-    pub(super) shuffle: bool,
+    pub(super) origin: Origin,
+}
+
+/// How an undefined value came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The first read of a register that was never written.
+    Register,
+    /// A shuffle from a lane that takes no part.
+    Shuffle,
+    /// A read of local memory that was never written.
+    Local,
 }
 
 /// An undefined value that decides something.
@@ -89,16 +107,17 @@ pub(super) struct Use {
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     warps: HashMap<WarpId, HashMap<u32, Undefined>>,
+    local: LocalWritten,
 }
 
 impl Followed {
     /// A unit has ended.
     pub(super) fn left(&mut self, unit: u32) {
         self.warps.retain(|who, _| who.unit != unit);
+        self.local.left(unit);
     }
 
-    /// An instruction is about to run; what it lets undefined values decide. `unwritten` are the registers that nothing has written when the
-    /// kernel starts, and `stores` the lanes that store to global memory.
+    /// An instruction is about to run; what it lets undefined values decide. `stores` are the lanes that store to global memory.
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code, and `values` what the decoder noted about it.
@@ -108,17 +127,19 @@ impl Followed {
         inst: &Inst,
         who: WarpId,
         values: &Values,
+        active: Option<u32>,
         stores: impl FnOnce() -> u32,
     ) -> Option<Use> {
         let first = || {
-            let undefined = Undefined { lanes: u32::MAX, from: None };
+            let undefined = Undefined { lanes: u32::MAX, ..Undefined::default() };
             lanes.env.kernel.unwritten.iter().map(|register| (*register, undefined)).collect()
         };
         let registers = self.warps.entry(who).or_insert_with(first);
         let mask = lanes.mask();
         let here = |read: Undefined| Undefined {
-            from: read.from.or(Some(From { site: inst.site, shuffle: false })),
+            from: read.from.or(Some(From { site: inst.site, origin: Origin::Register })),
             lanes: read.lanes & mask,
+            computed: read.computed,
         };
         let of = |register: u32| registers.get(&register).copied().map_or(Undefined::default(), here);
         let operand = |at: usize| {
@@ -128,11 +149,31 @@ impl Followed {
         let used =
             deciding(lanes, inst, values, (operand, values.guard.map_or(Undefined::default(), of)), stores);
         // SAFETY: 1: the caller's duty 1.
-        let result = unsafe { result(lanes, inst, values, operand) };
-        for register in &values.written {
+        let result = unsafe { result(lanes, inst, (values, active), operand) };
+        let mut loaded = [0; 4];
+        match values.local {
+            Some(access) if access.stores => {
+                let undefined = std::array::from_fn(|element| operand(element).lanes);
+                // SAFETY: 1: the decoder noted that access of the instruction: the caller's duty 1.
+                unsafe { self.local.write(lanes, inst, who, access, undefined) };
+            }
+            // SAFETY: 1: the decoder noted that access of the instruction: the caller's duty 1.
+            Some(access) => loaded = unsafe { self.local.read(lanes, inst, who, access) },
+            None => {}
+        }
+        for (operand, register) in &values.written {
             let known = registers.entry(*register).or_default();
+            let result = match loaded.get(*operand) {
+                Some(lanes) if *lanes != 0 => {
+                    let from = Some(From { site: inst.site, origin: Origin::Local });
+                    Undefined { lanes: *lanes, from, computed: false }
+                }
+                _ => result,
+            };
             known.lanes = known.lanes & !mask | result.lanes & mask;
-            known.from = if result.lanes & mask != 0 { result.from } else { known.from };
+            if result.lanes & mask != 0 {
+                (known.from, known.computed) = (result.from, result.computed);
+            }
         }
         let (undefined, verb) = used?;
         // Each place is told once, and what follows from it not at all.
@@ -160,15 +201,18 @@ fn deciding(
         Rule::Branch => found(guard, "branch by it"),
         Rule::Memory => {
             let watched = lanes.env.kernel.watched.get(inst.site as usize)?;
-            let note = watched.note?;
+            let address =
+                watched.note.map(|note| note.address).or(values.local.map(|local| local.address))?;
             let stored = || {
                 let stored = operand(0);
-                // Of a vector some elements may be padding.
-                let matters = note.address == 1 && watched.is_store() && stored.lanes != 0;
+                // Whoever copies a structure copies what was never set of it too, and of a vector some elements may be padding.
+                let is_copy =
+                    !stored.computed && stored.from.is_none_or(|from| from.origin != Origin::Shuffle);
+                let matters = address == 1 && watched.is_store() && stored.lanes != 0 && !is_copy;
                 let lanes = if matters { stored.lanes & stores() } else { 0 };
                 found(Undefined { lanes, ..stored }, "store of it")
             };
-            found(operand(note.address), "access at it")
+            found(operand(address), "access at it")
                 .or_else(|| found(guard, "access guarded by it"))
                 .or_else(stored)
         }
@@ -183,7 +227,7 @@ fn deciding(
 unsafe fn result(
     lanes: &Lanes<'_>,
     inst: &Inst,
-    values: &Values,
+    (values, active): (&Values, Option<u32>),
     operand: impl Fn(usize) -> Undefined,
 ) -> Undefined {
     // SAFETY: 1: asked for operands that are predicates by the rule, which the decoder noted of the instruction: the caller's duty 1.
@@ -191,13 +235,15 @@ unsafe fn result(
     let joined = |parts: [(Undefined, u32); 2]| Undefined {
         lanes: parts.iter().fold(0, |lanes, (part, mask)| lanes | part.lanes & mask),
         from: parts.iter().find(|(part, mask)| part.lanes & mask != 0).and_then(|(part, _)| part.from),
+        computed: parts.iter().any(|(part, mask)| part.lanes & mask != 0 && part.computed),
     };
     match values.rule {
-        Rule::All => values
-            .read
-            .iter()
-            .map(|(at, _)| operand(*at))
-            .fold(Undefined::default(), |all, one| joined([(all, !0), (one, !0)])),
+        Rule::Move => operand(1),
+        Rule::All => {
+            let all = values.read.iter().map(|(at, _)| (operand(*at), !0));
+            let all = all.fold(Undefined::default(), |all, one| joined([(all, !0), one]));
+            Undefined { computed: true, ..all }
+        }
         Rule::Select => {
             let (a, b, chooser, chosen) = (operand(1), operand(2), operand(3), predicate(3));
             joined([(a, chosen & !chooser.lanes), (b, !chosen & !chooser.lanes)])
@@ -210,7 +256,7 @@ unsafe fn result(
             joined([(a, open(2, b)), (b, open(1, a))])
         }
         // SAFETY: 1: the rule says that it is a shuffle, of the entered code: the caller's duty 1.
-        Rule::Shuffle => unsafe { shuffled(lanes, inst, values, operand(2)) },
+        Rule::Shuffle => unsafe { shuffled(lanes, inst, (values, active), operand(2)) },
         Rule::None | Rule::Branch | Rule::Memory | Rule::Fetch => Undefined::default(),
     }
 }
@@ -219,7 +265,12 @@ unsafe fn result(
 ///
 /// # Safety
 /// 1. `inst` is a shuffle of the entered code.
-unsafe fn shuffled(lanes: &Lanes<'_>, inst: &Inst, values: &Values, value: Undefined) -> Undefined {
+unsafe fn shuffled(
+    lanes: &Lanes<'_>,
+    inst: &Inst,
+    (values, active): (&Values, Option<u32>),
+    value: Undefined,
+) -> Undefined {
     let Some(WarpOp::Shuffle(mode)) = values.shuffle else { return Undefined::default() };
     // SAFETY: operands 3 to 5 of a shuffle are words: the caller's duty 1; lanes of a mask are below 32.
     let word = |at: usize, lane: usize| unsafe {
@@ -227,7 +278,7 @@ unsafe fn shuffled(lanes: &Lanes<'_>, inst: &Inst, values: &Values, value: Undef
     };
     let (mut absent, mut undefined) = (0_u32, 0_u32);
     for lane in bits(lanes.mask()) {
-        let members = word(5, lane) & !lanes.warp().exited;
+        let members = active.unwrap_or_else(|| word(5, lane) & !lanes.warp().exited);
         let bit = 1 << lane;
         match read_from(mode, lane, word(3, lane), word(4, lane)) {
             source if members >> source & 1 == 0 => absent |= bit,
@@ -236,10 +287,11 @@ unsafe fn shuffled(lanes: &Lanes<'_>, inst: &Inst, values: &Values, value: Undef
             _ => {}
         }
     }
-    match absent {
-        0 => Undefined { lanes: undefined, from: value.from },
-        absent => Undefined { lanes: absent, from: Some(From { site: inst.site, shuffle: true }) },
+    if absent == 0 {
+        return Undefined { lanes: undefined, ..value };
     }
+    let from = Some(From { site: inst.site, origin: Origin::Shuffle });
+    Undefined { lanes: absent | undefined, from, computed: value.computed }
 }
 
 /// The lane that a lane reads from: itself where the other one is out of range.

@@ -106,6 +106,62 @@ fn leaves_lists() {
 }
 
 #[test]
+fn copies_of_what_nobody_wrote_are_told() {
+    let told = child("copies_back", Some("init"));
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
+    let [line, rows, pinned] = lines.as_slice() else { panic!("{told}") };
+    let start = "cuda-emulator: `cuMemcpyDtoH_v2` copies memory to the host that was never written: 64 bytes of global memory at 0x";
+    assert!(line.starts_with(start) && line.contains("at offset 64; look whether the kernel"), "{told}");
+    assert!(line.ends_with("; once more here") || !line.contains("here"), "{told}");
+    assert!(rows.contains("copies memory to the host that was never written: 32 bytes"), "{told}");
+    assert!(pinned.contains("`cuMemcpyDtoH_v2`") && pinned.contains(": 16 bytes"), "{told}");
+    assert_eq!(child("copies_back", Some("race")), "");
+}
+
+#[test]
+#[ignore = "run by the tests above, in a process of its own"]
+fn copies_back() {
+    let cuda = driver();
+    let ok = |code: CUresult| assert_eq!(code, CUresult::CUDA_SUCCESS);
+    let (mut context, mut memory, mut other, mut pinned) = (null_mut(), 0, 0, null_mut());
+    let mut host = [0_u8; 128];
+    unsafe {
+        ok(cuda.cuInit(0));
+        ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0));
+        ok(cuda.cuCtxSetCurrent(context));
+        ok(cuda.cuMemAlloc(&mut memory, 128));
+        ok(cuda.cuMemAlloc(&mut other, 128));
+        ok(cuda.cuMemHostAlloc(&mut pinned, 128, 0));
+        ok(cuda.cuMemsetD8(memory, 0, 64));
+        // A part was written; no bytes at all; from the device to the device.
+        ok(cuda.cuMemcpyDtoH(host.as_mut_ptr().cast(), memory, 128));
+        ok(cuda.cuMemcpyDtoH(host.as_mut_ptr().cast(), memory + 64, 0));
+        ok(cuda.cuMemcpyDtoD(other, memory + 64, 64));
+        // Told once.
+        ok(cuda.cuMemcpyDtoH(host.as_mut_ptr().cast(), memory + 64, 64));
+        ok(cuda.cuMemcpyDtoH(host.as_mut_ptr().cast(), memory + 64, 64));
+        let mut rows = |start| {
+            let copy = cuda_driver_sys::CUDA_MEMCPY2D {
+                srcMemoryType: cuda_driver_sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                srcDevice: start,
+                srcPitch: 32,
+                dstMemoryType: cuda_driver_sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+                dstHost: host.as_mut_ptr().cast(),
+                dstPitch: 16,
+                WidthInBytes: 16,
+                Height: 2,
+                ..Default::default()
+            };
+            ok(cuda.cuMemcpy2D(&copy));
+        };
+        // One of the two rows was written; none.
+        rows(memory + 32);
+        rows(memory + 64);
+        ok(cuda.cuMemcpyDtoH(pinned, memory + 112, 16));
+    }
+}
+
+#[test]
 #[ignore = "run by the tests above, in a process of its own"]
 fn launches_twice() {
     count(false, 2);

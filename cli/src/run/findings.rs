@@ -39,6 +39,11 @@ fn access_text(access: &Access) -> String {
         FindingKind::ClusterBarrier => "misuse of the cluster's barrier",
         FindingKind::MissingWait => "missing wait for asynchronous work on ",
         FindingKind::MissingFence => "missing fence before asynchronous work on ",
+        FindingKind::UndefinedValue => "use of an undefined value",
+        FindingKind::UninitialisedCopy => "copy to the host of memory that was never written: ",
+        FindingKind::OutOfBounds => "access outside the memory that its address is computed from: ",
+        FindingKind::ConstantWrite => "write to constant memory: ",
+        FindingKind::LiveMbarrier => "initialisation of an mbarrier that is in use: ",
         _ => access.kind.name(),
     };
     let without = match access.kind {
@@ -47,7 +52,9 @@ fn access_text(access: &Access) -> String {
     };
     let bytes = bytes.as_ref().map_or_else(|| without.to_owned(), Bytes::to_string);
     let mut text = wrap(&format!("{what}{bytes}"), "  ");
-    for actor in [Some(&access.access), access.other.as_ref()].into_iter().flatten() {
+    // A copy has no threads.
+    let first = Some(&access.access).filter(|_| access.kind != FindingKind::UninitialisedCopy);
+    for actor in [first, access.other.as_ref()].into_iter().flatten() {
         text += &wrap(&actor.to_string(), "    ");
     }
     if let Some(advice) = access.advice {

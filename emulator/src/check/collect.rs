@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Checks, Finding};
+use super::{Checks, Finding, FindingKind};
 
 /// How many places are reported; findings at others are counted.
 const MOST: usize = 100;
@@ -88,7 +88,12 @@ fn is_same_place(a: &Finding, b: &Finding) -> bool {
             (finding.access.ptx_line, finding.other.as_ref().map_or(0, |other| other.ptx_line));
         (mine.min(other), mine.max(other))
     };
-    (a.kind, &a.kernel, lines(a)) == (b.kind, &b.kernel, lines(b))
+    // Copies have no lines: each range counts by itself.
+    let range = |finding: &Finding| {
+        let bytes = finding.bytes.as_ref().filter(|_| finding.kind == FindingKind::UninitialisedCopy);
+        bytes.map(|bytes| (bytes.address, bytes.count))
+    };
+    (a.kind, &a.kernel, lines(a), range(a)) == (b.kind, &b.kernel, lines(b), range(b))
 }
 
 impl fmt::Debug for Checker {

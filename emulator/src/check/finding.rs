@@ -21,6 +21,17 @@ pub enum FindingKind {
     /// A bulk copy or `wgmma` reads what threads wrote to shared memory, without `fence.proxy.async` in between; or `wgmma` uses
     /// registers that were written after the last `wgmma.fence`.
     MissingFence,
+    /// A value decides something that it must not: of a register that was never written, or of a lane that takes no part in a shuffle. It is an
+    /// address, decides a branch, or is stored to global memory.
+    UndefinedValue,
+    /// The host copies memory none of which was ever written. There is no kernel: [`Finding::kernel`] is the driver call.
+    UninitialisedCopy,
+    /// An access by an address that is computed from that of one variable or allocation leads into another one.
+    OutOfBounds,
+    /// A kernel writes to `__constant__` memory, which threads may read from caches that do not see it.
+    ConstantWrite,
+    /// `mbarrier.init` where an mbarrier is that nobody has invalidated.
+    LiveMbarrier,
     /// A block that a kernel allocated with `malloc` and that nobody gave back.
     Leak,
 }
@@ -33,6 +44,8 @@ pub enum Space {
     Global,
     /// Shared memory of a block.
     Shared,
+    /// Local memory of a thread.
+    Local,
 }
 
 /// What is accessed.
@@ -74,7 +87,7 @@ pub struct Actor {
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
-    /// Name of the kernel.
+    /// Name of the kernel; for a copy to the host the driver call.
     pub kernel: String,
     /// The bytes; `None` for barriers and registers.
     pub bytes: Option<Bytes>,
@@ -88,6 +101,23 @@ pub struct Finding {
     pub times: u64,
 }
 
+impl Finding {
+    /// A copy to the host, by a driver call or a node of a graph, of so many bytes at an address, which nobody has written.
+    pub(crate) fn of_copy(call: &str, address: u64, bytes: usize, place: String) -> Finding {
+        let count = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let (block, thread) = ([0; 3], [0; 3]);
+        Finding {
+            kind: FindingKind::UninitialisedCopy,
+            kernel: call.to_owned(),
+            bytes: Some(Bytes { space: Space::Global, address, count, place }),
+            access: Actor { verb: "copy", block, thread, ptx_line: 0, source: None, function: None },
+            other: None,
+            advice: Some("look whether the kernel that fills it was launched, and before the copy"),
+            times: 1,
+        }
+    }
+}
+
 impl FindingKind {
     /// One word for programs.
     pub fn name(self) -> &'static str {
@@ -98,6 +128,11 @@ impl FindingKind {
             FindingKind::ClusterBarrier => "cluster-barrier",
             FindingKind::MissingWait => "missing-wait",
             FindingKind::MissingFence => "missing-fence",
+            FindingKind::UndefinedValue => "undefined-value",
+            FindingKind::UninitialisedCopy => "uninitialised-copy",
+            FindingKind::OutOfBounds => "out-of-bounds",
+            FindingKind::ConstantWrite => "constant-write",
+            FindingKind::LiveMbarrier => "live-mbarrier",
             FindingKind::Leak => "leak",
         }
     }
@@ -109,6 +144,7 @@ impl Space {
         match self {
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Local => "local",
         }
     }
 }
@@ -163,14 +199,30 @@ impl fmt::Display for Finding {
             FindingKind::MissingFence => {
                 write!(f, "missing fence before asynchronous work in kernel `{kernel}` on ")?
             }
+            FindingKind::UndefinedValue => write!(f, "use of an undefined value in kernel `{kernel}`: ")?,
+            FindingKind::UninitialisedCopy => {
+                write!(f, "`{kernel}` copies memory to the host that was never written: ")?
+            }
+            FindingKind::OutOfBounds => write!(
+                f,
+                "access outside the memory that its address is computed from, in kernel `{kernel}`: "
+            )?,
+            FindingKind::ConstantWrite => write!(f, "write to constant memory in kernel `{kernel}`: ")?,
+            FindingKind::LiveMbarrier => {
+                write!(f, "initialisation of an mbarrier that is in use, in kernel `{kernel}`: ")?
+            }
             FindingKind::Leak => write!(f, "leak in kernel `{kernel}`: ")?,
         }
         match (&self.bytes, self.kind) {
+            (Some(bytes), FindingKind::UninitialisedCopy) => write!(f, "{bytes}")?,
             (Some(bytes), _) => write!(f, "{bytes}: ")?,
             (None, FindingKind::MissingWait | FindingKind::MissingFence) => f.write_str("registers: ")?,
             (None, _) => {}
         }
-        write!(f, "{access}")?;
+        // A copy has no threads.
+        if self.kind != FindingKind::UninitialisedCopy {
+            write!(f, "{access}")?;
+        }
         if let Some(other) = &self.other {
             write!(f, "; {other}")?;
         }

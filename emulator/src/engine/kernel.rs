@@ -54,6 +54,8 @@ pub struct Kernel {
     pub(super) shapes: u32,
     /// What is known of the watched instructions, by site; empty if nothing is watched.
     pub(super) watched: Vec<Watched>,
+    /// The kernel's own registers that may be read before they are written, where that is watched.
+    pub(super) unwritten: Vec<u32>,
     /// What is known of the counted instructions, by function; empty if nothing is counted.
     pub(super) profiled: Vec<Vec<Profiled>>,
     /// What is known of the instructions that run under several orders, by function; empty if there is one order.

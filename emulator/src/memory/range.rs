@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::{Allocation, BadRange, Memory, access};
+use super::{Allocation, BadRange, Memory, Written, access};
 
 /// The part of a range that lies in one allocation.
 struct Piece {
@@ -112,6 +112,24 @@ impl Memory {
             }
         }
         Ok(())
+    }
+
+    /// Whether these bytes were written, as far as that is tracked.
+    pub fn is_written(&self, address: u64, bytes: u64) -> bool {
+        self.of_written(address, bytes, Written::covers)
+    }
+
+    /// Whether it is known that none of these bytes was ever written.
+    pub fn is_blank(&self, address: u64, bytes: u64) -> bool {
+        bytes > 0 && !self.of_written(address, bytes, |written, at, bytes| !written.is_blank(at, bytes))
+    }
+
+    /// Whether a piece of a range is as the test says: true for all that is not tracked.
+    fn of_written(&self, address: u64, bytes: u64, test: impl Fn(&Written, u64, u64) -> bool) -> bool {
+        let Ok(pieces) = self.pieces(address, bytes) else { return true };
+        pieces.as_slice().iter().all(|piece| {
+            piece.allocation.written().is_none_or(|written| test(written, piece.offset, piece.bytes))
+        })
     }
 
     /// Whether the whole range is allocated: in one piece, or in mappings side by side.

@@ -41,6 +41,11 @@ impl Written {
         self.words(offset, bytes).all(|(word, mask)| word.load(Relaxed) & mask == mask)
     }
 
+    /// Whether none of these bytes was written.
+    pub fn is_blank(&self, offset: u64, bytes: u64) -> bool {
+        self.words(offset, bytes).all(|(word, mask)| word.load(Relaxed) & mask == 0)
+    }
+
     /// The bytes of a range that were not written, as offsets in it.
     pub(super) fn gaps(&self, offset: u64, bytes: u64) -> Vec<u64> {
         if self.covers(offset, bytes) {
@@ -80,6 +85,8 @@ mod tests {
         assert!(written.covers(60, 70) && !written.covers(59, 2) && !written.covers(129, 2));
         written.forget(64, 1);
         assert!(written.covers(60, 4) && written.covers(65, 65) && !written.covers(60, 5));
+        assert!(written.is_blank(0, 60) && written.is_blank(64, 1) && written.is_blank(130, 70));
+        assert!(!written.is_blank(0, 61) && !written.is_blank(64, 2) && !written.is_blank(129, 1));
         written.mark(0, 1000);
         assert!(written.covers(0, 200));
     }

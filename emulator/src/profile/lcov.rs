@@ -120,3 +120,61 @@ fn record(text: &mut String, path: &str, file: &File) -> std::fmt::Result {
     let ran = file.lines.values().filter(|times| **times > 0).count();
     writeln!(text, "LF:{}\nLH:{ran}\nend_of_record", file.lines.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Counts;
+    use super::*;
+
+    fn instruction(function: &str, ptx_line: u32, counts: Counts) -> InstructionProfile {
+        let (function, name, conditional) = (function.into(), "add.u32".into(), false);
+        InstructionProfile { function, name, ptx_line, source: None, conditional, counts }
+    }
+
+    fn kernel(text: &Arc<str>, instructions: Vec<InstructionProfile>) -> KernelProfile {
+        let (kernel, text, allocations) = ("k".to_owned(), Arc::clone(text), Vec::new());
+        KernelProfile { kernel, text, launches: 1, blocks: 1, threads: 1, instructions, allocations }
+    }
+
+    #[test]
+    fn what_no_thread_executed_did_not_run() {
+        let text: Arc<str> = "a".into();
+        let on = |threads_on, taken, not_taken| Counts {
+            warps: 3,
+            threads_on,
+            taken,
+            not_taken,
+            ..Counts::default()
+        };
+        let counts = [on(0, 0, 0), on(1, 0, 0), on(0, 1, 0), on(0, 0, 1)];
+        let all = (1..).zip(counts).map(|(line, counts)| instruction("k", line, counts)).collect();
+        let report = lcov(&[kernel(&text, all)], |_| Some("a.ptx".to_owned()));
+        let lines: Vec<&str> = report.lines().filter(|line| line.starts_with("DA:")).collect();
+        assert_eq!(lines, ["DA:1,0", "DA:2,3", "DA:3,3", "DA:4,3"]);
+        assert!(report.contains("LF:4\nLH:3\n"), "{report}");
+    }
+
+    #[test]
+    fn one_name_in_two_texts_is_two_functions() {
+        let [one, other]: [Arc<str>; 2] = ["a".into(), "b".into()];
+        let ran = |warps| Counts { warps, threads_on: 1, ..Counts::default() };
+        let kernels = [
+            kernel(&one, vec![instruction("k", 1, ran(2)), instruction("f", 9, ran(5))]),
+            kernel(&other, vec![instruction("k", 1, ran(4))]),
+            // Reached by another kernel of the same text.
+            kernel(&one, vec![instruction("f", 9, ran(7))]),
+        ];
+        let report = lcov(&kernels, |text| Some(format!("{text}.ptx")));
+        let of = |file: &str| {
+            report.split("TN:\n").find(|part| part.starts_with(&format!("SF:{file}\n"))).unwrap_or_default()
+        };
+        assert!(of("a.ptx").contains("FNDA:12,f\nFNDA:2,k\nFNF:2\nFNH:2\n"), "{report}");
+        assert!(of("a.ptx").contains("DA:1,2\nDA:9,12\n"), "{report}");
+        assert!(of("b.ptx").contains("FNDA:4,k\nFNF:1\n") && of("b.ptx").contains("DA:1,4\n"), "{report}");
+        // Of the same file the two are one line of the list.
+        let report = lcov(&kernels, |_| Some("c.ptx".to_owned()));
+        assert!(report.contains("FNDA:6,k\n") && report.contains("DA:1,4\n"), "{report}");
+    }
+}

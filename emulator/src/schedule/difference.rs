@@ -122,3 +122,69 @@ impl fmt::Display for ScheduleDifference {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::FaultKind;
+
+    fn difference(kind: DifferenceKind) -> ScheduleDifference {
+        let unseen_stores = vec![[4, 9]];
+        ScheduleDifference { kernel: "k".to_owned(), seed: 7, times: 2, orders: 32, kind, unseen_stores }
+    }
+
+    fn memory(count: u64, ptx_lines: [u32; 2]) -> DifferenceKind {
+        let contents = [[1, 0, 0, 0], [0, 1, 0, 0]];
+        DifferenceKind::Memory(DifferentBytes {
+            count,
+            address: 0x100,
+            place: "here".to_owned(),
+            contents,
+            ptx_lines,
+        })
+    }
+
+    fn fault(ptx_line: u32) -> Fault {
+        let (kind, kernel, message) = (FaultKind::Trap, "k".to_owned(), "it traps".to_owned());
+        Fault { kind, kernel, block: [0; 3], thread: [0; 3], address: None, ptx_line, source: None, message }
+    }
+
+    #[test]
+    fn what_is_told_as_one() {
+        let key = |kind| difference(kind).key();
+        assert_eq!(key(memory(1, [3, 5])), ("memory", 3, 5));
+        assert_eq!(key(memory(1, [3, 5])), key(memory(2, [3, 5])));
+        // A hang is one, wherever the threads wait; faults are one for each line.
+        assert_eq!(key(DifferenceKind::Hang(fault(3))), ("hang", 0, 0));
+        assert_eq!(key(DifferenceKind::Fault(fault(3))), ("fault", 3, 0));
+        let mut finding = Finding::of_copy("k", 0, 1, String::new());
+        finding.access.ptx_line = 3;
+        assert_eq!(key(DifferenceKind::Check(finding.clone())), ("uninitialised-copy", 3, 0));
+        finding.other = Some(crate::check::Actor { ptx_line: 8, ..finding.access.clone() });
+        assert_eq!(key(DifferenceKind::Check(finding)), ("uninitialised-copy", 3, 8));
+    }
+
+    #[test]
+    fn as_text() {
+        let start = "kernel `k` depends on the order of its threads: seed 7 (2 of 32 orders): ";
+        let end = "; PTX line 9 did not see what line 4 had stored";
+        let is =
+            |kind, middle: &str| assert_eq!(difference(kind).to_string(), format!("{start}{middle}{end}"));
+        is(
+            memory(1, [3, 0]),
+            "1 byte differs, the first at 0x100, here: 1 (0x00000001), written in PTX line 3; with this seed 256 (0x00000100), not written",
+        );
+        is(
+            memory(8, [0, 5]),
+            "8 bytes differ, the first at 0x100, here: 1 (0x00000001), not written; with this seed 256 (0x00000100), written in PTX line 5",
+        );
+        is(DifferenceKind::Hang(fault(3)), "it hangs: it traps");
+        is(
+            DifferenceKind::Fault(fault(3)),
+            "it faults: it traps in kernel `k`, block (0, 0, 0), thread (0, 0, 0), PTX line 3",
+        );
+        let mut many = difference(DifferenceKind::Hang(fault(3)));
+        many.unseen_stores = (0..9).map(|line| [line, line]).collect();
+        assert_eq!(many.to_string().matches("did not see").count(), MOST);
+    }
+}

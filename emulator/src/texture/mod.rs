@@ -3,6 +3,7 @@
 
 mod cube;
 mod mix;
+mod reader;
 mod sample;
 mod surface;
 mod texel;
@@ -10,6 +11,7 @@ mod texel;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub use reader::Reader;
 pub use sample::{Coordinates, Lod, Query, Shape};
 pub use surface::{Edge, Surface};
 pub use texel::{Channel, Texel, Value};

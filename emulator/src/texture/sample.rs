@@ -2,9 +2,10 @@
 
 use super::cube::{self, Face};
 use super::mix;
+use super::reader::Reader;
 use super::texel::Value;
 use super::{Image, Texture, Wrap};
-use crate::memory::{BadRange, Memory};
+use crate::memory::BadRange;
 
 /// How many coordinates a texture instruction has, and whether there are layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ struct Spot {
 
 impl Texture {
     /// Reads at the coordinates.
-    pub fn sample(&self, memory: &Memory, query: &Query) -> Result<Value, BadRange> {
+    pub fn sample(&self, memory: &Reader<'_>, query: &Query) -> Result<Value, BadRange> {
         let last = self.levels.len().saturating_sub(1) as f32;
         let level = self.level(query);
         let read = |level: f32| -> Result<Value, BadRange> {
@@ -107,7 +108,7 @@ impl Texture {
     }
 
     /// The four elements that would be mixed, of each the channel: from the lower left on, counterclockwise.
-    pub fn gather(&self, memory: &Memory, query: &Query, channel: usize) -> Result<Value, BadRange> {
+    pub fn gather(&self, memory: &Reader<'_>, query: &Query, channel: usize) -> Result<Value, BadRange> {
         let level = self.level(query).floor();
         let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Integer([0; 4])) };
         let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
@@ -160,7 +161,7 @@ impl Texture {
         (longest / samples).log2()
     }
 
-    fn read(&self, memory: &Memory, image: &Image, query: &Query) -> Result<Value, BadRange> {
+    fn read(&self, memory: &Reader<'_>, image: &Image, query: &Query) -> Result<Value, BadRange> {
         let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
         let spot = self.spot(image, query, at);
         if self.linear && !image.texel.channel.is_integer(self.integer) {
@@ -172,7 +173,7 @@ impl Texture {
 
     /// The element that integers count, of the level that one counts: outside there is nothing but zeros, whatever the texture says (H200), and
     /// there is nothing in one dimension but in plain memory.
-    fn fetch(&self, memory: &Memory, query: &Query, at: [i32; 3]) -> Result<Value, BadRange> {
+    fn fetch(&self, memory: &Reader<'_>, query: &Query, at: [i32; 3]) -> Result<Value, BadRange> {
         let level = match query.lod {
             Lod::Level(level) => level,
             _ => 0.0,
@@ -231,7 +232,7 @@ impl Texture {
     }
 
     /// The mean of the elements around, weighted by distance.
-    fn mixed(&self, memory: &Memory, image: &Image, spot: &Spot) -> Result<Value, BadRange> {
+    fn mixed(&self, memory: &Reader<'_>, image: &Image, spot: &Spot) -> Result<Value, BadRange> {
         let (first, far) = mix::around(spot.place);
         let weights = mix::weights(far, spot.dimensions);
         let mut elements = [([0; 16], 0); 8];
@@ -253,7 +254,7 @@ impl Texture {
     /// The bytes of one element; coordinates outside are taken as the address modes say, or on another face of the cube.
     fn element(
         &self,
-        memory: &Memory,
+        memory: &Reader<'_>,
         image: &Image,
         spot: &Spot,
         at: [i64; 3],
@@ -278,7 +279,7 @@ impl Texture {
     /// An element of a cube: beyond an edge it is on the next face, beyond a corner the mean of the three that meet there.
     fn around(
         &self,
-        memory: &Memory,
+        memory: &Reader<'_>,
         image: &Image,
         spot: &Spot,
         face: Face,
@@ -306,7 +307,7 @@ impl Texture {
         Ok(element)
     }
 
-    fn load(&self, memory: &Memory, image: &Image, place: [usize; 3]) -> Result<[u8; 16], BadRange> {
+    fn load(&self, memory: &Reader<'_>, image: &Image, place: [usize; 3]) -> Result<[u8; 16], BadRange> {
         let mut element = [0; 16];
         memory.read(image.place(place), element.get_mut(..image.texel.bytes()).unwrap_or_default())?;
         Ok(element)

@@ -234,7 +234,7 @@ fn bulk_stores() {
         .replace("fence.proxy.async;", "")
         .replace("@!%p31 bra N;", "@!%p31 bra N; fence.proxy.async.shared::cta;")
         .replace("wait_group 0", "wait_group.read 0")
-        .replace("ld.global.u32 %r2, [%at+4096];", "");
+        .replace("ld.global.u32 %r2, [%at+4096];", "mov.u32 %r2, 1;");
     planted(&other, &[("wait_group.read 0", "wait_group.read 1", (WAIT, Space::Shared, 13, 16))]);
     // Reductions of all blocks are no race with each other; a read is.
     let reduce = good

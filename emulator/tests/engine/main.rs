@@ -10,6 +10,7 @@ mod by_hand_accesses;
 mod checks;
 mod checks_asynchronous;
 mod checks_order;
+mod checks_values;
 mod control;
 mod faults;
 mod heap;

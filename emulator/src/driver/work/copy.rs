@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::Turn;
 use super::ends::{End, transfer};
+use crate::check::Finding;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::origin::Origin;
@@ -130,6 +131,7 @@ impl Copy3d {
 
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
+        self.look(turn);
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
             // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program
@@ -139,6 +141,21 @@ impl Copy3d {
             _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
+    }
+
+    /// Reports it if it copies memory to the host none of which was ever written.
+    fn look(&self, turn: &Turn) {
+        let (memory, (target, source), size) = (&turn.state.memory, self.regions(), self.0.size);
+        let Some(checker) = memory.checker().filter(|checker| checker.checks().uninitialised) else { return };
+        let mut rows = (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y)));
+        let width = size.width as u64;
+        let is_blank = |(z, y)| memory.is_blank(source.row(y, z).address(), width);
+        if source.is_device() && !target.is_device() && rows.all(is_blank) && size.height * size.depth > 0 {
+            let address = source.first.address();
+            let bytes = size.width.saturating_mul(size.height).saturating_mul(size.depth);
+            let place = memory.describe(address, width);
+            checker.add(Finding::of_copy(turn.caller.unwrap_or("memcpy node"), address, bytes, place));
+        }
     }
 
     /// Whether the other copies between memory that is named in the same way and of the same origins: an executable graph's copy can be

@@ -1,9 +1,9 @@
 //! Walks the statements of a function.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_ptx::{FunctionKind, Operand as Text, Space, Statement, Variable};
+use cuda_ptx::{FunctionKind, Linkage, Operand as Text, Space, Statement, Variable};
 
 use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::memory::Access;
@@ -16,6 +16,7 @@ use super::draft::{Draft, Label, Operand, Part, Refusal, Register};
 use super::finish;
 use super::last_writes::LastWrites;
 use super::link::{Link, Reached};
+use super::meaning::note_local;
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
 use super::sites::Sites;
@@ -55,6 +56,10 @@ pub(crate) struct Body<'a> {
     pub(super) last_writes: LastWrites,
     /// Whether it asks for the scratch memory that hardware reserves.
     pub(super) reserved: bool,
+    /// Bytes of the function's variables in shared memory, by address.
+    pub(super) shared_bytes: HashMap<u32, u64>,
+    /// Whether the kernel is watched.
+    pub(super) watched: bool,
     /// The names of the instructions, in kernels that are counted.
     pub(super) names: Option<Vec<Arc<str>>>,
 }
@@ -107,6 +112,8 @@ pub(super) fn decode<'a>(
         stack: None,
         last_writes: LastWrites::default(),
         reserved: false,
+        shared_bytes: HashMap::new(),
+        watched: sites.watches(),
         names: sites.profiled.is_some().then(Vec::new),
     };
     if let Err(Refusal(message)) = body.function(reached) {
@@ -196,6 +203,9 @@ impl<'a> Body<'a> {
             self.push(find);
             let mut draft = Draft::new(store.pick(), &[], &[Operand::Row(place.row + word), address]);
             (draft.aux, draft.site) = (access.0, true);
+            if self.watched {
+                note_local(&mut draft, Some(4), true);
+            }
             self.push(draft);
         }
         Ok(())
@@ -286,6 +296,7 @@ impl<'a> Body<'a> {
                     draft.part = Part::of(instruction.name);
                 }
                 self.note_copy(instruction);
+                self.note_meaning(instruction, start);
             }
             Statement::Targets(_) | Statement::CallPrototype { .. } => {}
             _ => return Err(Refusal::new("a kind of statement that the emulator does not have")),
@@ -314,6 +325,9 @@ impl<'a> Body<'a> {
             Space::Shared => {
                 let address = self.link.shared(variable.name, Some(variable.line));
                 let address = address.ok_or_else(|| Refusal::new("a shared variable has no place"))?;
+                if variable.linkage != Linkage::Extern {
+                    self.shared_bytes.insert(address, variable.size());
+                }
                 self.scopes.declare(variable.name, Symbol::Shared(address));
                 Ok(())
             }

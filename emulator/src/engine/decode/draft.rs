@@ -5,6 +5,7 @@ use super::super::exec::indexed::Indexed;
 use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
 use super::super::watch::{Event, Note};
+use super::meaning::Meaning;
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,8 @@ pub(crate) struct Draft {
     pub(crate) note: Option<Note>,
     /// Which work it has to do with that continues after it, for kernels that are watched.
     pub(crate) event: Option<Event>,
+    /// What it means for values and addresses, for kernels that are watched.
+    pub(crate) meaning: Option<Box<Meaning>>,
     /// Whether it only moves a value from one register to another.
     pub(crate) moves: bool,
     /// The operands of a matrix instruction, beside `ops`.
@@ -135,6 +138,7 @@ impl Draft {
             shape: u32::MAX,
             note: None,
             event: None,
+            meaning: None,
             moves: false,
             matrix: None,
             control: None,

@@ -13,12 +13,14 @@ use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled, local_bytes};
 use super::super::schedule::{ORDER, Role, Scheduled};
 use super::super::watch::{Event, Registers, What};
+use super::bases::Bases;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
 use super::indexed;
 use super::registers::guard_bits;
 use super::shapes;
-use super::sites::Sites;
+use super::sites::{Known, Sites};
+use super::values::Undefined;
 
 /// Makes the code of a decoded function.
 pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Sites) -> Code {
@@ -31,6 +33,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     shapes::mark(&mut body.drafts, &blocks, &mut sites.shapes);
+    let looked = sites.watches().then(|| Looked::at(&body, &frame, sites));
     let constants = body.pool.finish();
     let places = Places { frame: &frame, constants: constants.len() as u32 };
     let mut lists = Lists::default();
@@ -38,7 +41,6 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     // The statement of the instruction before; 0 is none of the text.
     let mut last = 0;
-    let busy = if sites.watches() { busy(&body.drafts) } else { BTreeSet::new() };
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
         let barrier = match &draft.control {
@@ -46,8 +48,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             _ => None,
         };
         let control = sites.scheduled.as_ref().and_then(|_| draft.control.clone());
-        let registers = registers(draft, &busy);
-        let mut inst = inst(draft, &places, (&body.labels, registers), &mut lists, sites);
+        let known = looked.as_ref().map(|looked| looked.known(draft)).unwrap_or_default();
+        let mut inst = inst(draft, &places, (&body.labels, known), &mut lists, sites);
         if sites.scheduled.is_some() {
             let known = schedule(draft, &inst, control.as_ref(), sites.function);
             if known.role != Role::None {
@@ -96,6 +98,41 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         returns: body.returns.into(),
         local_bytes: body.local_bytes.next_multiple_of(16),
         reserved: body.reserved,
+    }
+}
+
+/// What the watch has to know of the registers of a function.
+struct Looked {
+    busy: BTreeSet<u32>,
+    undefined: Undefined,
+    bases: Bases,
+}
+
+impl Looked {
+    fn at(body: &Body<'_>, frame: &Frame, sites: &mut Sites) -> Looked {
+        // A called function may run several times at once: only the kernel's own registers are followed.
+        let undefined = match sites.function {
+            0 => {
+                // These begin at zero.
+                let ours = [body.carry, body.stack];
+                let unwritten = frame.unwritten.iter().filter(|register| !ours.contains(&Some(**register)));
+                sites.unwritten = unwritten.map(|Register(number)| *number).collect();
+                Undefined::find(&body.drafts, &sites.unwritten)
+            }
+            _ => Undefined::default(),
+        };
+        let bases = Bases::find(&body.drafts, body.classes.len());
+        Looked { busy: busy(&body.drafts), undefined, bases }
+    }
+
+    fn known(&self, draft: &Draft) -> Known {
+        let is_access = |what| matches!(what, What::Load | What::Store { .. } | What::Atomic { .. });
+        let address = draft.note.filter(|note| is_access(note.what)).map(|note| note.address);
+        Known {
+            registers: registers(draft, &self.busy),
+            values: self.undefined.of(draft),
+            base: address.and_then(|address| self.bases.of(draft, address)),
+        }
     }
 }
 
@@ -181,7 +218,7 @@ struct Lists {
 fn inst(
     draft: &mut Draft,
     places: &Places<'_>,
-    (labels, registers): (&[u32], Option<Box<Registers>>),
+    (labels, known): (&[u32], Known),
     lists: &mut Lists,
     sites: &mut Sites,
 ) -> Inst {
@@ -202,7 +239,7 @@ fn inst(
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(places.frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;
-    let (site, exec) = sites.take(draft, registers);
+    let (site, exec) = sites.take(draft, known);
     Inst {
         exec: if wrapped { GUARDED } else { exec },
         inner: exec,

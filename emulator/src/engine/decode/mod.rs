@@ -1,5 +1,6 @@
 //! From the text of a kernel to instructions that run.
 
+mod bases;
 mod body;
 pub(super) mod builder;
 pub(super) mod draft;
@@ -7,6 +8,7 @@ mod finish;
 pub(super) mod indexed;
 mod last_writes;
 mod link;
+pub(super) mod meaning;
 pub(super) mod operands;
 mod pool;
 mod registers;
@@ -14,6 +16,7 @@ pub(super) mod rows;
 pub(super) mod scope;
 mod shapes;
 mod sites;
+mod values;
 
 use std::sync::Arc;
 
@@ -44,6 +47,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
     let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let constants = image.globals.values().chain(image.nested.values()).filter(|global| global.constant);
     let (count, shapes) = (sites.count, sites.shapes);
+    let unwritten = std::mem::take(&mut sites.unwritten);
     let (watched, profiled, scheduled) = sites.noted();
     Kernel {
         name: image.functions.get(index).map(|f| f.name.clone()).unwrap_or_default(),
@@ -66,6 +70,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         sites: count,
         shapes,
         watched,
+        unwritten,
         profiled,
         scheduled,
         functions: link.functions,

@@ -3,7 +3,7 @@
 use super::super::code::Exec;
 use super::super::profile::Profiled;
 use super::super::schedule::Scheduled;
-use super::super::watch::{Registers, WATCH, Watched};
+use super::super::watch::{Base, Registers, Values, WATCH, Watched};
 use super::draft::Draft;
 
 /// Who looks at what the instructions of a kernel do.
@@ -17,12 +17,25 @@ pub(in crate::engine) struct Looks {
     pub(in crate::engine) schedules: bool,
 }
 
+/// What is known of an instruction that is watched.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Those of its registers that work in flight may use.
+    pub(super) registers: Option<Box<Registers>>,
+    /// Those that may be undefined.
+    pub(super) values: Option<Box<Values>>,
+    /// What its address is computed from.
+    pub(super) base: Option<Base>,
+}
+
 /// Counts the sites of a kernel.
 pub(super) struct Sites {
     /// How many there are.
     pub(super) count: u32,
     /// How many shapes of addresses loads remember for each other.
     pub(super) shapes: u32,
+    /// The kernel's own registers that may be read before they are written, where that is watched.
+    pub(super) unwritten: Vec<u32>,
     /// By site; `None` if nothing is watched.
     watched: Option<Vec<Watched>>,
     /// Index of the function that is decoded.
@@ -39,6 +52,7 @@ impl Sites {
         Sites {
             count: 0,
             shapes: 0,
+            unwritten: Vec::new(),
             watched,
             function: 0,
             profiled,
@@ -56,11 +70,14 @@ impl Sites {
         self.watched.is_some() || self.profiled.is_some() || self.scheduled.is_some()
     }
 
-    /// The site of an instruction, and what runs it. `registers` are those of its registers that work in flight may use.
-    pub(super) fn take(&mut self, draft: &Draft, registers: Option<Box<Registers>>) -> (u32, Exec) {
+    /// The site of an instruction, and what runs it.
+    pub(super) fn take(&mut self, draft: &Draft, known: Known) -> (u32, Exec) {
+        let Known { registers, values, base } = known;
         let Sites { count, watched, function, .. } = self;
         let (note, event) = (draft.note, draft.event);
-        let noted = watched.as_mut().filter(|_| note.is_some() || event.is_some() || registers.is_some());
+        let noted = watched
+            .as_mut()
+            .filter(|_| note.is_some() || event.is_some() || registers.is_some() || values.is_some());
         if !draft.site && noted.is_none() {
             return (u32::MAX, draft.exec);
         }
@@ -70,7 +87,7 @@ impl Sites {
         // Sites of instructions that no check watches stay empty in between.
         watched.resize_with(site as usize, Watched::nothing);
         let (exec, origin, function) = (draft.exec, draft.origin, *function);
-        watched.push(Watched { exec, note, event, registers, origin, function });
+        watched.push(Watched { exec, note, event, registers, values, base, origin, function });
         (site, WATCH)
     }
 

@@ -23,5 +23,5 @@ pub(crate) mod tensormap;
 pub(crate) mod texture;
 mod vector;
 pub(crate) mod warp_ops;
-mod warp_values;
+pub(super) mod warp_values;
 mod width;

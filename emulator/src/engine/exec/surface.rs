@@ -10,7 +10,7 @@ use super::lanes::Lanes;
 use super::memory::{Access as Memory, EffectiveAddress, effective_address, live};
 use super::operand::Source;
 use super::reduce::{self, Reduce};
-use super::texture::{Last, gone, handle, packed, unknown};
+use super::texture::{Last, gone, handle, look, packed, unknown};
 use crate::texture::{Edge, Shape, Surface};
 
 /// `suld`. Operands: the destinations, the handle, the packed coordinates; `aux` is an [`Access`].
@@ -156,6 +156,9 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let one = |lanes: &mut Lanes<'_>, lane: usize, surface: &Surface, at: [u32; 4]| {
         let mut bytes = [0; 16];
         if let Some(place) = place(lanes, access, lane, surface, at)? {
+            let wanted = (count * size) as u64;
+            let looks = lanes.watch.is_some() && !lanes.env.memory.is_written(place, wanted);
+            look(lanes, inst, lane, looks.then_some(place));
             let read = lanes.env.memory.read(place, bytes.get_mut(..count * size).unwrap_or_default());
             read.map_err(|error| gone(lanes, lane, "surface", &error))?;
         }

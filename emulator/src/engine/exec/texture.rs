@@ -11,7 +11,7 @@ use super::memory::live;
 use super::operand::Source;
 use crate::memory::BadRange;
 use crate::numeric::half::f32_to_f16;
-use crate::texture::{Coordinates, Lod, Query, Shape, Texture};
+use crate::texture::{Coordinates, Lod, Query, Reader, Shape, Texture};
 
 /// Packs four words into one operand, so that an instruction has room for its coordinates.
 pub(crate) const PACK: Exec = pack;
@@ -172,10 +172,12 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             return unknown(lanes, lane, "texture", handle);
         };
         let query = fetch.query([a, b, c, 0], [level, 0, 0, 0, 0, 0], [0; 3]);
-        let value = match texture.sample(lanes.env.memory, &query) {
+        let reader = Reader::new(lanes.env.memory, lanes.watch.is_some());
+        let value = match texture.sample(&reader, &query) {
             Ok(value) => value,
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
+        look(lanes, inst, lane, reader.unwritten());
         for channel in 0..4 {
             // SAFETY: the decoder made the first four operands words, the destinations (duty 2 of `Exec`); live lanes are below 32; no reference
             // into the frame is alive, as what was read before are copies.
@@ -204,14 +206,16 @@ unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let levels = std::array::from_fn(|index| word[LEVELS + index]);
         let offset = std::array::from_fn(|index| word[OFFSETS + index]);
         let query = fetch.query([word[0], word[1], word[2], word[3]], levels, offset);
+        let reader = Reader::new(lanes.env.memory, lanes.watch.is_some());
         let value = match fetch.gathers {
-            None => texture.sample(lanes.env.memory, &query),
-            Some(channel) => texture.gather(lanes.env.memory, &query, usize::from(channel)),
+            None => texture.sample(&reader, &query),
+            Some(channel) => texture.gather(&reader, &query, usize::from(channel)),
         };
         let value = match value {
             Ok(value) => value,
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
+        look(lanes, inst, lane, reader.unwritten());
         for (index, slot) in matrix.d.iter().enumerate() {
             let half = |channel: usize| u32::from(f32_to_f16(f32::from_bits(value.bits(channel))));
             let word = match fetch.halves {
@@ -251,6 +255,16 @@ unsafe fn ask(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         unsafe { lanes.row(inst.ops[0]).cast::<u32>().add(lane).write(size[dimension.min(2)] as u32) };
     }
     Step::Next
+}
+
+/// Tells the watch of elements that were read and not written before.
+pub(super) fn look(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize, unwritten: Option<u64>) {
+    if let Some(address) = unwritten
+        && let Some(mut watch) = lanes.watch.take()
+    {
+        watch.fetched(lanes, inst, (lane, address));
+        lanes.watch = Some(watch);
+    }
 }
 
 #[cold]

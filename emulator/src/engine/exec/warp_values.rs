@@ -164,6 +164,20 @@ fn reduce(reduction: Reduction, inputs: &Inputs, active: u32) -> u32 {
     result.unwrap_or(0)
 }
 
+/// The lane that a lane of a shuffle reads, and whether that is in range.
+#[inline(always)]
+pub(in crate::engine) fn source_of(mode: Shuffle, lane: usize, b: u32, c: u32) -> (i32, bool) {
+    let (here, b) = (lane as i32, (b & 0x1f) as i32);
+    let (clamp, segment) = ((c & 0x1f) as i32, (c >> 8 & 0x1f) as i32);
+    let (min_lane, max_lane) = (here & segment, here & segment | clamp & !segment);
+    match mode {
+        Shuffle::Up => (here - b, here - b >= max_lane),
+        Shuffle::Down => (here + b, here + b <= max_lane),
+        Shuffle::Butterfly => (here ^ b, here ^ b <= max_lane),
+        Shuffle::Index => (min_lane | b & !segment, (min_lane | b & !segment) <= max_lane),
+    }
+}
+
 /// PTX ISA, "shfl.sync": `c` holds the clamp in bits 4..0 and the segment mask in bits 12..8.
 ///
 /// # Safety
@@ -178,15 +192,8 @@ pub(super) unsafe fn shuffle<const VECTOR: bool>(
 ) -> Outputs {
     let (mut from, mut holds) = ([0u32; 32], [0u32; 32]);
     for lane in 0..32 {
-        let (here, b) = (lane as i32, (b[lane] & 0x1f) as i32);
-        let (clamp, segment) = ((c[lane] & 0x1f) as i32, (c[lane] >> 8 & 0x1f) as i32);
-        let (min_lane, max_lane) = (here & segment, here & segment | clamp & !segment);
-        let (source, valid) = match mode {
-            Shuffle::Up => (here - b, here - b >= max_lane),
-            Shuffle::Down => (here + b, here + b <= max_lane),
-            Shuffle::Butterfly => (here ^ b, here ^ b <= max_lane),
-            Shuffle::Index => (min_lane | b & !segment, (min_lane | b & !segment) <= max_lane),
-        };
+        let (source, valid) = source_of(mode, lane, b[lane], c[lane]);
+        let here = lane as i32;
         let source = if valid { source & 31 } else { here };
         holds[lane] = if valid { 1 << lane } else { 0 };
         // A lane that takes no part has nothing to read: the reader keeps its own value.

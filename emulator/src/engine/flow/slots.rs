@@ -22,6 +22,8 @@ pub(crate) struct Frame {
     pub(crate) predicates: u32,
     /// Rows that have to be zero at the start, because they may be read before they are written: the fixed ones, and those of such registers.
     pub(crate) zeroed: Box<[Range<u32>]>,
+    /// Those registers.
+    pub(crate) unwritten: Vec<Register>,
 }
 
 impl Frame {
@@ -95,12 +97,13 @@ pub(crate) fn allocate(drafts: &[Draft], blocks: &[Block], classes: &[Class], fi
             Class::Quad => first..first + 4,
         }
     };
-    let zeroed = std::iter::once(0..fixed_rows).chain(unwritten.into_iter().map(rows_of));
+    let zeroed = std::iter::once(0..fixed_rows).chain(unwritten.iter().copied().map(rows_of));
     Frame {
         zeroed: zeroed.filter(|rows| !rows.is_empty()).collect(),
         rows: quads + 4 * count(Class::Quad),
         predicates: FIXED_PREDICATES + count(Class::Predicate),
         slots,
+        unwritten,
     }
 }
 

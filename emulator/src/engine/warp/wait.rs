@@ -240,6 +240,11 @@ impl Warp {
         for index in splits {
             let code = self.enter(*index, lanes);
             let split = &mut self.splits[*index];
+            if let Some(mut watch) = lanes.watch.take() {
+                // SAFETY: 1: the split waits at this instruction, of the code that was just entered.
+                unsafe { watch.met_late(lanes, &code.insts[split.pc as usize], active) };
+                lanes.watch = Some(watch);
+            }
             // SAFETY: 1: the split waits at this instruction, of the code that was just entered, which performs `op`.
             unsafe { outputs.scatter(lanes, &code.insts[split.pc as usize], op) };
             (split.state, split.pc) = (State::Ready, split.pc + 1);

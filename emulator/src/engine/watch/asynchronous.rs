@@ -6,6 +6,7 @@
 // Relies on: operands as in `exec::lanes`; what a region describes is there.
 
 use super::super::code::Inst;
+use super::super::env::Env;
 use super::super::exec::lanes::Lanes;
 use super::super::exec::matrix::group;
 use super::super::exec::mbarrier::{self, Action};
@@ -15,12 +16,14 @@ use super::event::{Event, Group, Registers};
 use super::note::{Note, Watched, What};
 use super::place::{Touch, touches};
 use super::stamp::{How, Stamp};
-use super::unit::WarpId;
+use super::unit::{Unit, WarpId};
 use super::{WarpAccess, Watch};
 use crate::check::FindingKind;
 
 /// What is missing where bulk copies read what threads wrote.
 pub(super) const PROXY_ADVICE: &str = "the threads that wrote it have to execute `fence.proxy.async` before the barrier that comes before the asynchronous instruction";
+const MBARRIER_ADVICE: &str =
+    "`mbarrier.inval` has to come before another `mbarrier.init` or another use of its memory";
 const REGISTER_ADVICE: &str =
     "`wgmma.fence` has to come between the write and the first `wgmma` that uses the register";
 const PRODUCT_ADVICE: &str = "`wgmma.commit_group` and `wgmma.wait_group` have to come between `wgmma` and other uses of its registers";
@@ -52,6 +55,32 @@ pub(super) struct Running {
 const BARRIER: Note = Note { what: What::Barrier { init: false }, address: 1, bytes: 8 };
 
 impl Watch {
+    /// Mbarriers are made or given up: whether some are made where there are some.
+    fn inspect_barriers(
+        &mut self,
+        env: &Env<'_>,
+        (who, site): (WarpId, u32),
+        event: Event,
+        touches: &[Touch],
+    ) {
+        let checks = self.checker.checks().barriers;
+        let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
+        let known: Vec<&Touch> =
+            touches.iter().filter(|touch| unit.mbarriers.contains(&touch.host())).collect();
+        if let (Event::Init, true, Some(touch)) = (event, checks, known.first()) {
+            let what = What::Barrier { init: true };
+            let access = WarpAccess { who, what, site, how: How::Plain, completions: [0; 32] };
+            let stamp = (access.stamp(unit, touch), what);
+            self.reports.add(env, FindingKind::LiveMbarrier, touch, stamp, None, MBARRIER_ADVICE);
+        }
+        for touch in touches {
+            match event {
+                Event::Init => unit.mbarriers.insert(touch.host()),
+                _ => unit.mbarriers.remove(&touch.host()),
+            };
+        }
+    }
+
     /// An instruction that has to do with such work is about to run. Whether it is not to, but will have its effect later.
     ///
     /// # Safety
@@ -103,9 +132,9 @@ impl Watch {
             Event::CopiesArrive { extra } => return unsafe { self.copies_arrive(lanes, inst, who, extra) },
             Event::Init | Event::Invalidate => {
                 // SAFETY: 1: as in `CopiesArrive`.
-                for touch in unsafe { touches(lanes, inst, &BARRIER) } {
-                    self.flight.forget(who.unit, touch.host());
-                }
+                let touches = unsafe { touches(lanes, inst, &BARRIER) };
+                touches.iter().for_each(|touch| self.flight.forget(who.unit, touch.host()));
+                self.inspect_barriers(env, (who, inst.site), event, &touches);
             }
             Event::Change => {
                 // SAFETY: 1: as in `CopiesArrive`.

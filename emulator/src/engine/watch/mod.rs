@@ -17,32 +17,40 @@
 //! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
 //! end are found: see [`flight`] and [`asynchronous`].
 //!
-//! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
-//! unwritten bytes go; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
+//! Undefined values of registers, local memory and shuffles are followed: see [`value`]. Accesses that lead from one variable into another one
+//! are found: see [`bounds`].
+//!
+//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `WATCH` only where the kernel knows what it replaces.
 
 mod asynchronous;
+mod bounds;
 mod clock;
 mod event;
 mod flight;
+mod local;
 mod note;
 mod passing;
 mod place;
 mod report;
 mod stamp;
 mod unit;
+mod value;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
+pub(super) use bounds::Base;
 pub(super) use event::{Event, Group, Registers};
+pub(super) use local::LocalAccess;
 pub(super) use note::{Note, Watched, What};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
+pub(super) use value::{Rule, Values};
 
 use self::asynchronous::Running;
 use self::clock::Times;
@@ -51,6 +59,7 @@ use self::passing::Passing;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
 use self::unit::{Unit, WarpId};
+use self::value::Followed;
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
 use super::exec::lanes::Lanes;
@@ -98,6 +107,8 @@ pub(crate) struct Watch {
     running: Option<Running>,
     /// Who passes by a barrier.
     passing: Passing,
+    /// Undefined values in registers.
+    followed: Followed,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
 }
@@ -126,6 +137,7 @@ impl Watch {
             flight: Flight::default(),
             running: None,
             passing: Passing::default(),
+            followed: Followed::default(),
             guesses: HashSet::new(),
         }))
     }
@@ -143,6 +155,7 @@ impl Watch {
         self.units.remove(&unit::number(index));
         self.passing.left(unit::number(index));
         self.flight.left(unit::number(index));
+        self.followed.left(unit::number(index));
     }
 
     /// `malloc` has handed out these bytes, by their host address: who had them before has given them back, which orders the two.
@@ -220,6 +233,10 @@ impl Watch {
         if let Some(registers) = &watched.registers {
             self.use_registers(lanes, who, (inst.site, watched), registers);
         }
+        if let Some(values) = &watched.values {
+            // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
+            unsafe { self.use_values(lanes, inst, who, (watched, values)) };
+        }
         // That orders nothing among threads.
         let note = watched.note.filter(|_| watched.event != Some(Event::ProxyFence));
         if let Some(note) = note {
@@ -228,6 +245,60 @@ impl Watch {
         }
         // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
         watched.event.is_some_and(|event| unsafe { self.before(lanes, inst, who, (watched, event)) })
+    }
+
+    /// It uses registers that may be undefined.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it, with `values`.
+    unsafe fn use_values(
+        &mut self,
+        lanes: &mut Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        (watched, values): (&Watched, &Values),
+    ) {
+        if !self.checker.checks().uninitialised {
+            return;
+        }
+        let stored = match watched.note {
+            // SAFETY: 1: the same instruction, and its note: the caller's duty 1.
+            Some(note) if watched.is_store() => unsafe { touches(lanes, inst, &note) },
+            _ => Vec::new(),
+        };
+        let global =
+            || stored.iter().filter(|touch| !touch.region.private).fold(0, |on, touch| on | 1 << touch.lane);
+        // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
+        if let Some(used) = unsafe { self.followed.step(lanes, inst, who, values, None, global) } {
+            self.reports.add_undefined(lanes.env, who, inst.site, used);
+        }
+    }
+
+    /// Lanes of which some have waited for others perform an instruction of the warp together with the others that are `active`.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code.
+    pub(in crate::engine) unsafe fn met_late(&mut self, lanes: &Lanes<'_>, inst: &Inst, active: u32) {
+        let watched = lanes.env.kernel.watched.get(inst.site as usize);
+        let Some(values) = watched.and_then(|watched| watched.values.as_deref()) else { return };
+        if self.checker.checks().uninitialised {
+            let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+            // SAFETY: 1: the same instruction, and what was noted of it: its site is the index.
+            unsafe { self.followed.step(lanes, inst, who, values, Some(active), || 0) };
+        }
+    }
+
+    /// A lane reads a texture or a surface, of which the bytes at that address were not written.
+    pub(in crate::engine) fn fetched(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        (lane, address): (usize, u64),
+    ) {
+        if self.checker.checks().uninitialised {
+            let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+            self.reports.add_fetch(lanes.env, (who, lane as u8), inst.site, address);
+        }
     }
 
     /// It accesses memory or orders accesses.
@@ -279,6 +350,7 @@ impl Watch {
                 if ordering && note.what.writes() {
                     self.release(env, who, is_wide);
                 }
+                self.inspect_place(env, access, &touches);
                 self.inspect(env, access, &touches);
                 if how.is_strong() && note.what.reads() || atomic {
                     self.acquire(env, who, is_wide);
@@ -343,6 +415,33 @@ impl Watch {
                 self.inspect_proxy(env, access, touches);
             }
             self.record(env, access, touches);
+        }
+    }
+
+    /// Whether they access what they should.
+    fn inspect_place(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+        let base = env.kernel.watched.get(access.site as usize).and_then(|watched| watched.base.as_ref());
+        let writes = access.what.writes() && !env.kernel.constants.is_empty();
+        if base.is_none() && !writes {
+            return;
+        }
+        let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+        for touch in touches {
+            let stamp = (access.stamp(unit, touch), access.what);
+            if let Some(place) = base.and_then(|base| base.missed_by(env, touch)) {
+                self.reports.add_at(env, FindingKind::OutOfBounds, touch, place, stamp, None, bounds::ADVICE);
+            }
+            let is_in = |(start, bytes): &(u64, u64)| touch.address.wrapping_sub(*start) < *bytes;
+            if writes && !touch.region.private && env.kernel.constants.iter().any(is_in) {
+                self.reports.add(
+                    env,
+                    FindingKind::ConstantWrite,
+                    touch,
+                    stamp,
+                    None,
+                    bounds::CONSTANT_ADVICE,
+                );
+            }
         }
     }
 

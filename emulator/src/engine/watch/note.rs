@@ -1,7 +1,9 @@
 //! What a watched instruction does: noted while it is decoded, looked up by its site while it runs.
 
 use super::super::code::{Exec, NOTHING, Origin};
+use super::bounds::Base;
 use super::event::{Event, Registers};
+use super::value::Values;
 
 /// What an instruction does to memory, or to the order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,10 @@ pub(crate) struct Watched {
     pub(crate) event: Option<Event>,
     /// Its registers that such work may use.
     pub(crate) registers: Option<Box<Registers>>,
+    /// Its registers that may be undefined.
+    pub(crate) values: Option<Box<Values>>,
+    /// What its address is computed from.
+    pub(crate) base: Option<Base>,
     /// Where it comes from.
     pub(crate) origin: Origin,
     /// Which of the kernel's functions it belongs to.
@@ -68,7 +74,13 @@ impl Watched {
     /// For a site that no check watches.
     pub(crate) fn nothing() -> Watched {
         let (note, event, registers) = (None, None, None);
-        Watched { exec: NOTHING, note, event, registers, origin: Origin::default(), function: 0 }
+        let (values, base, origin) = (None, None, Origin::default());
+        Watched { exec: NOTHING, note, event, registers, values, base, origin, function: 0 }
+    }
+
+    /// Whether it is a plain store.
+    pub(super) fn is_store(&self) -> bool {
+        self.note.is_some_and(|note| matches!(note.what, What::Store { .. }))
     }
 }
 

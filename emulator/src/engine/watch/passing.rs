@@ -72,3 +72,84 @@ impl Passing {
         self.warps.retain(|who, _| who.unit != unit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHO: WarpId = WarpId { unit: 3, warp: 1 };
+
+    fn at(pc: u32) -> AtBarrier {
+        AtBarrier { function: 0, pc, lane: 0 }
+    }
+
+    fn barrier(found: Option<(AtBarrier, u8)>) -> Option<(u32, u8)> {
+        found.map(|(at, lane)| (at.pc, lane))
+    }
+
+    /// Lanes 0 to 15 wait at a barrier; the others do something at site 7.
+    fn waiting() -> Passing {
+        let mut passing = Passing::default();
+        passing.arrive(WHO, at(5), 0xffff, !0);
+        assert_eq!(barrier(passing.act(WHO, 7, 0xfff0_0000)), None);
+        assert_eq!(barrier(passing.act(WHO, 7, 0x000f_0000)), None);
+        passing
+    }
+
+    #[test]
+    fn who_exits_has_passed_by() {
+        let mut passing = waiting();
+        passing.exit(WHO, 0xff00_0000);
+        // At another place that is nothing, nor is it what another warp does.
+        assert_eq!(barrier(passing.act(WHO, 8, 0xffff)), None);
+        assert_eq!(barrier(passing.act(WarpId { unit: 3, warp: 0 }, 7, 0xffff)), None);
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), Some((5, 24)));
+        // It is told once.
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), None);
+    }
+
+    #[test]
+    fn who_does_not_exit_has_not() {
+        let mut passing = waiting();
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), None);
+        passing.exit(WHO, 0xffff);
+        passing.exit(WarpId { unit: 2, warp: 1 }, !0);
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), None);
+        // The lanes that go on count, not those of others that were there before.
+        passing.exit(WHO, 1 << 17);
+        assert_eq!(barrier(passing.act(WHO, 7, 1)), Some((5, 17)));
+    }
+
+    #[test]
+    fn who_comes_later_has_not_passed_by() {
+        let mut passing = waiting();
+        passing.arrive(WHO, at(5), 0x00ff_0000, !0);
+        passing.exit(WHO, 0x00ff_0000);
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), None);
+        passing.exit(WHO, 0x8000_0000);
+        assert_eq!(barrier(passing.act(WHO, 7, 0x00ff_0000)), Some((5, 31)), "those who came later wait too");
+    }
+
+    #[test]
+    fn a_whole_warp_that_comes_forgets() {
+        let mut passing = waiting();
+        passing.exit(WHO, 0xffff_0000);
+        passing.arrive(WHO, at(9), 0xffff, 0xffff);
+        assert_eq!(barrier(passing.act(WHO, 7, 0xffff)), None);
+        // The first barrier is the one that is named.
+        let mut passing = waiting();
+        passing.arrive(WHO, at(9), 0xffff, !0);
+        passing.exit(WHO, 0xffff_0000);
+        assert_eq!(barrier(passing.act(WHO, 7, 1)), Some((5, 16)));
+    }
+
+    #[test]
+    fn units_end() {
+        let mut passing = waiting();
+        passing.exit(WHO, 0xffff_0000);
+        passing.left(4);
+        assert_eq!(passing.warps.len(), 1);
+        passing.left(3);
+        assert!(passing.warps.is_empty());
+    }
+}

@@ -9,7 +9,13 @@ use super::note::{Watched, What};
 use super::place::Touch;
 use super::stamp::Stamp;
 use super::unit::WarpId;
+use super::value::{Origin as Cause, Use};
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
+
+const REGISTER_ADVICE: &str = "that register was never written on the way there";
+const LOCAL_ADVICE: &str = "that local memory, of an array or a variable with an address, was never written";
+const SHUFFLE_ADVICE: &str =
+    "the lane that it reads takes no part in the shuffle: it is not in the mask, or its thread has returned";
 
 /// Threads of a warp at a barrier.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +50,31 @@ impl Reports {
         other: Option<Stamp>,
         advice: &'static str,
     ) {
+        let what = (stamp, what);
+        let site = other.map_or(u32::MAX, |other| other.site);
+        if !self.again((kind, stamp.site.min(site), stamp.site.max(site))) {
+            self.add_at(env, kind, touch, place(env, touch), what, other, advice);
+        }
+    }
+
+    /// Counts a finding that is known.
+    fn again(&mut self, key: (FindingKind, u32, u32)) -> bool {
+        let known = self.known.get(&key).and_then(|index| self.list.get_mut(*index));
+        known.map(|(known, _)| known.times = known.times.saturating_add(1)).is_some()
+    }
+
+    /// The same, saying where it is.
+    #[allow(clippy::too_many_arguments)] // what a finding has
+    pub(super) fn add_at(
+        &mut self,
+        env: &Env<'_>,
+        kind: FindingKind,
+        touch: &Touch,
+        place: String,
+        (stamp, what): (Stamp, What),
+        other: Option<Stamp>,
+        advice: &'static str,
+    ) {
         let site = other.map_or(u32::MAX, |other| other.site);
         let key = (kind, stamp.site.min(site), stamp.site.max(site));
         if let Some((known, _)) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
@@ -58,7 +89,7 @@ impl Reports {
                 space: if touch.region.private { Space::Shared } else { Space::Global },
                 address: touch.address,
                 count: touch.bytes as u32,
-                place: place(env, touch),
+                place,
             }),
             access: actor(env, stamp, Some(what)),
             other: other.map(|other| actor(env, other, None)),
@@ -66,6 +97,43 @@ impl Reports {
             times: 1,
         };
         self.list.push((finding, [stamp.site, site]));
+    }
+
+    /// Adds that a lane lets an undefined value decide something.
+    pub(super) fn add_undefined(&mut self, env: &Env<'_>, who: WarpId, site: u32, used: Use) {
+        let kind = FindingKind::UndefinedValue;
+        let key = (kind, site, used.from.site);
+        if self.again(key) {
+            return;
+        }
+        self.known.insert(key, self.list.len());
+        let stamp =
+            |site| Stamp { unit: who.unit, warp: who.warp as u16, lane: used.lane, site, ..Stamp::default() };
+        let (verb, advice) = match used.from.origin {
+            Cause::Shuffle => ("shuffle", SHUFFLE_ADVICE),
+            Cause::Register => ("first read", REGISTER_ADVICE),
+            Cause::Local => ("read of local memory", LOCAL_ADVICE),
+        };
+        let other = (used.from.site != site).then(|| actor_with(env, stamp(used.from.site), verb));
+        let access = actor_with(env, stamp(site), used.verb);
+        let (kernel, advice) = (env.kernel.name.clone(), Some(advice));
+        let finding = Finding { kind, kernel, bytes: None, access, other, advice, times: 1 };
+        self.list.push((finding, [site, used.from.site]));
+    }
+
+    /// Adds that a lane reads elements of a texture or surface that were not written.
+    pub(super) fn add_fetch(&mut self, env: &Env<'_>, (who, lane): (WarpId, u8), site: u32, address: u64) {
+        let kind = FindingKind::Uninitialised;
+        if self.again((kind, site, u32::MAX)) {
+            return;
+        }
+        self.known.insert((kind, site, u32::MAX), self.list.len());
+        let stamp = Stamp { unit: who.unit, warp: who.warp as u16, lane, site, ..Stamp::default() };
+        let bytes = Bytes { space: Space::Global, address, count: 1, place: env.memory.describe(address, 1) };
+        let (kernel, access) = (env.kernel.name.clone(), actor_with(env, stamp, "texture or surface read"));
+        let finding =
+            Finding { kind, kernel, bytes: Some(bytes), access, other: None, advice: None, times: 1 };
+        self.list.push((finding, [site, u32::MAX]));
     }
 
     /// Adds that a warp uses registers that a product uses, or that no fence orders before one.

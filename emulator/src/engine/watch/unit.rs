@@ -1,5 +1,7 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
+use std::collections::HashSet;
+
 use super::super::env::{Block, Env};
 use super::super::exec::memory::Region;
 use super::clock::Clock;
@@ -21,13 +23,20 @@ pub(super) struct Unit {
     pub(super) clock: Clock,
     /// Who accessed shared memory.
     pub(super) shared: Shadow,
+    /// The mbarriers that were made and not given up, by the host's address.
+    pub(super) mbarriers: HashSet<u64>,
     /// Which shared memory was written: by the host's address of each block's.
     written: Vec<(usize, Written)>,
 }
 
 impl Unit {
     pub(super) fn new(env: &Env<'_>) -> Unit {
-        Unit { clock: Clock::new(warps(env)), shared: Shadow::default(), written: Vec::new() }
+        Unit {
+            clock: Clock::new(warps(env)),
+            shared: Shadow::default(),
+            mbarriers: HashSet::new(),
+            written: Vec::new(),
+        }
     }
 
     /// Which bytes were written, and which of them is the first of a region, to which the address belongs; `None` where nothing is

@@ -1,0 +1,125 @@
+//! Which bytes of local memory were written, by lane.
+//!
+//! Programs copy structures with parts that they never set. So a read is no mistake by itself: what it reads is an undefined value, which
+//! is followed ([`value`](super::value)), and a store of an undefined value leaves bytes that were not written.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`.
+
+use std::collections::HashMap;
+
+use super::super::code::Inst;
+use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::memory::{address, local_index, local_offset, local_read};
+use super::unit::WarpId;
+
+/// The most elements that an access has.
+const MOST: usize = 4;
+
+/// An access that may be to local memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LocalAccess {
+    /// Index of the address among the operands.
+    pub(crate) address: usize,
+    /// Bytes of an element.
+    pub(crate) bytes: u32,
+    /// How many there are.
+    pub(crate) elements: usize,
+    /// Whether it stores them.
+    pub(crate) stores: bool,
+}
+
+/// By warp, for each word of its local memory a bit for each byte.
+#[derive(Debug, Default)]
+pub(super) struct LocalWritten {
+    warps: HashMap<WarpId, Vec<u8>>,
+}
+
+impl LocalWritten {
+    /// A unit has ended.
+    pub(super) fn left(&mut self, unit: u32) {
+        self.warps.retain(|who, _| who.unit != unit);
+    }
+
+    /// A load is about to run: in which lanes nothing of an element was ever written, by element.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and that access its own.
+    pub(super) unsafe fn read(
+        &self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        access: LocalAccess,
+    ) -> [u32; MOST] {
+        let mut blank = [0; MOST];
+        // SAFETY: 1: the caller's duty 1.
+        for (lane, offset) in unsafe { offsets(lanes, inst, access) } {
+            for (element, blank) in blank.iter_mut().enumerate().take(access.elements) {
+                let at = offset + element as u32 * access.bytes;
+                let is_blank = (at..at + access.bytes).all(|byte| !self.is_written(who, byte, lane));
+                // Whatever has other contents was written.
+                let zero = parts(at, access.bytes)
+                    .all(|(at, bytes)| local_read(&lanes.warp().local, at, lane, bytes) == 0);
+                *blank |= u32::from(is_blank && zero) << lane;
+            }
+        }
+        blank
+    }
+
+    /// A store is about to run. `undefined` are the lanes in which an element is undefined.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and that access its own.
+    pub(super) unsafe fn write(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        access: LocalAccess,
+        undefined: [u32; MOST],
+    ) {
+        let warp = self.warps.entry(who).or_default();
+        // SAFETY: 1: the caller's duty 1.
+        for (lane, offset) in unsafe { offsets(lanes, inst, access) } {
+            for (element, undefined) in undefined.iter().enumerate().take(access.elements) {
+                let at = offset + element as u32 * access.bytes;
+                for byte in at..at + access.bytes {
+                    let index = local_index(byte, lane);
+                    if warp.len() <= index {
+                        warp.resize(index + 1, 0);
+                    }
+                    if let Some(word) = warp.get_mut(index) {
+                        *word |= 1 << (byte % 4);
+                        *word &= !((undefined >> lane & 1) << (byte % 4)) as u8;
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_written(&self, who: WarpId, byte: u32, lane: usize) -> bool {
+        let word = self.warps.get(&who).and_then(|warp| warp.get(local_index(byte, lane)));
+        word.is_some_and(|word| word >> (byte % 4) & 1 != 0)
+    }
+}
+
+/// The lanes that access local memory, and where.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code, and that access its own.
+unsafe fn offsets(lanes: &Lanes<'_>, inst: &Inst, access: LocalAccess) -> Vec<(usize, u32)> {
+    let bytes = u64::from(access.bytes) * access.elements as u64;
+    let Some(slot) = inst.ops.get(access.address).copied() else { return Vec::new() };
+    let place = |lane| {
+        // SAFETY: 1: the access, the instruction's own, says which operand is the address: the caller's duty 1; 2: lanes of a mask are below 32.
+        let address = unsafe { address(lanes, inst, slot, lane) };
+        local_offset(lanes, inst, address, bytes).map(|offset| (lane, offset))
+    };
+    bits(lanes.mask()).filter_map(place).collect()
+}
+
+/// A range in pieces that can be read at once.
+fn parts(at: u32, bytes: u32) -> impl Iterator<Item = (u32, u32)> {
+    let most = bytes.min(8);
+    (at..at + bytes).step_by(most.max(1) as usize).map(move |at| (at, most))
+}

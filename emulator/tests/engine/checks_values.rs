@@ -1,0 +1,305 @@
+//! Values that nobody has made, accesses that lead into another variable, and mbarriers that are made twice: what is found, and what is not.
+
+use cuda_emulator::check::{Finding, FindingKind};
+
+use crate::support::{Args, Device, snippet_with};
+
+const UNDEFINED: FindingKind = FindingKind::UndefinedValue;
+const OUTSIDE: FindingKind = FindingKind::OutOfBounds;
+
+/// Runs a body, which starts in line 10, in a block of so many threads; the output has 4 KiB of zeros, and so have `%rd40` and `%rd41`.
+fn found_with(body: &str, threads: u32, shared: &str) -> Vec<Finding> {
+    let declarations = ".global .align 4 .b8 g[64]; .global .align 4 .b8 h[64]; .const .align 4 .b8 c[64];\n\
+        .func (.reg .b32 %r0) twice(.reg .b32 %r1) { add.u32 %r0, %r1, %r1; ret; }";
+    let text = snippet_with("", &format!("ld.param.u64 %rd40, [more]; ld.param.u64 %rd41, [more+8]; {body}"));
+    let text = text
+        .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[16])")
+        .replace("{\n.reg", &format!("{{ {shared}\n.reg"))
+        .replace(".visible .entry", &format!("{} .visible .entry", declarations.replace('\n', " ")));
+    let device = Device::checked(&text);
+    let [out, one, two] = [(); 3].map(|()| device.zeroed::<u32>(1024));
+    let more = [one.to_le_bytes(), two.to_le_bytes()].concat();
+    device.launch("k", [1, 1, 1], [threads, 1, 1], &Args::new().add(out).bytes(&more));
+    device.findings()
+}
+
+fn found(body: &str) -> Vec<Finding> {
+    found_with(body, 32, "")
+}
+
+/// Kind, line and, if there is one, the line of the other place.
+fn lines(found: &[Finding]) -> Vec<(FindingKind, u32, Option<u32>)> {
+    let line = |finding: &Finding| {
+        (finding.kind, finding.access.ptx_line, finding.other.as_ref().map(|other| other.ptx_line))
+    };
+    found.iter().map(line).collect()
+}
+
+#[track_caller]
+fn nothing(body: &str) {
+    assert_eq!(found(body), [], "{body}");
+}
+
+#[test]
+fn registers_that_decide() {
+    let stored = found("add.u32 %r2, %r1, 1;\nst.global.u32 [%at], %r2;");
+    assert_eq!(lines(&stored), [(UNDEFINED, 11, Some(10))]);
+    assert_eq!(
+        (stored[0].access.verb, stored[0].other.as_ref().unwrap().verb),
+        ("store of it", "first read")
+    );
+    assert!(
+        stored[0].to_string().contains("that register was never written on the way there"),
+        "{}",
+        stored[0]
+    );
+    assert_eq!(
+        lines(&found("setp.lt.u32 %p1, %r1, %t;\n@%p1 bra A; st.global.u32 [%at], 1; A:")),
+        [(UNDEFINED, 11, Some(10))]
+    );
+    assert_eq!(lines(&found("@%p1 bra A; st.global.u32 [%at], 1; A:")), [(UNDEFINED, 10, None)]);
+    let address = "cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd1, %out;\nld.global.u32 %r2, [%rd1]; st.global.u32 [%at], %r2;";
+    assert_eq!(lines(&found(address)), [(UNDEFINED, 11, Some(10))]);
+    let guarded = found("not.pred %p2, %p1;\n@%p2 st.global.u32 [%at], 1;");
+    assert_eq!(
+        (lines(&guarded), guarded[0].access.verb),
+        (vec![(UNDEFINED, 11, Some(10))], "access guarded by it")
+    );
+    let products =
+        "mul.f32 %f2, %f1, 0f3F800000; fma.rn.f32 %f3, %f2, %f2, 0f00000000;\nst.global.f32 [%at], %f3;";
+    assert_eq!(lines(&found(products)), [(UNDEFINED, 11, Some(10))]);
+    // Each register that is read counts by itself.
+    let both =
+        "add.u32 %r2, %r1, 1; add.u32 %r4, %r3, 1;\nst.global.u32 [%at], %r2;\nst.global.u32 [%at], %r4;";
+    assert_eq!(lines(&found(both)), [(UNDEFINED, 11, Some(10)), (UNDEFINED, 12, Some(10))]);
+}
+
+#[test]
+fn registers_of_some_lanes() {
+    let some = |limit: u32, bound: u32| {
+        format!(
+            "setp.lt.u32 %p1, %t, {limit}; @%p1 mov.u32 %r1, 5; add.u32 %r2, %r1, 1; setp.lt.u32 %p2, %t, {bound};\n\
+             @%p2 st.global.u32 [%at], %r2;"
+        )
+    };
+    let wrong = found(&some(20, 21));
+    assert_eq!((lines(&wrong), wrong[0].access.thread), (vec![(UNDEFINED, 11, Some(10))], [20, 0, 0]));
+    nothing(&some(20, 20));
+    // Chosen by a lane's own predicate.
+    let selected = |a: &str, b: &str| {
+        format!(
+            "setp.lt.u32 %p1, %t, 20; @%p1 mov.u32 %r1, 5; selp.u32 %r2, {a}, {b}, %p1; add.u32 %r2, %r2, 1;\nst.global.u32 [%at], %r2;"
+        )
+    };
+    nothing(&selected("%r1", "%t"));
+    assert_eq!(lines(&found(&selected("%t", "%r1"))), [(UNDEFINED, 11, Some(10))]);
+    // False and anything is false, true or anything true.
+    let short = |op: &str, limit: u32| {
+        format!(
+            "setp.lt.u32 %p1, %t, 20; @%p1 setp.lt.u32 %p2, %t, 10; setp.{op}.u32 %p4, %t, {limit};\n\
+             {}.pred %p3, %p4, %p2; @%p3 bra A; st.global.u32 [%at], 1; A:",
+            if op == "lt" { "and" } else { "or" }
+        )
+    };
+    nothing(&short("lt", 20));
+    nothing(&short("ge", 20));
+    assert_eq!(lines(&found(&short("lt", 21))), [(UNDEFINED, 11, Some(11))]);
+    assert_eq!(lines(&found(&short("ge", 21))), [(UNDEFINED, 11, Some(11))]);
+}
+
+#[test]
+fn undefined_registers_that_decide_nothing() {
+    nothing("mov.u32 %r2, %r1; add.u32 %r3, %r2, 1;");
+    nothing("add.u32 %r3, %r1, 1; mov.u32 %r3, 4; st.global.u32 [%at], %r3;");
+    // What is copied may be a part of a structure that nobody has set.
+    nothing("mov.u32 %r2, %r1; st.global.u32 [%at], %r2;");
+    nothing(
+        "add.u32 %r1, %r1, 1; mul.wide.u32 %rd1, %t, 8; add.u64 %rd1, %rd1, %out; st.global.v2.u32 [%rd1], {%t, %r1};",
+    );
+    // Some bits of what comes out are defined.
+    nothing(
+        "and.b32 %r2, %r1, 12; cvt.u64.u32 %rd1, %r2; add.u64 %rd1, %rd1, %out; ld.global.u32 %r3, [%rd1]; st.global.u32 [%at], %r3;",
+    );
+    nothing("sub.u32 %r2, %r1, %r1; add.u32 %r2, %r2, 1; st.global.u32 [%at], %r2;");
+    // The carry flag begins at zero, as everything does that no instruction names.
+    nothing("addc.u32 %r2, %t, 1; st.global.u32 [%at], %r2;");
+    // Registers of called functions are not followed.
+    nothing("{ .param .b32 a; .reg .b32 %r9; call (%r9), twice, (%t); st.global.u32 [%at], %r9; }");
+}
+
+#[test]
+fn lanes_that_take_no_part() {
+    let shuffle = |mode: &str, mask: &str, then: &str| {
+        format!(
+            "setp.ge.u32 %p1, %t, 24; @%p1 bra A; add.u32 %r1, %t, 1;\n\
+             shfl.sync.{mode}.b32 %r2|%p2, %r1, 16, 31, {mask};\n{then} A:"
+        )
+    };
+    let sum = "add.u32 %r3, %r1, %r2; st.global.u32 [%at], %r3;";
+    for mask in ["0xffffff", "-1"] {
+        let wrong = found(&shuffle("down", mask, sum));
+        assert_eq!(
+            (lines(&wrong), wrong[0].access.thread),
+            (vec![(UNDEFINED, 12, Some(11))], [8, 0, 0]),
+            "{mask}"
+        );
+        assert!(wrong[0].to_string().contains("takes no part in the shuffle"), "{}", wrong[0]);
+    }
+    assert_eq!(
+        lines(&found(&shuffle("bfly", "0xffffff", "st.global.u32 [%at], %r2;"))),
+        [(UNDEFINED, 12, Some(11))]
+    );
+    // Of lanes that are out of range a lane keeps its own value.
+    nothing(&shuffle("up", "0xffffff", sum));
+    // What comes from outside is left aside: by a branch, by a choice.
+    let aside = "setp.lt.u32 %p3, %t, 8; @%p3 add.u32 %r1, %r1, %r2; st.global.u32 [%at], %r1;";
+    nothing(&shuffle("down", "0xffffff", aside));
+    nothing(&shuffle(
+        "down",
+        "0xffffff",
+        "setp.lt.u32 %p3, %t, 8; selp.u32 %r3, %r2, 0, %p3; add.u32 %r3, %r3, 1; st.global.u32 [%at], %r3;",
+    ));
+    // One undefined value makes the next: lane 0 gets that of lane 8.
+    let next = "add.u32 %r1, %r1, %r2; shfl.sync.down.b32 %r4|%p2, %r1, 8, 31, 0xffffff; add.u32 %r1, %r1, %r4;\n\
+        setp.eq.u32 %p3, %t, 0; @%p3 st.global.u32 [%at], %r1;";
+    assert_eq!(lines(&found(&shuffle("down", "0xffffff", next))), [(UNDEFINED, 13, Some(11))]);
+}
+
+#[test]
+fn local_memory_that_was_never_written() {
+    let array = |written: u32, read: &str, then: &str| {
+        let stores: String = (0..written).map(|at| format!("st.local.u32 [%rd1+{}], %t; ", at * 4)).collect();
+        format!("{{ .local .align 16 .b8 a[32]; mov.u64 %rd1, a; {stores}\n{read}\n{then} }}")
+    };
+    let sum = "add.u32 %r2, %r2, 1; st.global.u32 [%at], %r2;";
+    assert_eq!(lines(&found(&array(7, "ld.local.u32 %r2, [%rd1+28];", sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(8, "ld.local.u32 %r2, [%rd1+28];", sum));
+    let generic = "cvta.local.u64 %rd2, %rd1; ld.u32 %r2, [%rd2+28];";
+    assert_eq!(lines(&found(&array(7, generic, sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(8, generic, sum));
+    // Of a vector each element counts by itself.
+    let vector = "ld.local.v4.u32 {%r5, %r6, %r7, %r2}, [%rd1+16];";
+    assert_eq!(lines(&found(&array(7, vector, sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(7, vector, "add.u32 %r7, %r7, 1; st.global.u32 [%at], %r7;"));
+    // A part is written.
+    nothing(&array(6, "st.local.u8 [%rd1+31], %t; ld.local.u32 %r2, [%rd1+28];", sum));
+    // A copy in local memory is what it is a copy of, and one in global memory may be of padding.
+    let copy = "ld.local.u32 %r3, [%rd1+28]; st.local.u32 [%rd1+24], %r3; ld.local.u32 %r2, [%rd1+24];";
+    assert_eq!(lines(&found(&array(7, copy, sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(8, copy, sum));
+    nothing(&array(7, "ld.local.u32 %r2, [%rd1+28];", "st.global.u32 [%at], %r2;"));
+    // In one lane.
+    let lane = "setp.ne.u32 %p1, %t, 9; @%p1 st.local.u32 [%rd1+28], 0; ld.local.u32 %r2, [%rd1+28];";
+    let one = found(&array(7, lane, sum));
+    assert_eq!((lines(&one), one[0].access.thread), (vec![(UNDEFINED, 12, Some(11))], [9, 0, 0]));
+}
+
+const TWO: &str = ".shared .align 16 .b8 first[128]; .shared .align 16 .b8 second[128];";
+
+#[test]
+fn from_one_shared_variable_into_the_next() {
+    let at = |base: &str, offset: i64| {
+        let both = "mov.u32 %r1, first; mov.u32 %r2, second; shl.b32 %r3, %t, 2; add.u32 %r4, %r1, %r3; add.u32 %r5, %r2, %r3; \
+            st.shared.u32 [%r4], 0; st.shared.u32 [%r5], 0; bar.sync 0;";
+        format!("{both} {base}\nld.shared.u32 %r9, [%r8+{offset}]; st.global.u32 [%at], %r9;")
+    };
+    let run = |base: &str, offset| found_with(&at(base, offset), 32, TWO);
+    let wrong = run("add.u32 %r8, %r1, %r3;", 128);
+    assert_eq!(lines(&wrong), [(OUTSIDE, 11, None)]);
+    assert!(
+        wrong[0].to_string().contains("at offset 128 of variable `first`, which has 128 bytes"),
+        "{}",
+        wrong[0]
+    );
+    for (base, offset) in [
+        ("add.u32 %r8, %r2, %r3;", -4),
+        ("mad.lo.u32 %r8, %t, 4, %r1;", 4),
+        ("mov.u32 %r8, first; L: add.u32 %r8, %r8, 4; setp.lt.u32 %p1, %r8, 1148; @%p1 bra L;", 4),
+    ] {
+        assert_eq!(lines(&run(base, offset)), [(OUTSIDE, 11, None)], "{base}");
+    }
+    for (base, offset) in [
+        ("add.u32 %r8, %r1, %r3;", 0),
+        ("mad.lo.u32 %r8, %t, 4, %r2;", 0),
+        // Below the variable, until the offset is added.
+        ("sub.u32 %r8, %r2, 64;", 64),
+        // One of two; the distance of two; a number.
+        ("setp.lt.u32 %p1, %t, 5; selp.u32 %r8, %r1, %r2, %p1;", 0),
+        ("mov.u32 %r8, first; setp.lt.u32 %p1, %t, 5; @%p1 mov.u32 %r8, second;", 0),
+        ("sub.u32 %r7, %r2, %r1; add.u32 %r8, %r1, %r7;", 0),
+        ("shl.b32 %r7, %r2, 0; sub.u32 %r7, %r7, %r1; add.u32 %r8, %r1, %r7;", 0),
+        ("mov.u32 %r8, 1152;", 0),
+    ] {
+        assert_eq!(run(base, offset), [], "{base}");
+    }
+}
+
+#[test]
+fn from_one_allocation_into_another() {
+    // The distance is a number, which memory has.
+    let far = |from: &str, to: &str| {
+        format!(
+            "sub.u64 %rd1, {to}, {from}; st.global.u64 [%out+2048], %rd1; bar.warp.sync -1; ld.global.u64 %rd2, [%out+2048];\n\
+             setp.eq.u32 %p1, %t, 0; add.u64 %rd3, {from}, %rd2;\n@%p1 st.global.u32 [%rd3], 7;"
+        )
+    };
+    let wrong = found(&far("%rd40", "%rd41"));
+    assert_eq!(lines(&wrong), [(OUTSIDE, 12, None)]);
+    assert!(wrong[0].to_string().contains("not in that of parameter `more`"), "{}", wrong[0]);
+    nothing(&far("%rd40", "%rd40"));
+    let variables =
+        "mov.u64 %rd4, g; mov.u64 %rd5, h; cvta.global.u64 %rd6, %rd4; cvta.global.u64 %rd7, %rd5; ";
+    let wrong = found(&format!("{variables}{}", far("%rd6", "%rd7")));
+    assert_eq!(lines(&wrong), [(OUTSIDE, 12, None)]);
+    assert!(wrong[0].to_string().contains("not in variable `g`"), "{}", wrong[0]);
+    nothing(&format!("{variables}{}", far("%rd6", "%rd6")));
+    // A number among the parameters that is added to an address.
+    nothing(
+        "sub.u64 %rd1, %rd41, %rd41; add.u64 %rd1, %rd1, %rd40; setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%rd1], 7;",
+    );
+    nothing("setp.eq.u32 %p1, %t, 0; selp.b64 %rd1, %rd40, %rd41, %p1; st.global.u32 [%rd1], 7;");
+}
+
+#[test]
+fn constant_memory_is_not_written() {
+    let store = |to: &str| {
+        format!(
+            "mov.u64 %rd1, {to}; {}\nsetp.eq.u32 %p1, %t, 0; @%p1 st.u32 [%rd1], 7;",
+            if to == "c" { "cvta.const.u64 %rd1, %rd1;" } else { "cvta.global.u64 %rd1, %rd1;" }
+        )
+    };
+    let wrong = found(&store("c"));
+    assert_eq!(lines(&wrong), [(FindingKind::ConstantWrite, 11, None)]);
+    assert!(
+        wrong[0].to_string().starts_with("write to constant memory in kernel `k`: 4 bytes"),
+        "{}",
+        wrong[0]
+    );
+    nothing(&store("g"));
+    nothing("ld.const.u32 %r1, [c]; st.global.u32 [%at], %r1;");
+}
+
+#[test]
+fn an_mbarrier_is_made_once() {
+    let bar = ".shared .align 8 .b64 bar; .shared .align 8 .b64 other;";
+    let run = |between: &str| {
+        let init = "@%p1 mbarrier.init.shared.b64 [%r1], 1;";
+        found_with(
+            &format!(
+                "mov.u32 %r1, bar; mov.u32 %r2, other; setp.eq.u32 %p1, %t, 0; {init} bar.sync 0;\n{between}\n{init}"
+            ),
+            32,
+            bar,
+        )
+    };
+    assert_eq!(lines(&run("")), [(FindingKind::LiveMbarrier, 12, None)]);
+    assert!(run("")[0].to_string().contains("`mbarrier.inval` has to come before"), "{}", run("")[0]);
+    assert_eq!(run("@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0;"), []);
+    assert_eq!(
+        lines(&run("@%p1 mbarrier.inval.shared.b64 [%r2]; bar.sync 0;")),
+        [(FindingKind::LiveMbarrier, 12, None)]
+    );
+    // All threads of a warp make it together: that is one instruction.
+    let together = "mov.u32 %r1, bar; mbarrier.init.shared.b64 [%r1], 1;";
+    assert_eq!(found_with(together, 32, bar), []);
+}

@@ -134,8 +134,8 @@ impl Map {
             };
             for row in 0..(images..rank).map(count).product::<usize>() {
                 let (mut rest, mut place) = (row, corner.clone());
-                for dim in images..rank {
-                    place[dim] += (rest % count(dim)) as i64 * i64::from(self.steps[dim]);
+                for (dim, at) in place.iter_mut().enumerate().skip(images) {
+                    *at += (rest % count(dim)) as i64 * i64::from(self.steps[dim]);
                     rest /= count(dim);
                 }
                 rows.push(place);

@@ -357,6 +357,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     ("driver", "", "quiet_graphs", &[], ""),
     ("driver", "", "quiet_loops", &[], ""),
     ("driver", "", "quiet_pools", &[], ""),
+    ("driver", "", "quiet_mapped", &[], ""),
     ("runtime", "", "none", &[], ""),
     (
         "runtime",

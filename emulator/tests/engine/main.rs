@@ -33,4 +33,5 @@ mod tensor_maps;
 mod tensor_watched;
 mod textures;
 mod textures_all;
+mod video;
 mod wgmma;

@@ -10,6 +10,7 @@ mod by_hand_accesses;
 mod checks;
 mod checks_asynchronous;
 mod checks_order;
+mod compare;
 mod control;
 mod faults;
 mod heap;

@@ -336,3 +336,103 @@ fn what_ptxas_refuses_is_refused() {
     println!("refused here {} of {refused} that ptxas refuses", refused - total);
     assert!(false_refusals.is_empty() && total * 50 <= refused);
 }
+
+/// Every way to choose up to two of these lists' modifiers for a load or store of each space.
+fn accesses(mnemonic: &str, cache: &[&str], orders: &[&str]) -> Vec<String> {
+    const SPACES: &[&str] =
+        &["", ".global", ".const", ".shared", ".shared::cta", ".shared::cluster", ".local", ".param"];
+    let l1 = ["evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate"]
+        .map(|p| format!(".L1::{p}"));
+    let l2 = ["evict_normal", "evict_first", "evict_last"].map(|p| format!(".L2::{p}"));
+    let owned = |list: &[&str]| -> Vec<String> { list.iter().map(|part| format!(".{part}")).collect() };
+    let mut lists = vec![owned(orders), owned(cache), l1.to_vec(), l2.to_vec(), owned(&["L2::cache_hint"])];
+    if mnemonic == "ld" {
+        lists.insert(1, owned(&["nc"]));
+        lists.push(owned(&["L2::64B", "L2::128B", "L2::256B"]));
+    }
+    lists.push(owned(&["v2", "v4"]));
+    let mut names = Vec::new();
+    for space in SPACES {
+        let name = |chosen: &[(usize, &str)]| {
+            // Spaces stand behind the order of the access.
+            let (first, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(at, _)| *at == 0);
+            let text = |list: Vec<&(usize, &str)>| list.iter().map(|(_, part)| *part).collect::<String>();
+            format!("{mnemonic}{}{space}{}.b32", text(first), text(rest))
+        };
+        names.push(name(&[]));
+        for (at, list) in lists.iter().enumerate() {
+            for part in list {
+                names.push(name(&[(at, part)]));
+                for (behind, others) in lists.iter().enumerate().skip(at + 1) {
+                    names.extend(others.iter().map(|other| name(&[(at, part), (behind, other)])));
+                }
+            }
+        }
+    }
+    names
+}
+
+/// A kernel that has one instruction a line, from line 6 on.
+fn kernel(lines: &[String]) -> String {
+    format!(
+        ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {{ .reg .b32 %r<9>; .reg .b64 %x<9>;\n\n{}\nret; }}\n",
+        lines.join("\n")
+    )
+}
+
+#[test]
+#[ignore = "needs ptxas 13.0: PTXAS names it"]
+fn loads_and_stores_have_the_modifiers_that_ptxas_takes() {
+    let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".to_owned());
+    let orders = ["weak", "volatile", "relaxed.gpu", "mmio.relaxed.sys"];
+    let reads = accesses("ld", &["ca", "cg", "cs", "cv", "lu"], &[&orders[..], &["acquire.gpu"]].concat());
+    let stores = accesses("st", &["wb", "cg", "cs", "wt"], &[&orders[..], &["release.cta"]].concat());
+    let line = |name: &String| {
+        let (hint, address) = (if name.contains("hint") { ", %x2" } else { "" }, "[%x1]");
+        let value = match name.rsplit_once(".v").and_then(|(_, rest)| rest.chars().next()) {
+            Some('2') => "{%r1, %r2}",
+            Some('4') => "{%r1, %r2, %r3, %r4}",
+            _ => "%r1",
+        };
+        match name.starts_with("ld") {
+            true if name.contains(".param") => format!("{name} {value}, [p]{hint};"),
+            true => format!("{name} {value}, {address}{hint};"),
+            false => format!("{name} {address}, {value}{hint};"),
+        }
+    };
+    let stores = stores.iter().filter(|name| !name.contains(".const") && !name.contains(".param"));
+    let lines: Vec<String> = reads.iter().chain(stores).map(line).collect();
+    let scratch = std::env::temp_dir().join(format!("accesses-{}.ptx", std::process::id()));
+    let mut refused = std::collections::BTreeSet::new();
+    let mut left: Vec<usize> = (0..lines.len()).collect();
+    // Some errors hide others: until there are none among what is left.
+    loop {
+        let text: Vec<String> = left.iter().map(|&at| lines[at].clone()).collect();
+        std::fs::write(&scratch, kernel(&text)).unwrap();
+        let output =
+            Command::new(&ptxas).args(["-arch=sm_90", "-O0", "-o", "/dev/null"]).arg(&scratch).output();
+        let errors = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
+        let numbers = errors.lines().filter(|line| line.contains("error")).filter_map(|line| {
+            let (_, rest) = line.split_once("line ")?;
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<usize>().ok()
+        });
+        let found: std::collections::BTreeSet<usize> =
+            numbers.filter_map(|line| left.get(line.checked_sub(6)?).copied()).collect();
+        if found.is_empty() {
+            break;
+        }
+        left.retain(|at| !found.contains(at));
+        refused.extend(found);
+    }
+    let _ = std::fs::remove_file(&scratch);
+    let mut different = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let ours = loads(&kernel(std::slice::from_ref(line)));
+        if ours.is_ok() == refused.contains(&at) {
+            different.push(format!("{line} {ours:?}"));
+        }
+    }
+    println!("{} of {} forms are refused by ptxas", refused.len(), lines.len());
+    assert!(refused.len() > 1000 && refused.len() < lines.len(), "ptxas answered");
+    assert!(different.is_empty(), "{different:#?}");
+}

@@ -300,28 +300,6 @@ fn unknown_instructions_stop_the_kernel_that_reaches_them() {
     assert_eq!(refused[0].0, 11);
 }
 
-/// An H200 computes many of these otherwise than the ISA says.
-#[test]
-fn scalar_video_instructions_that_do_more_than_compute_are_refused_by_name() {
-    for form in [
-        "vadd.u32.u32.u32.sat %r1, %t, %t;",
-        "vsub.s32.s32.s32.max %r1, %t, %t, %t;",
-        "vmin.u32.u32.u32 %r1.h1, %t, %t, %t;",
-        "vshl.u32.u32.u32.sat.clamp %r1, %t, %t;",
-        "vset.u32.u32.eq.add %r1, %t, %t, %t;",
-        "vmad.s32.u32.u32.shr7 %r1, %t, %t, %t;",
-        "vmad.s32.u32.u32.sat %r1, %t, %t, %t;",
-    ] {
-        let device = Device::new(&snippet(form));
-        let kernel = device.kernel("k");
-        let refused: Vec<(u32, &str)> = kernel.unsupported().collect();
-        let name = form.split(' ').next().unwrap();
-        assert!(refused.len() == 1 && refused[0].1.contains(name), "{form}: {refused:?}");
-    }
-    let plain = "vadd.u32.u32.s32 %r1, %t, %t.b1; vmad.s32.u32.s32.po %r1, %t.h0, %t, %t;";
-    assert_eq!(Device::new(&snippet(plain)).kernel("k").unsupported().count(), 0);
-}
-
 #[test]
 fn stacks_are_finite() {
     let text = snippet_with(

@@ -376,7 +376,7 @@ fn cache_policies_change_nothing() {
          createpolicy.cvt.L2.b64 %rd3, %rd1;
          st.global.L2::cache_hint.u32 [%at], %t, %rd1;
          ld.global.L1::no_allocate.L2::cache_hint.L2::128B.u32 %r1, [%at], %rd2;
-         ld.global.L2::evict_last.L2::cache_hint.v2.u32 {%r4, %r5}, [%out], %rd3;
+         ld.global.L2::cache_hint.v2.u32 {%r4, %r5}, [%out], %rd3;
          atom.global.add.L2::cache_hint.u32 %r2, [%at], %r1, %rd3;
          red.global.add.L2::cache_hint.u32 [%at], 1000, %rd1;
          add.u32 %r2, %r2, %r5; red.global.add.u32 [%at], %r2;",

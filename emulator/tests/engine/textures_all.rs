@@ -493,6 +493,49 @@ fn surfaces_are_reduced() {
     assert_eq!(fault.kind, FaultKind::UnsupportedInstruction, "{fault}");
 }
 
+/// Coordinates and levels that are counted: each level of a texture has its own number, and so has each element.
+#[test]
+fn integers_count_elements_of_levels() {
+    let sizes: [[usize; 3]; 3] = [[4, 4, 2], [2, 2, 2], [1, 1, 2]];
+    let value = |level: usize, [x, y, z]: [usize; 3]| (1000 * level + 100 * z + 10 * y + x) as f32;
+    for (name, coordinates) in [
+        ("level.2d.v4.f32.s32", "{%r0, %r1}], %r3"),
+        ("level.3d.v4.f32.s32", "{%r0, %r1, %r2, %r2}], %r3"),
+        ("level.a2d.v4.f32.s32", "{%r2, %r0, %r1, %r1}], %r3"),
+        ("level.2d.v4.f32.s32", "{%r0, %r1}], %r3, {%r4, %r5}"),
+    ] {
+        let device = device(&format!("tex.{name} {{%r8, _, _, _}}, [%rd1, {coordinates};"));
+        let levels = sizes.iter().enumerate().map(|(level, &size)| {
+            let elements = (0..size.iter().product())
+                .map(|at| value(level, [at % size[0], at / size[0] % size[1], at / size[0] / size[1]]));
+            image(&device, FLOAT, size, &floats(elements))
+        });
+        // What is for fractions has no part in it.
+        let object =
+            Texture { bias: 1.0, level_range: [1.0, 1.0], mix_levels: true, ..texture(levels.collect()) };
+        device.memory.objects().set_texture(HANDLE, Some(object));
+        let (flat, moved) = (name.contains(".2d"), coordinates.contains("%r5"));
+        let minus = -1_i32 as u32;
+        let (mut rows, mut wanted) = (Vec::new(), Vec::new());
+        for level in [0, 1, 2, 3, minus] {
+            for [x, y, z] in [[0, 0, 0], [1, 1, 1], [3, 2, 1], [2, 0, 0], [0, 4, 0], [minus, 0, 1]] {
+                rows.push([x, y, z, level, 1, minus, 0, 0]);
+                let by = if moved { [1, -1] } else { [0, 0] };
+                let at = [i64::from(x as i32) + by[0], i64::from(y as i32) + by[1]];
+                let z = if flat { 0 } else { z as usize };
+                let found = sizes.get(level as usize).filter(|size| {
+                    at.iter().zip(size.iter()).all(|(at, size)| (0..*size as i64).contains(at))
+                });
+                wanted
+                    .push(found.map_or(0.0, |_| value(level as usize, [at[0] as usize, at[1] as usize, z])));
+            }
+        }
+        let found: Vec<f32> = each(&device, &rows).iter().map(|row| f32::from_bits(row[0])).collect();
+        assert_eq!(found, wanted, "{name} {coordinates}");
+        assert!(wanted.iter().filter(|value| **value != 0.0).count() > 1, "{name} {coordinates}");
+    }
+}
+
 #[test]
 fn forms_that_there_are_not_are_refused() {
     // By ptxas when the module is loaded; comparisons with depths and samplers by name when the kernel is asked for.
@@ -506,7 +549,9 @@ fn forms_that_there_are_not_are_refused() {
         ("tex.2d.v4.f32.f32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %f1;", false),
         ("tex.2d.v4.f32.f32 {%r8, _, _, _}, [%rd1, %rd2, {%r0, %r1}];", false),
         ("tex.2dms.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1, %r2, %r2}];", false),
-        ("tex.level.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %r2;", false),
+        ("tex.a2dms.v2.f16x2.s32 {%r8, _}, [%rd1, {%r0, %r1, %r2, %r2}];", false),
+        ("tex.level.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %f1;", true),
+        ("tex.grad.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], {%f1, %f1}, {%f1, %f1};", false),
         ("txq.height.b32 %r8, [%rd1];", false),
         ("txq.channel_order.b32 %r8, [%rd1];", false),
         ("suq.memory_layout.b32 %r8, [%rd1];", false),

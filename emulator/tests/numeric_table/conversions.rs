@@ -73,6 +73,13 @@ fn conversions(t: &mut Table) {
         t.exact(format!("cvt{m}.bf16.f16"), &[H], B, ours);
         let ours = |a, _, _| cvt::float::<Bf16Type, F16Type, R, false, false>(a as u16) as u64;
         t.exact(format!("cvt{m}.f16.bf16"), &[B], H, ours);
+        // Exact, whatever the rounding.
+        let ours = |a, _, _| cvt::float::<Bf16Type, Single, Nearest, false, false>(a as u16) as u64;
+        t.exact(format!("cvt{m}.f32.bf16"), &[B], S, ours);
+        let ours = |a, _, _| cvt::float::<Bf16Type, Single, Nearest, true, false>(a as u16) as u64;
+        t.exact(format!("cvt{m}.ftz.f32.bf16"), &[B], S, ours);
+        let ours = |a, _, _| cvt::float::<Bf16Type, Double, Nearest, false, false>(a as u16);
+        t.exact(format!("cvt{m}.f64.bf16"), &[B], D, ours);
     });
     bools!(|FTZ| {
         bools!(|SAT| {

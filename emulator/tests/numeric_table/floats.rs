@@ -73,6 +73,8 @@ fn double(t: &mut Table) {
         t.exact(format!("div{m}.f64"), &[D, D], D, |a, b, _| fp64::div::<R>(a, b));
         t.exact(format!("fma{m}.f64"), &[D, D, D], D, fp64::fma::<R>);
         t.exact(format!("rcp{m}.f64"), &[D], D, |a, _, _| fp64::rcp::<R>(a));
+        // Nothing is flushed.
+        t.exact(format!("rcp{m}.ftz.f64"), &[D], D, |a, _, _| fp64::rcp::<R>(a));
         t.exact(format!("sqrt{m}.f64"), &[D], D, |a, _, _| fp64::sqrt::<R>(a));
     });
     t.exact("abs.f64".into(), &[D], D, |a, _, _| fp64::abs(a));

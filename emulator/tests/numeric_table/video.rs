@@ -1,4 +1,5 @@
-//! Video instructions, by the pseudocode of the ISA: the names say what is computed.
+//! Video instructions: SIMD ones by the pseudocode of the ISA, scalar ones by what ptxas 13.0 makes of them for sm_90, in two words as
+//! there. The names say what is computed.
 
 use super::{Table, W};
 
@@ -23,7 +24,8 @@ fn model(name: &str, selectors: [&str; 3], [a, b, c]: [u32; 3]) -> u32 {
     };
     if count == 1 {
         let (ta, tb) = (scalar_part(a, selectors[1], a_signed), scalar_part(b, selectors[2], b_signed));
-        return first(&words, ta, tb) as u32;
+        let d_signed = if set { types[0] } else { d_signed };
+        return scalar(&words, d_signed, selectors[0], first(&words, ta, tb), c);
     }
     let parts: Vec<u32> =
         [a, b].iter().flat_map(|word| (0..count as u32).map(move |i| word >> (i * bits))).collect();
@@ -48,6 +50,47 @@ fn model(name: &str, selectors: [&str; 3], [a, b, c]: [u32; 3]) -> u32 {
         }
     }
     d
+}
+
+/// What becomes of a first result whose two words are `low` and `high`.
+fn scalar(words: &[&str], d_signed: bool, to: &str, result: i128, c: u32) -> u32 {
+    let has = |word: &str| words.contains(&word);
+    let (mut low, mut high) = (result as u32, (result >> 32) as i32);
+    let sign = |low: u32| low as i32 >> 31;
+    let (shift, sum) = (words[0].starts_with("vsh"), matches!(words[0], "vadd" | "vsub"));
+    if has("sat") && (to.is_empty() || shift) {
+        if shift {
+            high = [0, 1, -2, -1][(high & 3) as usize];
+        }
+        if d_signed && sign(low) != high {
+            low = if high < 0 { 0x8000_0000 } else { 0x7fff_ffff };
+        } else if !d_signed && high < 0 {
+            (low, high) = (0, 0);
+        } else if !d_signed && shift && high != 0 {
+            low = u32::MAX;
+        }
+    } else if has("sat") {
+        let most = [[0xff, 0x7f], [0xffff, 0x7fff]][usize::from(to.starts_with('h'))][usize::from(d_signed)];
+        low = if high != 0 || low > most { most } else { low };
+    }
+    if sum || has("sat") && (shift || d_signed) {
+        high = sign(low);
+    }
+    let third = if d_signed { sign(c) } else { 0 };
+    let less = if d_signed { (high, low) < (third, c) } else { (high as u32, low) < (0, c) };
+    let mut bytes = c.to_le_bytes();
+    let source = low.to_le_bytes();
+    match (words.last(), to) {
+        _ if has("add") => return low.wrapping_add(c),
+        (Some(&"min"), _) => return if less { low } else { c },
+        (Some(&"max"), _) => return if less { c } else { low },
+        (_, "") => return low,
+        (_, "h0") => bytes[..2].copy_from_slice(&source[..2]),
+        // Not the lower half.
+        (_, "h1") => bytes[2..].copy_from_slice(&source[2..]),
+        (_, byte) => bytes[byte[1..].parse::<usize>().unwrap()] = source[0],
+    }
+    u32::from_le_bytes(bytes)
 }
 
 fn scalar_part(word: u32, selector: &str, signed: bool) -> i128 {
@@ -121,15 +164,22 @@ fn mad(name: &str, [asel, bsel]: [&str; 2], minus: [bool; 3], [a, b, c]: [u32; 3
     let (a_signed, b_signed) = (words[2] == "s32", words[3] == "s32");
     let negated = minus[0] != minus[1];
     let signed = a_signed || b_signed || negated || minus[2];
-    let product = scalar_part(a, asel, a_signed) * scalar_part(b, bsel, b_signed);
-    let extended = |c: u32| if signed { i128::from(c as i32) } else { i128::from(c) };
+    let factor = |word, part, signed| i128::from(scalar_part(word, part, signed) as i32);
+    let product = factor(a, asel, a_signed) * factor(b, bsel, b_signed);
+    let extended = |c: u32| i128::from(c as i32);
     let sum = match (has("po"), negated, minus[2]) {
         (true, ..) => product + extended(c) + 1,
         (_, true, _) => extended(c) - product,
-        (.., true) => product + extended(!c) + 1,
+        (.., true) => product - extended(c),
         _ => product + extended(c),
     };
-    sum as u32
+    let sum = if signed { sum } else { sum & i128::from(u64::MAX) };
+    let scaled = sum >> if has("shr7") { 7 } else { 15 * u32::from(has("shr15")) };
+    match (has("sat"), signed) {
+        (false, _) => scaled as u32,
+        (true, true) => scaled.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
+        (true, false) => (scaled as i64).clamp(0, u32::MAX.into()) as u32,
+    }
 }
 
 fn row(t: &mut Table, name: String, selectors: [&'static str; 3], third: bool) {
@@ -144,7 +194,7 @@ fn row(t: &mut Table, name: String, selectors: [&'static str; 3], third: bool) {
     t.row(ptx, inputs, W, Box::new(ours));
 }
 
-/// All operations and types that are supported; of selectors and what follows, each with some of them.
+/// All operations and types; of selectors and what follows, each with some of them.
 pub fn table(t: &mut Table) {
     const TYPES: [&str; 2] = ["u32", "s32"];
     const PARTS: [&str; 7] = ["", "b0", "b1", "b2", "b3", "h0", "h1"];
@@ -163,10 +213,18 @@ pub fn table(t: &mut Table) {
             if !mode.is_empty() && b == "s32" {
                 continue;
             }
-            let name = format!("{op}.{d}.{a}.{b}{mode}");
-            row(t, name.clone(), ["", "", ""], false);
-            row(t, name.clone(), ["", PARTS[next(7)], PARTS[next(7)]], false);
-            row(t, name, ["", PARTS[1 + next(6)], ""], false);
+            for sat in ["", ".sat"] {
+                let name = format!("{op}.{d}.{a}.{b}{sat}{mode}");
+                row(t, name.clone(), ["", "", ""], false);
+                row(t, name.clone(), ["", PARTS[1 + next(6)], PARTS[next(7)]], false);
+                for to in PARTS {
+                    row(t, name.clone(), [to, PARTS[next(7)], ["", PARTS[next(7)]][next(2)]], true);
+                }
+                for second in ["add", "min", "max"] {
+                    row(t, format!("{name}.{second}"), ["", "", ""], true);
+                    row(t, format!("{name}.{second}"), ["", PARTS[next(7)], ""], true);
+                }
+            }
         }
     }
     for (index, cmp) in ["eq", "ne", "lt", "le", "gt", "ge"].into_iter().enumerate() {
@@ -174,7 +232,11 @@ pub fn table(t: &mut Table) {
             let name = format!("{}.{}.{cmp}", TYPES[types / 2], TYPES[types % 2]);
             let scalar = format!("vset.{name}");
             row(t, scalar.clone(), ["", PARTS[next(7)], PARTS[next(7)]], false);
-            row(t, scalar, ["", "", ""], false);
+            row(t, scalar.clone(), ["", "", ""], false);
+            row(t, scalar.clone(), [PARTS[1 + next(6)], "", PARTS[next(7)]], true);
+            for second in ["add", "min", "max"] {
+                row(t, format!("{scalar}.{second}"), ["", "", PARTS[next(7)]], true);
+            }
             row(t, format!("vset2.{name}"), [["", "h0", "h1"][index % 3], "", "h03"], true);
             row(t, format!("vset2.{name}.add"), ["", "h21", ""], true);
             row(t, format!("vset4.{name}"), [["", "b20", "b3"][index % 3], "", "b1357"], true);
@@ -197,16 +259,16 @@ pub fn table(t: &mut Table) {
             }
         }
     }
-    for types in 0..4 {
-        let types = format!("s32.{}.{}", TYPES[types / 2], TYPES[types % 2]);
-        for _parts in 0..2 {
+    for types in 0..8 {
+        let types = [4, 2, 1].map(|bit| TYPES[usize::from(types & bit != 0)]).join(".");
+        for end in ["", ".sat", ".shr7", ".shr15", ".sat.shr7", ".sat.shr15"] {
             for (signs, po) in
                 [("   ", ""), ("-  ", ""), (" - ", ""), ("  -", ""), ("-- ", ""), ("   ", ".po")]
             {
                 let minus: Vec<bool> = signs.chars().map(|sign| sign == '-').collect();
                 let minus = [minus[0], minus[1], minus[2]];
-                let name = format!("vmad.{types}{po}");
-                let parts = [PARTS[next(7)], PARTS[next(7)]];
+                let name = format!("vmad.{types}{po}{end}");
+                let parts = [PARTS[next(7)], ["", PARTS[next(7)]][next(2)]];
                 let [a, b] =
                     parts.map(|part| if part.is_empty() { String::new() } else { format!(".{part}") });
                 let [x, y, z] = minus.map(|minus| if minus { "-" } else { "" });

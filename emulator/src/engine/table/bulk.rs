@@ -267,10 +267,13 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
     Ok(())
 }
 
-/// The shared address that operand `index` is: without a space in the name a generic one stands there.
+/// The shared address that operand `index` is: without a space in the name a generic one stands there, or, in 32 bits, the part of one
+/// that counts.
 fn remote(builder: &mut Builder<'_, '_>, form: &Form<'_>, index: usize) -> Result<Operand, Refusal> {
-    let generic = !form.has("shared::cluster");
-    let place = address(builder, builder.operand(index)?, generic)?;
+    let text = builder.operand(index)?;
+    let narrow = matches!(text, Text::Address { base, .. } if builder.class_of(base) == Some(Class::Word));
+    let generic = !form.has("shared::cluster") && !narrow;
+    let place = address(builder, text, generic)?;
     if !generic {
         return Ok(place);
     }

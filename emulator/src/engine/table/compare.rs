@@ -261,14 +261,15 @@ fn combined(builder: &mut Builder<'_, '_>, form: &Form<'_>, results: &mut [Opera
     Ok(())
 }
 
-/// `setp.op.f16x2 p|q, a, b`: one predicate per half.
+/// `setp.op.f16x2 p{|q}, a, b`: one predicate per half, of which the upper one may be left out.
 fn setp_packed(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mut results = compared_halves(builder, form)?;
     combined(builder, form, &mut results)?;
-    let Text::Pair(p, q) = builder.operand(0)? else {
-        return Err(Refusal::new("two destinations are expected"));
+    let texts = match builder.operand(0)? {
+        Text::Pair(p, q) => vec![&**p, &**q],
+        p => vec![p],
     };
-    for (text, result) in [p, q].into_iter().zip(results) {
+    for (text, result) in texts.into_iter().zip(results) {
         let dest = builder.dest(text, Class::Predicate)?;
         builder.lane(mask1(|a| a), &[dest], &[result]);
     }

@@ -93,7 +93,8 @@ pub(super) const ROWS: &[Row] = &[
         let lane = rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::div::<R, FTZ>)));
         reciprocal(builder, lane, u64::from(1f32.to_bits()))
     }),
-    build("rcp.{rn|rz|rm|rp}.f64", |builder, form| {
+    // ptxas makes nothing of `.ftz`.
+    build("rcp.{rn|rz|rm|rp}[.ftz].f64", |builder, form| {
         reciprocal(builder, rounding!(form, R => lane2(fp64::div::<R>)), 1f64.to_bits())
     }),
     pick("rcp[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rcp::<FTZ>)))),

@@ -24,6 +24,7 @@ mod mbarrier;
 mod memory;
 mod mnemonics;
 pub(super) mod movement;
+mod multimem;
 pub(super) mod pattern;
 mod stack;
 mod surface;
@@ -51,6 +52,8 @@ pub(super) enum Make {
     Lane(Lane),
     /// One lane-wise instruction that the modifiers choose; `None` where the engine lacks that combination.
     Pick(fn(&Form<'_>) -> Option<Lane>),
+    /// Nothing: an instruction of the ISA that is not executed, and why.
+    Refuse(&'static str),
     /// Something else.
     Build(fn(&mut Builder<'_, '_>, &Form<'_>) -> Result<(), Refusal>),
 }
@@ -72,6 +75,11 @@ const fn lane(pattern: &'static str, lane: Lane) -> Row {
 /// A row whose modifiers choose the instruction.
 const fn pick(pattern: &'static str, make: fn(&Form<'_>) -> Option<Lane>) -> Row {
     Row { pattern, make: Make::Pick(make) }
+}
+
+/// A row that is refused by name.
+const fn refuse(pattern: &'static str, why: &'static str) -> Row {
+    Row { pattern, make: Make::Refuse(why) }
 }
 
 /// A row that builds itself.
@@ -215,6 +223,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         movement::ROWS,
         memory::ROWS,
         atomic::ROWS,
+        multimem::ROWS,
         control::ROWS,
         stack::ROWS,
         sync::ROWS,
@@ -263,6 +272,7 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
             Make::Lane(lane) => builder.lane_in_order(lane),
             Make::Pick(pick) => builder.lane_in_order(pick(&form).ok_or_else(missing)?),
             Make::Build(build) => build(builder, &form),
+            Make::Refuse(why) => Err(Refusal::new(why)),
         };
     }
     Err(Refusal::new("this engine does not have this form yet"))
@@ -277,5 +287,6 @@ pub struct InstructionForm {
 
 /// Every instruction that the engine executes, in the order of the ISA's chapters.
 pub fn instruction_forms() -> impl Iterator<Item = InstructionForm> {
-    rows().map(|row| InstructionForm { pattern: row.pattern })
+    let executed = rows().filter(|row| !matches!(row.make, Make::Refuse(_)));
+    executed.map(|row| InstructionForm { pattern: row.pattern })
 }

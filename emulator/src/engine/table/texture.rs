@@ -10,7 +10,7 @@ use super::super::exec::alu::lane1;
 use super::super::exec::operand::Class;
 use super::super::exec::texture::{FETCH, Fetch, LEVELS, Levels, PACK, QUERY, TEX, query};
 use super::matrix::since;
-use super::{Form, Row, build};
+use super::{Form, Row, build, refuse};
 use crate::texture::Shape;
 
 pub(super) const ROWS: &[Row] = &[
@@ -19,8 +19,21 @@ pub(super) const ROWS: &[Row] = &[
     build("tex[.{base|level|grad}].{cube|acube}.v4.{f32|u32|s32|f16}.f32", fetch),
     build("tex[.{base|level|grad}].{cube|acube}.v2.f16x2.f32", fetch),
     build("tld4.{r|g|b|a}.{2d|a2d|cube|acube}.v4.{f32|u32|s32}.f32", fetch),
+    refuse("tex[.base].{2dms|a2dms}.v4.{f32|u32|s32|f16}.s32", SAMPLES),
+    refuse("tex[.base].{2dms|a2dms}.v2.f16x2.s32", SAMPLES),
     build("txq[.level].width.b32", ask),
     build("suq.width.b32", ask),
+    refuse("txq[.level].{height|depth}.b32", HEIGHT),
+    refuse("suq.{height|depth}.b32", HEIGHT),
+    refuse(
+        "txq.{channel_data_type|channel_order|normalized_coords|array_size|num_mipmap_levels|num_samples}.b32",
+        DESCRIPTION,
+    ),
+    refuse(
+        "txq.{force_unnormalized_coords|filter_mode|addr_mode_0|addr_mode_1|addr_mode_2}.b32",
+        DESCRIPTION,
+    ),
+    refuse("suq.{channel_data_type|channel_order|array_size|memory_layout}.b32", DESCRIPTION),
     build("istypep.{texref|samplerref|surfref}", |builder, form| {
         // ptxas tests a bit of the handle.
         builder.lane_in_order(match form.first() {
@@ -30,6 +43,14 @@ pub(super) const ROWS: &[Row] = &[
         })
     }),
 ];
+
+/// Why multi-sample textures are refused.
+const SAMPLES: &str = "only graphics interfaces make textures of several samples, and the emulator has none";
+/// Why heights and depths are refused.
+const HEIGHT: &str = "only the width can be asked for: what a GPU answers for heights and depths of layers and faces is not known";
+/// Why the other queries are refused.
+const DESCRIPTION: &str =
+    "a driver does not load kernels that ask for this, as texture and surface objects do not have it";
 
 pub(super) fn shape(form: &Form<'_>) -> Shape {
     let geometry = form.any(&["1d", "2d", "3d", "a1d", "a2d", "cube", "acube"]).unwrap_or("3d");
@@ -95,14 +116,20 @@ fn fetch(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         Some(_) => Levels::Gradients,
         None => Levels::Base,
     };
-    if integer && levels != Levels::Base {
-        return Err(Refusal::new("levels of elements that integers count are not supported"));
+    if integer && levels == Levels::Gradients {
+        return Err(Refusal::new(
+            "gradients with integer coordinates are not supported: ptxas passes the integers on as floats",
+        ));
     }
     let count = 2 + [0, 1, 2][levels as usize];
     let offsets = match operands.get(count..) {
         Some([]) => None,
         Some([offsets @ Text::Vector(_)]) if !shape.cube => Some(offsets),
-        _ => return Err(Refusal::new("comparisons with depths are not supported")),
+        _ => {
+            return Err(Refusal::new(
+                "comparisons with depths are not supported: no texture object says what is compared",
+            ));
+        }
     };
     let (texts, resident) = match builder.operand(0)? {
         Text::Pair(texts, predicate) => {

@@ -1,5 +1,4 @@
-//! "Video Instructions", scalar and SIMD. Scalar ones that saturate, scale, have a second operation or write part of the destination are
-//! left out: an H200 computes many of them otherwise than the ISA says.
+//! "Video Instructions", scalar and SIMD.
 
 use cuda_ptx::{Operand as Text, Type};
 
@@ -9,18 +8,18 @@ use super::super::exec::alu::{lane3, lane4};
 use super::super::exec::operand::Class;
 use super::{Form, Row, build};
 use crate::numeric::int;
-use crate::numeric::video::{self, Mad, Op, Part, Video};
+use crate::numeric::video::{self, Mad, Op, Part, Second, Video};
 
 pub(super) const ROWS: &[Row] = &[
-    build("vadd.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
-    build("vsub.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
-    build("vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
-    build("vmin.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
-    build("vmax.{u32|s32}.{u32|s32}.{u32|s32}", scalar),
-    build("vshl.{u32|s32}.{u32|s32}.u32.{clamp|wrap}", scalar),
-    build("vshr.{u32|s32}.{u32|s32}.u32.{clamp|wrap}", scalar),
-    build("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}", scalar),
-    build("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po]", mad),
+    build("vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}]", scalar),
+    build("vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
+    build("vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}]", scalar),
+    build("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]", scalar),
+    build("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}]", mad),
     build("vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
     build("vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
     build("vavrg2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}]", simd),
@@ -63,12 +62,18 @@ fn video(mnemonic: &str, form: &Form<'_>) -> Video {
     let signed: Vec<bool> = form.types().map(|ty| ty == Type::S32).collect();
     let signed = match signed[..] {
         [d, a, b] => [d, a, b],
-        // The result of a comparison has no sign.
-        [a, b] => [false, a, b],
+        // The result of a comparison meets a third operand of the first one's type.
+        [a, b] => [a, a, b],
         _ => [false; 3],
     };
+    let second = match form.any(&["add", "min", "max"]) {
+        Some("add") => Second::Add,
+        Some("min") => Second::Min,
+        Some(_) => Second::Max,
+        None => Second::Merge,
+    };
     let op = op(mnemonic, form);
-    Video { op, signed, saturate: form.has("sat"), add: form.has("add"), wrap: form.has("wrap") }
+    Video { op, signed, saturate: form.has("sat"), second, wrap: form.has("wrap") }
 }
 
 /// An operand without the selector behind its dot, whether it is negated, and the selector.
@@ -131,16 +136,24 @@ fn operands<'a>(builder: &mut Builder<'_, 'a>, sources: usize) -> Result<Operand
     Ok((builder.dest(&d, Class::Word)?, words, selectors, minus))
 }
 
-/// `vadd.. d, a{.asel}, b{.bsel}`
+/// `vadd.. d{.dsel}, a{.asel}, b{.bsel}{, c}`
 fn scalar(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mnemonic = builder.name().split('.').next().unwrap_or_default();
-    if split(builder.operand(0)?).2.is_some() {
-        return Err(Refusal::new("a destination with a selector is not supported".to_owned()));
-    }
     let video = video(mnemonic, form);
-    let (d, words, [_, from, other], _) = operands(builder, 2)?;
-    let control = builder.constant(Class::Wide, video.bits() | video::parts(part(from)?, part(other)?));
-    builder.lane(lane3(video::scalar), &[d], &[words[0], words[1], control]);
+    let merges = split(builder.operand(0)?).2.is_some();
+    if merges && video.second != Second::Merge {
+        return Err(Refusal::new("a second operation and a destination with a selector exclude each other"));
+    }
+    // Without a use a third operand may be there as well.
+    let third = merges || video.second != Second::Merge || builder.operands().len() > 3;
+    let (d, words, [to, from, other], _) = operands(builder, 2 + usize::from(third))?;
+    let c = match words.get(2) {
+        Some(c) => *c,
+        None => builder.constant(Class::Word, 0),
+    };
+    let parts = video::parts(part(to)?, part(from)?, part(other)?);
+    let control = builder.constant(Class::Wide, video.bits() | parts);
+    builder.lane(lane4(video::scalar), &[d], &[words[0], words[1], c, control]);
     Ok(())
 }
 
@@ -153,8 +166,20 @@ fn mad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         minus_product: minus_a != minus_b,
         minus_c,
         plus_one: form.has("po"),
+        saturate: form.has("sat"),
+        shift: match form.any(&["shr7", "shr15"]) {
+            Some("shr7") => 7,
+            Some(_) => 15,
+            None => 0,
+        },
     };
-    let control = builder.constant(Class::Wide, mad.bits() | video::parts(part(from)?, part(other)?));
+    if mad.minus_product && minus_c || mad.plus_one && (mad.minus_product || minus_c) {
+        return Err(Refusal::new(
+            "either the product or the third operand is negated, and nothing with `.po`",
+        ));
+    }
+    let parts = video::parts(Part::WORD, part(from)?, part(other)?);
+    let control = builder.constant(Class::Wide, mad.bits() | parts);
     builder.lane(lane4(video::mad), &[d], &[words[0], words[1], words[2], control]);
     Ok(())
 }
@@ -173,7 +198,7 @@ fn simd(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         && video.signed[1] == video.signed[2]
     {
         // What compilers emit.
-        let lane = match (video.signed[1], video.add) {
+        let lane = match (video.signed[1], video.second == Second::Add) {
             (false, false) => lane3(int::vabsdiff4::<false, false>),
             (false, true) => lane3(int::vabsdiff4::<false, true>),
             (true, false) => lane3(int::vabsdiff4::<true, false>),

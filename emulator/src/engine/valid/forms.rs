@@ -110,10 +110,10 @@ pub(super) fn rows(mnemonic: &str) -> Option<&'static [Row]> {
 const FORMS: &[(&str, &str)] = &[
     // Integers.
     (
-        "add.{u16|s16|u32|s32|u64|s64|u16x2|s16x2} sub.{u16|s16|u32|s32|u64|s64|u16x2|s16x2} add.sat.s32 sub.sat.s32 \
+        "add.{u16|s16|u32|s32|u64|s64|u16x2|s16x2} sub.{u16|s16|u32|s32|u64|s64} add.sat.s32 sub.sat.s32 \
          mul.{lo|hi}.{u16|s16|u32|s32|u64|s64} mul24.{lo|hi}.{u32|s32} div.{u16|s16|u32|s32|u64|s64} \
          rem.{u16|s16|u32|s32|u64|s64} min.{u16|s16|u32|s32|u64|s64} max.{u16|s16|u32|s32|u64|s64} \
-         min[.relu].{s32|s16x2|u16x2} max[.relu].{s32|s16x2|u16x2} \
+         min[.relu].{s32|s16x2} max[.relu].{s32|s16x2} min.u16x2 max.u16x2 \
          add.cc.{u32|s32|u64|s64} addc[.cc].{u32|s32|u64|s64} sub.cc.{u32|s32|u64|s64} subc[.cc].{u32|s32|u64|s64}",
         "d s s",
     ),
@@ -138,18 +138,19 @@ const FORMS: &[(&str, &str)] = &[
          add[.rn][.ftz][.sat].{f16|f16x2} sub[.rn][.ftz][.sat].{f16|f16x2} mul[.rn][.ftz][.sat].{f16|f16x2} \
          add[.rn].{bf16|bf16x2} sub[.rn].{bf16|bf16x2} mul[.rn].{bf16|bf16x2} \
          div.approx[.ftz].f32 div.full[.ftz].f32 div.{rn|rz|rm|rp}[.ftz].f32 div.{rn|rz|rm|rp}.f64 copysign.{f32|f64} \
-         min.f64 max.f64 min[.ftz][.NaN][.xorsign][.abs].{f32|f16|f16x2} max[.ftz][.NaN][.xorsign][.abs].{f32|f16|f16x2} \
-         min[.NaN][.xorsign][.abs].{bf16|bf16x2} max[.NaN][.xorsign][.abs].{bf16|bf16x2}",
+         min.f64 max.f64 min[.ftz][.NaN].{f32|f16|f16x2} max[.ftz][.NaN].{f32|f16|f16x2} \
+         min[.ftz][.NaN].xorsign.abs.{f32|f16|f16x2} max[.ftz][.NaN].xorsign.abs.{f32|f16|f16x2} \
+         min[.NaN].{bf16|bf16x2} max[.NaN].{bf16|bf16x2} min[.NaN].xorsign.abs.{bf16|bf16x2} max[.NaN].xorsign.abs.{bf16|bf16x2}",
         "d s s",
     ),
     (
-        "fma.{rn|rz|rm|rp}[.ftz][.sat].f32 fma.{rn|rz|rm|rp}.f64 mad[.{rn|rz|rm|rp}][.ftz][.sat].f32 mad.{rn|rz|rm|rp}.f64 \
+        "fma.{rn|rz|rm|rp}[.ftz][.sat].f32 fma.{rn|rz|rm|rp}.f64 mad.{rn|rz|rm|rp}[.ftz][.sat].f32 mad.{rn|rz|rm|rp}.f64 \
          fma.rn[.ftz][.sat].{f16|f16x2} fma.rn[.ftz].relu.{f16|f16x2} fma.rn[.relu].{bf16|bf16x2} \
          fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2}",
         "d s s s",
     ),
     (
-        "rcp.approx[.ftz].f32 rcp.{rn|rz|rm|rp}[.ftz].f32 rcp.{rn|rz|rm|rp}.f64 rcp.approx.ftz.f64 \
+        "rcp.approx[.ftz].f32 rcp.{rn|rz|rm|rp}[.ftz].f32 rcp.{rn|rz|rm|rp}[.ftz].f64 rcp.approx.ftz.f64 \
          sqrt.approx[.ftz].f32 sqrt.{rn|rz|rm|rp}[.ftz].f32 sqrt.{rn|rz|rm|rp}.f64 rsqrt.approx[.ftz].{f32|f64} \
          sin.approx[.ftz].f32 cos.approx[.ftz].f32 lg2.approx[.ftz].f32 ex2.approx[.ftz].f32 \
          ex2.approx.{f16|f16x2} ex2.approx.ftz.{bf16|bf16x2} tanh.approx.{f32|f16|f16x2|bf16|bf16x2} \
@@ -186,13 +187,33 @@ const FORMS: &[(&str, &str)] = &[
     (
         "set.{eq|ne}.{u32|s32|f32}.{b16|b32|b64} set.{eq|ne|lt|le|gt|ge}.{u32|s32|f32}.{s16|s32|s64} \
          set.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{u32|s32|f32}.{u16|u32|u64} \
-         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].{u32|s32|f32|u16|s16|f16|bf16|f16x2|bf16x2}.{f16|bf16|f32|f64|f16x2|bf16x2}",
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].{u32|s32}.{f16|f32|f16x2} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{u32|s32}.{bf16|f64|bf16x2} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].f32.f32 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.f32.f64 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].{u16|s16}.f16 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{u16|s16}.bf16 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].f16.{f16|f32} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.f16.f64 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.bf16.{f16|bf16|f32|f64} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.ftz].f16x2.f16x2 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.bf16x2.bf16x2",
         "d s2 s2",
     ),
     (
         "set.{eq|ne}.{and|or|xor}.{u32|s32|f32}.{b16|b32|b64} set.{eq|ne|lt|le|gt|ge}.{and|or|xor}.{u32|s32|f32}.{s16|s32|s64} \
          set.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}.{and|or|xor}.{u32|s32|f32}.{u16|u32|u64} \
-         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].{u32|s32|f32|u16|s16|f16|bf16|f16x2|bf16x2}.{f16|bf16|f32|f64|f16x2|bf16x2}",
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].{u32|s32}.{f16|f32|f16x2} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.{u32|s32}.{bf16|f64|bf16x2} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].f32.f32 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.f32.f64 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].{u16|s16}.f16 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.{u16|s16}.bf16 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].f16.{f16|f32} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.f16.f64 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.bf16.{f16|bf16|f32|f64} \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}[.ftz].f16x2.f16x2 \
+         set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{and|or|xor}.bf16x2.bf16x2",
         "d s2 s2 p",
     ),
     ("selp.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}", "d s s p"),
@@ -202,13 +223,20 @@ const FORMS: &[(&str, &str)] = &[
     ),
     // Conversion.
     (
-        "cvt[.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{u8|u16|u32|u64|s8|s16|s32|s64} \
-         cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{f16|bf16|f32|f64} \
-         cvt.{rn|rz|rm|rp}[.ftz][.sat].{f16|bf16|f32|f64}.{u8|u16|u32|u64|s8|s16|s32|s64} \
-         cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{f16|bf16|f32|f64}.{f16|bf16|f32|f64} cvt[.ftz][.sat].{f16|bf16|f32}.{f16|bf16} \
-         cvt[.ftz][.sat].f32.f32 cvt[.ftz][.sat].f64.{f16|bf16|f32|f64} cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.f64 \
-         cvt.{rn|rz|rm|rp}[.ftz][.sat][.relu][.satfinite].{f16|bf16}.{f16|bf16|f32|f64} \
-         cvt.{rn|rz|rna}[.relu][.satfinite].tf32.f32",
+        "cvt.{u8|u16|u32|u64|s8|s16|s32|s64}.{u8|u16|u32|u64|s8|s16|s32|s64} cvt.sat.u8.{u16|u32|u64|s8|s16|s32|s64} \
+         cvt.sat.u16.{u32|u64|s8|s16|s32|s64} cvt.sat.u32.{u64|s8|s16|s32|s64} cvt.sat.u64.{s8|s16|s32|s64} \
+         cvt.sat.s8.{u8|u16|u32|u64|s16|s32|s64} cvt.sat.s16.{u16|u32|u64|s32|s64} cvt.sat.s32.{u32|u64|s64} cvt.sat.s64.u64 \
+         cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.f32 \
+         cvt.{rni|rzi|rmi|rpi}[.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{f16|f64} \
+         cvt.{rni|rzi|rmi|rpi}.{u8|u16|u32|u64|s8|s16|s32|s64}.bf16 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.{u8|u16|u32|u64|s8|s16|s32|s64} \
+         cvt.{rn|rz|rm|rp}[.sat].{f16|f64}.{u8|u16|u32|u64|s8|s16|s32|s64} cvt.{rn|rz|rm|rp}.bf16.{u8|u16|u32|u64|s8|s16|s32|s64} \
+         cvt[.{rni|rzi|rmi|rpi}][.ftz][.sat].f32.f32 cvt[.{rni|rzi|rmi|rpi}][.sat].f16.f16 cvt[.{rni|rzi|rmi|rpi}][.sat].f64.f64 \
+         cvt[.{rni|rzi|rmi|rpi}].bf16.bf16 cvt[.ftz][.sat].f32.f16 cvt[.ftz][.sat].f64.f32 cvt[.sat].f64.f16 \
+         cvt[.{rn|rz|rm|rp}][.ftz].f32.bf16 cvt[.{rn|rz|rm|rp}].f64.bf16 cvt[.{rn|rz|rm|rp}].f16.bf16 cvt[.{rn|rz|rm|rp}].bf16.f16 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.f64 cvt.{rn|rz|rm|rp}[.sat].f16.f64 cvt.{rn|rz|rm|rp}.bf16.f64 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].f16.f32 cvt.{rn|rz}[.relu][.satfinite].f16.f32 cvt.{rn|rz|rm|rp}[.ftz].bf16.f32 \
+         cvt.{rn|rz}[.relu][.satfinite].bf16.f32 cvt.{rn|rz}[.relu][.satfinite].tf32.f32 cvt.rna[.satfinite].tf32.f32",
         "r t2",
     ),
     (
@@ -272,6 +300,56 @@ const FORMS: &[(&str, &str)] = &[
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{inc|dec}.u32 \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{and|or|xor}.b32",
         "a s a",
+    ),
+    (
+        "multimem.ld_reduce[.weak][.global].add.{u32|s32|u64|f32|f64} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add.{u32|s32|u64|f32|f64} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{u32|s32|u64|s64} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{u32|s32|u64|s64} \
+         multimem.ld_reduce[.weak][.global].{and|or|xor}.{b32|b64} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{and|or|xor}.{b32|b64} \
+         multimem.ld_reduce[.weak][.global].add[.acc::f32].{f16x2|bf16x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{f16x2|bf16x2} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{f16x2|bf16x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{f16x2|bf16x2}",
+        "d a",
+    ),
+    (
+        "multimem.ld_reduce[.weak][.global].add[.acc::f32].{v2|v4|v8}.{f16|bf16} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{v2|v4|v8}.{f16|bf16} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{v2|v4|v8}.{f16|bf16} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4|v8}.{f16|bf16} \
+         multimem.ld_reduce[.weak][.global].add[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{v2|v4}.{f16x2|bf16x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4}.{f16x2|bf16x2} \
+         multimem.ld_reduce[.weak][.global].add.{v2|v4}.f32 \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add.{v2|v4}.f32",
+        "* a",
+    ),
+    (
+        "multimem.red[.global].add[.acc::f32].{u32|s32|u64|f32|f64|f16x2|bf16x2} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{u32|s32|u64|f32|f64|f16x2|bf16x2} \
+         multimem.red[.global].{min|max}[.acc::f32].{u32|s32|u64|s64} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{min|max}[.acc::f32].{u32|s32|u64|s64} \
+         multimem.red[.global].{and|or|xor}[.acc::f32].{b32|b64} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{and|or|xor}[.acc::f32].{b32|b64} \
+         multimem.st[.weak][.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2}",
+        "a s",
+    ),
+    (
+        "multimem.red[.global].{add|min|max}[.acc::f32].{v2|v4|v8}.{f16|bf16} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{add|min|max}[.acc::f32].{v2|v4|v8}.{f16|bf16} \
+         multimem.red[.global].{add|min|max}[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{add|min|max}[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
+         multimem.red[.global].add[.acc::f32].{v2|v4}.f32 \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{v2|v4}.f32 \
+         multimem.st[.weak][.global].{v2|v4|v8}.{f16|bf16} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4|v8}.{f16|bf16} \
+         multimem.st[.weak][.global].{v2|v4}.{f16x2|bf16x2|f32} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{f16x2|bf16x2|f32}",
+        "a *",
     ),
     // Textures and surfaces.
     (

@@ -7,6 +7,7 @@ use cuda_ptx::{Instruction, Operand, Space, Type};
 use super::super::table::Form;
 use super::Signature;
 use super::forms::{Role, Row, Slot, Typed, rows};
+use super::modifiers;
 use super::names::{NameKind, Names};
 use super::operands::{address, declared, dest, is_special, predicate, register, source};
 
@@ -18,8 +19,8 @@ pub(super) struct Forms<'a>(HashMap<&'a str, Known<'a>>);
 enum Known<'a> {
     /// Nothing is known of its mnemonic.
     Other,
-    /// It is no form of its mnemonic.
-    Wrong,
+    /// It is no form of its mnemonic, or its modifiers do not go together: what is wrong.
+    Wrong(String),
     /// `mov`, whose operands are of many kinds.
     Move(Type, u32),
     /// Rows that match, each with its modifiers.
@@ -27,6 +28,10 @@ enum Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    fn none() -> Known<'a> {
+        Known::Wrong("there is no such combination of modifiers and types".to_owned())
+    }
+
     fn new(name: &'a str) -> Known<'a> {
         let mut parts = name.split('.');
         let mnemonic = parts.next().unwrap_or_default();
@@ -42,9 +47,18 @@ impl<'a> Known<'a> {
             !again
         };
         let parts: Vec<&'a str> = parts.filter(|part| once(part)).collect();
+        // Patterns take modifiers in any order, but the order of types says which is the result's.
+        let types = || parts.iter().filter_map(|part| Type::from_name(part));
         let matching = rows.iter().filter_map(|row| Some((row, row.pattern.matches(parts.iter().copied())?)));
+        let matching = matching.filter(|(_, form)| form.types().eq(types()));
         let matching: Vec<_> = matching.collect();
-        if matching.is_empty() { Known::Wrong } else { Known::Rows(matching) }
+        if matching.is_empty() {
+            return Known::none();
+        }
+        match modifiers::check(mnemonic, &parts) {
+            Ok(()) => Known::Rows(matching),
+            Err(message) => Known::Wrong(message),
+        }
     }
 }
 
@@ -55,11 +69,11 @@ fn moved<'a>(parts: impl Iterator<Item = &'a str>) -> Known<'a> {
         ["v2", ty] => (2, ty),
         ["v4", ty] => (4, ty),
         [ty] => (1, ty),
-        _ => return Known::Wrong,
+        _ => return Known::none(),
     };
     match Type::from_name(ty) {
         Some(ty) if ty.size() > 1 && !ty.is_opaque() || ty == Type::Pred => Known::Move(ty, elements),
-        _ => Known::Wrong,
+        _ => Known::none(),
     }
 }
 
@@ -85,7 +99,7 @@ impl<'a> Forms<'a> {
         }
         match self.0.entry(name).or_insert_with(|| Known::new(name)) {
             Known::Other => Ok(()),
-            Known::Wrong => Err(wrong("there is no such combination of modifiers and types".to_owned())),
+            Known::Wrong(message) => Err(wrong(message.clone())),
             Known::Move(ty, elements) => mov(&instruction.operands, names, *ty, *elements).map_err(wrong),
             Known::Rows(rows) => {
                 let mut first = None;
@@ -162,7 +176,11 @@ fn one(
             let specials = name.starts_with("cvt");
             elements(form, operand, names, &|operand| source(names, operand, ty, true, specials))
         }
-        Role::Address => address(names, operand, space(form), name.starts_with("st")),
+        Role::Address => {
+            // What arrives at a barrier reaches shared memory only, whose addresses fit into 32 bits.
+            let space = space(form).or(name.contains(".async").then_some(Space::Shared));
+            address(names, operand, space, name.starts_with("st"))
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod forms;
 mod instruction;
+mod modifiers;
 mod names;
 mod operands;
 

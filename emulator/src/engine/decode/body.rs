@@ -16,7 +16,7 @@ use super::draft::{Draft, Label, Operand, Part, Refusal, Register};
 use super::finish;
 use super::last_writes::LastWrites;
 use super::link::{Link, Reached};
-use super::meaning::note_local;
+use super::meanings::note_local;
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
 use super::sites::Sites;

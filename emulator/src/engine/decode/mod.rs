@@ -9,6 +9,7 @@ pub(super) mod indexed;
 mod last_writes;
 mod link;
 pub(super) mod meaning;
+mod meanings;
 pub(super) mod operands;
 mod pool;
 mod registers;

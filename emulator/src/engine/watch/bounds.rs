@@ -6,10 +6,9 @@
 #![allow(unsafe_code)]
 // Relies on: what a region describes is there.
 
-use std::sync::Arc;
-
 use super::super::env::Env;
 use super::super::windows;
+use super::operand::Base;
 use super::place::Touch;
 use crate::memory::Allocation;
 
@@ -17,34 +16,6 @@ use crate::memory::Allocation;
 pub(super) const ADVICE: &str = "look for an index that is too large or negative";
 /// What to do instead.
 pub(super) const CONSTANT_ADVICE: &str = "`__constant__` memory is written by the host between kernels; what kernels write belongs in `__device__` memory";
-
-/// What an address is computed from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
-    /// A variable in shared memory.
-    Shared {
-        /// Its name.
-        name: Arc<str>,
-        /// Its address.
-        address: u32,
-        /// How long it is.
-        bytes: u64,
-    },
-    /// A variable in device memory.
-    Global {
-        /// Its name.
-        name: Arc<str>,
-        /// Its address.
-        address: u64,
-    },
-    /// A parameter of the kernel.
-    Parameter {
-        /// Its name.
-        name: Arc<str>,
-        /// Where it is among the parameters.
-        offset: u32,
-    },
-}
 
 impl Base {
     /// Where an access lies, if it is not in what its address is computed from.

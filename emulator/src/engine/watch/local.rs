@@ -10,23 +10,11 @@ use std::collections::HashMap;
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::memory::{address, local_index, local_offset, local_read};
+use super::operand::LocalAccess;
 use super::unit::WarpId;
 
 /// The most elements that an access has.
 const MOST: usize = 4;
-
-/// An access that may be to local memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LocalAccess {
-    /// Index of the address among the operands.
-    pub(crate) address: usize,
-    /// Bytes of an element.
-    pub(crate) bytes: u32,
-    /// How many there are.
-    pub(crate) elements: usize,
-    /// Whether it stores them.
-    pub(crate) stores: bool,
-}
 
 /// By warp, for each word of its local memory a bit for each byte.
 #[derive(Debug, Default)]

@@ -33,6 +33,7 @@ mod event;
 mod flight;
 mod local;
 mod note;
+mod operand;
 mod passing;
 mod place;
 mod report;
@@ -44,13 +45,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
-pub(super) use bounds::Base;
 pub(super) use event::{Event, Group, Registers};
-pub(super) use local::LocalAccess;
 pub(super) use note::{Note, Watched, What};
+pub(super) use operand::{Base, LocalAccess, Rule, Values};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
-pub(super) use value::{Rule, Values};
 
 use self::asynchronous::Running;
 use self::clock::Times;

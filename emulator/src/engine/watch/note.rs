@@ -1,9 +1,8 @@
 //! What a watched instruction does: noted while it is decoded, looked up by its site while it runs.
 
 use super::super::code::{Exec, NOTHING, Origin};
-use super::bounds::Base;
 use super::event::{Event, Registers};
-use super::value::Values;
+use super::operand::{Base, Values};
 
 /// What an instruction does to memory, or to the order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

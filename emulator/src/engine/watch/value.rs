@@ -15,57 +15,9 @@ use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::Source;
 use super::super::exec::warp_values::source_of;
 use super::super::warp_op::{Shuffle, WarpOp};
-use super::local::{LocalAccess, LocalWritten};
+use super::local::LocalWritten;
+use super::operand::{Rule, Values};
 use super::unit::WarpId;
-
-/// What an instruction does with undefined values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// What it writes is defined.
-    #[default]
-    None,
-    /// What it writes is its operand.
-    Move,
-    /// What it writes is computed from its operands, and undefined if one of them is.
-    All,
-    /// It picks operand 1 or 2 by the predicate that is operand 3.
-    Select,
-    /// `and` of predicates: false and anything is false.
-    And,
-    /// `or` of predicates.
-    Or,
-    /// Its guard must be defined.
-    Branch,
-    /// Its address must be, its guard, and the number that it stores in global memory.
-    Memory,
-    /// A shuffle: operand 2 is the value, 3 and 4 say from where.
-    Shuffle,
-    /// It reads a texture or a surface: what it reads has to be written.
-    Fetch,
-}
-
-impl Rule {
-    /// Whether undefined operands make its results undefined.
-    pub(in crate::engine) fn passes_on(self) -> bool {
-        matches!(self, Rule::Move | Rule::All | Rule::Select | Rule::And | Rule::Or | Rule::Shuffle)
-    }
-}
-
-/// An instruction and the registers that may be undefined.
-#[derive(Debug, Default)]
-pub(crate) struct Values {
-    pub(crate) rule: Rule,
-    /// Those that it writes, with the number of the operand.
-    pub(crate) written: Vec<(usize, u32)>,
-    /// Those that it reads, with the number of the operand.
-    pub(crate) read: Vec<(usize, u32)>,
-    /// That which guards it.
-    pub(crate) guard: Option<u32>,
-    /// Its access to memory that may be local.
-    pub(crate) local: Option<LocalAccess>,
-    /// How a shuffle finds its lanes.
-    pub(crate) shuffle: Option<WarpOp>,
-}
 
 /// In which lanes a register is undefined.
 #[derive(Clone, Copy, Debug, Default)]

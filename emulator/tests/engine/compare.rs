@@ -28,7 +28,9 @@ const COMPARISONS: [(&str, [bool; 4]); 14] = [
 const PAIRS: [[usize; 2]; 4] = [[0, 1], [1, 0], [1, 1], [0, 2]];
 
 /// How a comparison meets a predicate.
-const BOOLEANS: [(&str, fn(bool, bool) -> bool); 4] =
+type Boolean = (&'static str, fn(bool, bool) -> bool);
+
+const BOOLEANS: [Boolean; 4] =
     [("", |a, _| a), (".and", |a, c| a & c), (".or", |a, c| a | c), (".xor", |a, c| a != c)];
 
 #[test]
@@ -51,7 +53,7 @@ fn one_or_two_predicates_come_of_two_halves() {
                         u32::from(c)
                     );
                     let both = [low, high].map(|pair| u32::from(combine(results[pair], c)));
-                    wanted.push(both[0] * 5 | both[1] * 10);
+                    wanted.push(both[0] * 5 + both[1] * 10);
                 }
             }
         }

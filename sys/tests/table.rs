@@ -89,6 +89,18 @@ fn a_driver_without_functions_answers_every_call_with_code_36() {
 }
 
 #[test]
+fn the_launch_that_is_kept_can_always_be_called() {
+    for (driver, expected) in [
+        (without(&[]), number("cuLaunchKernelEx")),
+        (without(&["cuLaunchKernelEx"]), CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
+    ] {
+        // SAFETY: neither function looks at its arguments.
+        let code = unsafe { driver.launch_kernel_ex()(null(), null_mut(), null_mut(), null_mut()) };
+        assert_eq!(code, expected);
+    }
+}
+
+#[test]
 fn each_function_can_be_missing_alone() {
     for hidden in FUNCTIONS.iter().step_by(step(246)) {
         let driver = without(&[hidden.name()]);

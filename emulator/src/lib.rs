@@ -68,8 +68,12 @@
 //!
 //! The device's limits are those of an H200. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
 //! levels of nesting (as child graphs or as bodies of conditional nodes), and 65,536 bodies per SWITCH. Attributes for features
-//! that an H200 has and the emulator does not, such as sparse arrays, and pools and events shared between processes, are 0, so that
-//! programs use an alternative. On Linux, memory of `cuMemCreate` can be exported to other processes as a file descriptor.
+//! that an H200 has and the emulator does not, such as sparse arrays, are 0, so that programs use an alternative.
+//!
+//! On Linux, processes on one machine share memory and events: memory of `cuMemCreate` and pools by file descriptor, memory of
+//! `cuMemAlloc` and events by the 64 bytes of `cuIpcGetMemHandle` and `cuIpcGetEventHandle`. The first export of an allocation waits for
+//! all work of the process. If a process ends before an event that it recorded has happened, others that ask for the event get
+//! `CUDA_ERROR_EXTERNAL_DEVICE`, and a stream that waits for it makes CUDA unusable in its process, as a fault does.
 //!
 //! # What it detects
 //!

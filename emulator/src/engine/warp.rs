@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 // Relies on: instructions run only on the frame of their own code, which `enter` points the lanes at.
 
+mod aside;
 mod call;
 mod frames;
 mod schedule;

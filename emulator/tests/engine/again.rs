@@ -142,3 +142,16 @@ fn a_part_of_a_warp_past_the_end() {
     let fault = device.fault("k", [1, 1, 1], [20, 1, 1], &Args::new().add(out));
     assert_eq!((fault.thread, fault.address), ([16, 0, 0], Some(out + 64)), "{fault}");
 }
+
+#[test]
+fn lanes_that_do_not_run_the_loads_keep_their_registers() {
+    // All have the same row of addresses, in the last round as in the others.
+    let body = "mov.u32 %r2, 5; mov.u32 %r3, 6; mov.u32 %r4, 4; setp.gt.u32 %p1, %r9, 0; setp.lt.and.u32 %p1, %t, 20, %p1; @%p1 bra rest;\n\
+                ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1+4]; ld.global.u32 %r4, [%rd1+8];\nrest:";
+    let got = rounds("mov.u64 %rd1, %at;", &format!("{body} {SUM}"), 32);
+    let words = |t: u32, round| {
+        let first = t + 2 * round;
+        if t < 20 && round > 0 { [5, 6, 4] } else { [first, first + 1, first + 2] }
+    };
+    assert_eq!(got, expected(32, words));
+}

@@ -57,6 +57,29 @@ fn sides_of_a_branch_meet_again() {
 }
 
 #[test]
+fn an_inner_branch_does_not_lose_the_lanes_of_an_outer_one() {
+    let text = snippet(
+        "mov.u32 %r1, 0;
+         setp.lt.u32 %p1, %t, 10;
+         @%p1 bra OUTER;
+         setp.lt.u32 %p2, %t, 20;
+         @%p2 bra INNER;
+         mov.u32 %r1, 1;
+         INNER:
+         activemask.b32 %r2;
+         OUTER:
+         activemask.b32 %r3;
+         mad.wide.u32 %rd1, %t, 8, %at;
+         st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;",
+    );
+    let out: Vec<u32> = outputs(&text, 32, 96);
+    for (t, words) in out.chunks(3).enumerate() {
+        let inner = if t < 10 { 0 } else { 0xffff_fc00 };
+        assert_eq!(words, [u32::from(t >= 20), inner, u32::MAX], "thread {t}");
+    }
+}
+
+#[test]
 fn lanes_meet_again_where_they_started() {
     // Twice the lanes leave an inner loop one by one: behind it all have to be together, also the second time, when those that come last
     // started their turn there.

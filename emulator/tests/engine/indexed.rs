@@ -114,3 +114,13 @@ fn numbers_of_eight_bytes() {
         (0..64u32).map(|word| if word % 2 == 0 { word / 2 + 2 } else { 0 }).collect::<Vec<u32>>()
     );
 }
+
+#[test]
+fn stores_of_some_lanes() {
+    // From the second round on, when the memory is known, the first lanes store nothing.
+    let body = "mov.u32 %r9, 0;\nround: setp.gt.u32 %p2, %r9, 0; setp.lt.and.u32 %p2, %t, 20, %p2; @%p2 bra rest;\n\
+                mul.wide.u32 %rd3, %t, 4; add.s64 %rd4, %out, %rd3; add.u32 %r1, %r9, %t; st.global.u32 [%rd4+4096], %r1;\n\
+                rest: add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 3; @%p1 bra round;";
+    let wanted = |t: u32| if t < 20 { t } else { t + 2 };
+    assert_eq!(run::<u32>(body, 64, 0..2048), (0..64).map(wanted).collect::<Vec<u32>>());
+}

@@ -21,6 +21,7 @@ mod kernels;
 mod load;
 mod matrix;
 mod memory;
+mod partial;
 mod payloads;
 mod print;
 mod profile;

@@ -4,6 +4,7 @@
 
 use super::super::code::{Code, Control, Step};
 use super::super::exec::lanes::Lanes;
+use super::aside::Aside;
 use super::{BlockState, Event, Split, State, Warp};
 
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
@@ -12,6 +13,16 @@ pub(super) const PATIENCE: u32 = 1000;
 const BOOST: u32 = 1000;
 /// Backward branches that a load counts for which looks for another thread's store.
 const POLL_WEIGHT: u32 = 64;
+
+/// Why the running split stopped.
+enum Stop {
+    /// Something that it did.
+    Event(Event),
+    /// It stands at a control instruction.
+    Control,
+    /// It went back, and other splits, warps or blocks may have to get their turn.
+    Spent,
+}
 
 impl Warp {
     /// The split to run: splits that stand at its place have joined it.
@@ -94,7 +105,7 @@ impl Warp {
         others.map(|(_, split)| split.pc).min().unwrap_or(u32::MAX)
     }
 
-    /// Runs one split until something else has to be decided.
+    /// Runs one split until something else has to be decided, and decides that, if it is about this split alone.
     pub(super) fn run_split(
         &mut self,
         index: usize,
@@ -102,13 +113,37 @@ impl Warp {
         around: &mut BlockState<'_>,
     ) -> Event {
         let code = self.enter(index, lanes);
+        let (stop, aside) = self.run_blocks(index, code, lanes, around);
+        self.settle(index, aside);
+        match stop {
+            Stop::Control => self.control(index, code, lanes, around),
+            Stop::Spent => self.spend_last(index, lanes, around),
+            Stop::Event(event) => event,
+        }
+    }
+
+    /// Runs the basic blocks of one split, which was entered, until something else has to be decided. With what it put aside.
+    fn run_blocks(
+        &mut self,
+        index: usize,
+        code: &Code,
+        lanes: &mut Lanes<'_>,
+        around: &mut BlockState<'_>,
+    ) -> (Stop, Aside) {
         let mut horizon = self.horizon(index);
+        let mut aside = Aside::NONE;
         let mut live = u64::from(lanes.live());
         let mut start = self.splits[index].pc;
         let mut pc = start;
-        loop {
-            if pc >= horizon && (pc != start || horizon == 0) && self.pass(index, pc, start) {
-                return Event::Switch;
+        let stop = loop {
+            if pc == aside.pc {
+                self.take_back(index, &mut aside);
+                lanes.set_mask(self.splits[index].mask);
+                live = u64::from(lanes.live());
+            }
+            let limit = horizon.min(aside.pc);
+            if pc >= limit && (pc != start || limit == 0) && self.pass(index, pc, start) {
+                break Stop::Event(Event::Switch);
             }
             let end = code.block_end[pc as usize];
             lanes.instructions += u64::from(end - pc) * live;
@@ -125,55 +160,64 @@ impl Warp {
             // The instruction that did something else, if one did.
             let at = end.wrapping_sub(rest.len() as u32 + 1);
             match step {
-                Step::Next => pc = end,
-                Step::Jump => {
-                    let back = lanes.target <= at;
-                    pc = lanes.target;
-                    if back && let Some(event) = self.spend(index, pc, lanes, around) {
-                        return event;
-                    }
+                Step::Next => {
+                    pc = end;
+                    continue;
+                }
+                Step::Jump => pc = lanes.target,
+                Step::Diverge if horizon == 0 => {
+                    self.part(index, at, lanes);
+                    let spent = lanes.target <= at && !spend(&mut self.patience, lanes, around);
+                    break if spent { Stop::Spent } else { Stop::Event(Event::Switch) };
                 }
                 Step::Diverge => {
-                    if self.part(index, at, lanes) {
-                        return self.spend(index, at + 1, lanes, around).unwrap_or(Event::Switch);
-                    }
-                    if horizon == 0 {
-                        return Event::Switch;
-                    }
-                    // No other split of the frame stands before the lanes that stay. They do not start here: where they come to others,
-                    // they have to let go, also where they started.
-                    (horizon, pc, start) = (horizon.min(lanes.target), end, u32::MAX);
+                    // The lanes that go on do not start here: where they come to others, they have to let go, also where they started.
+                    let (next, split) = self.diverge(index, at, &mut aside, lanes);
+                    (pc, start, horizon) = (next, u32::MAX, horizon.min(split));
                     lanes.set_mask(self.splits[index].mask);
                     live = u64::from(lanes.live());
                 }
                 Step::Control => {
                     self.splits[index].pc = at;
-                    return self.control(index, code, lanes, around);
+                    break Stop::Control;
                 }
                 Step::Preempt => {
                     lanes.instructions -= u64::from(end - at - 1) * live;
                     self.splits[index].pc = at + 1;
-                    return Event::Yield;
+                    break Stop::Event(Event::Yield);
                 }
                 Step::Part => {
                     self.part(index, at, lanes);
-                    return Event::Yield;
+                    break Stop::Event(Event::Yield);
                 }
-                Step::Fault => return Event::Fault(at),
+                Step::Fault => break Stop::Event(Event::Fault(at)),
             }
-        }
+            if pc <= at && !spend(&mut self.patience, lanes, around) {
+                self.splits[index].pc = pc;
+                break Stop::Spent;
+            }
+        };
+        (stop, aside)
     }
 
-    /// The lanes that take a branch become a split of their own; whether they go back.
+    /// Of the lanes of a divergent branch those that are behind go on; those that are ahead wait for them. Where the former go on, and where
+    /// a split stands that this made, or nowhere.
     #[inline(always)]
-    fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) -> bool {
-        let split = self.splits[index];
-        let (taken, target) = (lanes.taken, lanes.target);
-        self.frames.hold(split.frame);
-        self.add(split.frame, target, taken);
+    fn diverge(&mut self, index: usize, at: u32, aside: &mut Aside, lanes: &Lanes<'_>) -> (u32, u32) {
+        let (target, taken, mask) = (lanes.target, lanes.taken, self.splits[index].mask);
+        let (behind, ahead) = if target <= at {
+            (target, Aside { pc: at + 1, mask: mask & !taken })
+        } else {
+            (at + 1, Aside { pc: target, mask: taken })
+        };
+        (behind, self.put_aside(index, aside, ahead))
+    }
+
+    /// The lanes that take a branch become a split of their own.
+    fn part(&mut self, index: usize, at: u32, lanes: &Lanes<'_>) {
         let remaining = &mut self.splits[index];
-        (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
-        target <= at
+        (remaining.mask, remaining.pc) = (remaining.mask & !lanes.taken, at + 1);
+        self.settle(index, Aside { pc: lanes.target, mask: lanes.taken });
     }
 
     /// At a place where other splits may stand: whether the running one has to let go.
@@ -187,57 +231,28 @@ impl Warp {
         false
     }
 
-    /// A backward branch: other splits, warps and blocks must get their turn.
-    #[inline(always)]
-    fn spend(
-        &mut self,
-        index: usize,
-        pc: u32,
-        lanes: &mut Lanes<'_>,
-        around: &mut BlockState<'_>,
-    ) -> Option<Event> {
-        if lanes.polls == 0 && around.budget > 1 && self.patience > 1 {
-            around.budget -= 1;
-            self.patience -= 1;
-            return None;
-        }
-        self.spend_last(index, pc, lanes, around)
-    }
-
-    /// [`Self::spend`] where something may be used up.
+    /// A backward branch of a split where something may be used up.
     #[inline(never)]
-    fn spend_last(
-        &mut self,
-        index: usize,
-        pc: u32,
-        lanes: &mut Lanes<'_>,
-        around: &mut BlockState<'_>,
-    ) -> Option<Event> {
+    fn spend_last(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut BlockState<'_>) -> Event {
         let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
         let cost = polls.saturating_add(1);
         around.polled = around.polled.saturating_add(polls);
         around.budget = around.budget.saturating_sub(cost);
         self.patience = self.patience.saturating_sub(cost);
         if around.budget > 0 && self.patience > 0 {
-            return None;
+            return Event::Switch;
         }
-        self.splits[index].pc = pc;
-        let others = self.rotate(index);
-        match (around.budget, others) {
-            (0, _) => Some(Event::Yield),
-            (_, true) => Some(Event::Switch),
-            (_, false) => None,
-        }
+        self.rotate(index);
+        if around.budget == 0 { Event::Yield } else { Event::Switch }
     }
 
-    /// Lets the next split that can run go first for a while; whether there is one.
-    fn rotate(&mut self, index: usize) -> bool {
+    /// Lets the next split that can run go first for a while.
+    fn rotate(&mut self, index: usize) {
         self.patience = PATIENCE;
         let count = self.splits.len();
         let others = (1..count).map(|step| (index + step) % count);
         let next = others.map(|other| self.splits[other]).find(|split| split.state == State::Ready);
         self.boost = next.map(|split| (split.id, BOOST));
-        next.is_some()
     }
 
     /// Carries out a control instruction of a split, which stands at it.
@@ -296,4 +311,15 @@ impl Warp {
         }
         index
     }
+}
+
+/// A backward branch: other splits, warps and blocks must get their turn. False where something may be used up, and nothing was counted.
+#[inline(always)]
+fn spend(patience: &mut u32, lanes: &Lanes<'_>, around: &mut BlockState<'_>) -> bool {
+    let enough = lanes.polls == 0 && around.budget > 1 && *patience > 1;
+    if enough {
+        around.budget -= 1;
+        *patience -= 1;
+    }
+    enough
 }

@@ -255,16 +255,18 @@ fn handles_that_name_nothing_are_errors() {
     let memory = alloc(&cuda, 8);
     let handle = handle_of(&cuda, memory).unwrap();
     assert_eq!(open(&cuda, handle, LAZY), Err(INVALID_CONTEXT));
-    assert_eq!(open(&cuda, handle, 2), Err(INVALID_VALUE));
+    for flags in [0, 2] {
+        assert_eq!(open(&cuda, handle, flags), Err(INVALID_VALUE));
+    }
     for bytes in [[0; 64], [0xff; 64], std::array::from_fn(|at| (at * 37) as u8)] {
         assert_eq!(open(&cuda, bytes, LAZY), Err(INVALID_VALUE));
-        assert_eq!(open_event(&cuda, bytes).unwrap_err(), INVALID_VALUE);
+        assert_eq!(open_event(&cuda, bytes).unwrap_err(), MAP_FAILED);
     }
     // An event is no memory, and the other way round.
     let shared = event(&cuda, SHARED);
     let of_event = event_handle(&cuda, shared).unwrap();
     assert_eq!(open(&cuda, of_event, LAZY), Err(INVALID_VALUE));
-    assert_eq!(open_event(&cuda, handle).unwrap_err(), INVALID_VALUE);
+    assert_eq!(open_event(&cuda, handle).unwrap_err(), MAP_FAILED);
     assert_eq!(open_event(&cuda, of_event).unwrap_err(), INVALID_CONTEXT);
     assert_eq!(event_handle(&cuda, event(&cuda, 2)), Err(INVALID_HANDLE));
     // Memory that `cuMemAlloc` did not make.
@@ -287,12 +289,12 @@ fn handles_that_name_nothing_are_errors() {
     // It is opened there already: another process would not find it.
     let mut third = Other::start("opens");
     third.say(&to_hex(handle));
-    assert_eq!(third.hear(), format!("{:?}", Some(MAP_FAILED)));
+    assert_eq!(third.hear(), format!("{:?}", Some(INVALID_HANDLE)));
     // Other memory, whose file has the same number: still not what the handle says.
     let next = handle_of(&cuda, alloc(&cuda, 8)).unwrap();
     assert_ne!(next, handle);
     third.say(&to_hex(handle));
-    assert_eq!(third.hear(), format!("{:?}", Some(MAP_FAILED)));
+    assert_eq!(third.hear(), format!("{:?}", Some(INVALID_HANDLE)));
 }
 
 #[test]
@@ -307,7 +309,7 @@ fn memory_of_a_process_that_has_ended_is_not_opened() {
     // What was opened before stays.
     assert_eq!(read(&cuda, memory, 2), [1, 2]);
     ok(unsafe { cuda.cuIpcCloseMemHandle(memory) });
-    assert_eq!(open(&cuda, handle, LAZY), Err(MAP_FAILED));
+    assert_eq!(open(&cuda, handle, LAZY), Err(INVALID_HANDLE));
 }
 
 /// Waits for an event on a stream, and then adds.

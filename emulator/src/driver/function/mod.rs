@@ -2,6 +2,7 @@
 
 pub(super) mod attributes;
 pub(super) mod occupancy;
+mod steps;
 
 use cuda_driver_sys::*;
 use std::ffi::{CString, c_char, c_int};
@@ -11,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use super::context::{Context, checked_banks, checked_cache};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Handles, to_c};
-use super::launch::steps::Steps;
 use super::module::Shape;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::{logs, report};
 use crate::engine::{Countable, Kernel};
 use attributes::Settings;
+use steps::Steps;
 
 entries! {
     cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) = get_attribute;

@@ -3,7 +3,7 @@
 use cuda_driver_sys::CUresult;
 
 use super::process::Process;
-use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, Outcome};
 use crate::memory::SharedFile;
 
 /// What is shared.
@@ -13,6 +13,18 @@ pub(in crate::driver) enum Kind {
     Event = 2,
     /// A pool, or an allocation of one.
     Pool = 3,
+}
+
+impl Kind {
+    /// What driver 580 answers to bytes that are no handle.
+    fn unknown(self) -> CUresult {
+        if self == Kind::Event { CUresult::CUDA_ERROR_MAP_FAILED } else { INVALID_VALUE }
+    }
+
+    /// What it answers where a process has ended whose memory a handle names; of others this is believed.
+    fn gone(self) -> CUresult {
+        if self == Kind::Memory { INVALID_HANDLE } else { CUresult::CUDA_ERROR_MAP_FAILED }
+    }
 }
 
 /// Something that is shared.
@@ -86,7 +98,7 @@ impl Handle {
         bytes
     }
 
-    /// What was sent; `CUDA_ERROR_INVALID_VALUE` for bytes that are no handle of that kind.
+    /// What was sent; an error for bytes that are no handle of that kind.
     pub(in crate::driver) fn from_bytes(kind: Kind, bytes: &Bytes) -> Outcome<Handle> {
         let (parts, _) = bytes.as_chunks();
         let mut words = parts.iter().map(|part| u64::from_ne_bytes(*part));
@@ -96,7 +108,7 @@ impl Handle {
         let (serial, offset, bytes_of_it) = (next(), next(), next());
         let (device, number) = (first as u32, second as u32);
         let handle = Handle { kind, process, serial, device, number, offset, bytes: bytes_of_it };
-        if handle.to_bytes() == *bytes { Ok(handle) } else { Err(INVALID_VALUE) }
+        if handle.to_bytes() == *bytes { Ok(handle) } else { Err(kind.unknown()) }
     }
 
     /// Whether this process made it, which drivers refuse to open.
@@ -104,15 +116,15 @@ impl Handle {
         self.process == Process::own()
     }
 
-    /// The file of another process; `CUDA_ERROR_INVALID_CONTEXT` for one of this process, and `CUDA_ERROR_MAP_FAILED` if the process does
-    /// not have it: it has ended, has given back what was shared, or is another user's.
+    /// The file of another process; `CUDA_ERROR_INVALID_CONTEXT` for one of this process, and another error if the process does not have
+    /// it: it has ended, has given back what was shared, or is another user's.
     pub(in crate::driver) fn open(&self) -> Outcome<SharedFile> {
         if self.is_own() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let file = SharedFile::of_process(self.process.id, self.number, &self.name());
         let end = self.offset.checked_add(self.bytes).ok_or(INVALID_VALUE)?;
-        file.filter(|file| end <= file.len()).ok_or(CUresult::CUDA_ERROR_MAP_FAILED)
+        file.filter(|file| end <= file.len()).ok_or(self.kind.gone())
     }
 }
 
@@ -135,7 +147,7 @@ mod tests {
     fn a_handle_comes_back() {
         let bytes = handle().to_bytes();
         assert_eq!(Handle::from_bytes(Kind::Memory, &bytes), Ok(handle()));
-        assert_eq!(Handle::from_bytes(Kind::Event, &bytes), Err(INVALID_VALUE));
+        assert_eq!(Handle::from_bytes(Kind::Event, &bytes), Err(CUresult::CUDA_ERROR_MAP_FAILED));
     }
 
     #[test]

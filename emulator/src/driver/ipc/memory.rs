@@ -55,8 +55,7 @@ fn shared_file(state: &State, base: u64, handle: &Handle) -> Outcome<Arc<SharedF
 fn open(call: &Call, address: Out<CUdeviceptr>, handle: CUipcMemHandle, flags: c_uint) -> Outcome {
     let context = call.context()?;
     let (state, place) = (call.healthy()?, address.required()?);
-    let peers = flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
-    if flags != 0 && !peers {
+    if flags != CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 {
         return Err(INVALID_VALUE);
     }
     let bytes = handle.reserved.map(|byte| byte as u8);
@@ -69,7 +68,7 @@ fn open(call: &Call, address: Out<CUdeviceptr>, handle: CUipcMemHandle, flags: c
     let file = Arc::new(handle.open()?);
     let device = CUdevice::try_from(handle.device).map_err(|_| INVALID_VALUE)?;
     checked(device)?;
-    let reach = if peers { Reach::Granted(1 << context.device) } else { Reach::Peers };
+    let reach = Reach::Granted(1 << context.device);
     let memory = state.memory_of(device)?;
     let opened = memory.open(&file, handle.offset, handle.bytes, reach).map_err(|_| OUT_OF_MEMORY)?;
     ALLOCATIONS.add(opened, Record::opened(context.id, state.id(), Opened { handle: bytes, times: 1 }));

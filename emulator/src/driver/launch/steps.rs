@@ -31,26 +31,6 @@ entries! {
 /// More than any kernel has of parameters.
 const MOST_BYTES: usize = 1 << 16;
 
-/// What the next launch takes.
-pub(in crate::driver) struct Steps {
-    block: [u32; 3],
-    shared: u32,
-    /// How many of the bytes are parameters; the others wait for a larger number.
-    size: usize,
-    bytes: Vec<u8>,
-}
-
-impl Steps {
-    pub(in crate::driver) const NONE: Steps = Steps { block: [1; 3], shared: 0, size: 0, bytes: Vec::new() };
-
-    /// Keeps bytes of parameters, whose places need no alignment.
-    fn put(&mut self, offset: usize, values: &[u8]) {
-        let end = offset + values.len();
-        self.bytes.resize(self.bytes.len().max(end), 0);
-        self.bytes[offset..end].copy_from_slice(values);
-    }
-}
-
 fn set_block(call: &Call, function: CUfunction, x: c_int, y: c_int, z: c_int) -> Outcome {
     let function = call.function(function)?;
     let mut block = [0; 3];
@@ -130,12 +110,8 @@ fn launch_on(call: &Call, function: CUfunction, width: c_int, height: c_int, str
     let known = call.function(function)?;
     let [width, height] = [width, height].map(|extent| u32::try_from(extent).map_err(|_| INVALID_VALUE));
     let (grid, block, shared, packet) = {
-        let mut steps = lock(&known.steps);
-        let size = steps.size;
-        if steps.bytes.len() < size {
-            steps.bytes.resize(size, 0);
-        }
-        ([width?, height?, 1], steps.block, steps.shared, Packet::Packed(steps.bytes[..size].into()))
+        let steps = lock(&known.steps);
+        ([width?, height?, 1], steps.block, steps.shared, Packet::Packed(steps.parameters()))
     };
     launch(call, function, Asked { grid, block, shared, stream, request: Request::default(), packet })
 }

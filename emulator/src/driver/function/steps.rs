@@ -1,0 +1,28 @@
+//! What a function keeps between the steps of a launch (`launch::steps`).
+
+/// What the next launch takes.
+pub(in crate::driver) struct Steps {
+    pub(in crate::driver) block: [u32; 3],
+    pub(in crate::driver) shared: u32,
+    /// How many of the bytes are parameters; the others wait for a larger number.
+    pub(in crate::driver) size: usize,
+    bytes: Vec<u8>,
+}
+
+impl Steps {
+    pub(in crate::driver) const NONE: Steps = Steps { block: [1; 3], shared: 0, size: 0, bytes: Vec::new() };
+
+    /// Keeps bytes of parameters, whose places need no alignment.
+    pub(in crate::driver) fn put(&mut self, offset: usize, values: &[u8]) {
+        let end = offset + values.len();
+        self.bytes.resize(self.bytes.len().max(end), 0);
+        self.bytes[offset..end].copy_from_slice(values);
+    }
+
+    /// Those that are parameters; what was never set is zero.
+    pub(in crate::driver) fn parameters(&self) -> Box<[u8]> {
+        let mut bytes = self.bytes.clone();
+        bytes.resize(self.size, 0);
+        bytes.into()
+    }
+}

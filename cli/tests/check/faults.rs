@@ -192,6 +192,20 @@ pub(crate) const FAULTS: &[Fault] = &[
     (
         "driver",
         "stream-race",
+        "race_of_default_streams",
+        &[],
+        "cuMemcpyHtoDAsync_v2 reads 256 bytes at pinned#1 on the default stream of context#1, and cuMemcpyDtoHAsync_v2 of call [..] writes there on the default stream of primary context#1",
+    ),
+    (
+        "driver",
+        "stream-race",
+        "race_of_threads",
+        &[],
+        "fill writes 4 bytes at memory#1 on the per-thread stream, and cuMemsetD32Async of call [..] writes there on the per-thread stream of another thread",
+    ),
+    (
+        "driver",
+        "stream-race",
         "race_with_free",
         &[],
         "cuMemFreeAsync frees memory#1 on stream#1, and cuMemsetD32Async of call 10 uses it on stream#2",

@@ -7,7 +7,7 @@ use super::area::Area;
 use super::clock::{Clock, Host, Known, Seen};
 use crate::current;
 use crate::objects::{Place, Quick};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 
 /// Which stream.
@@ -24,7 +24,8 @@ pub(super) enum Stream {
 /// Accesses to one allocation that are remembered, until the host waits for them: the last half of these is always there.
 const MOST_ACCESSES: usize = 256;
 
-/// Lanes from which on those of streams that are gone are used again, whether or not the host has waited for their work.
+/// Lanes from which on those of streams that are gone are used again, whether or not the host has waited for their work. So many of these
+/// are looked at for one whose work is done.
 const MANY_LANES: usize = 64;
 
 /// A stream, or one after another: what is destroyed leaves its lane to the next.
@@ -37,6 +38,8 @@ struct Lane {
     /// It waits for the default stream of its context, and that for it.
     is_blocking: bool,
     is_legacy: bool,
+    /// It is among those that have unfinished work.
+    is_pending: bool,
     /// The work of the default streams that it has waited for.
     joined: u64,
     /// What is done when its work is; none since that has changed.
@@ -63,17 +66,35 @@ pub(super) struct Moment {
     count: u64,
 }
 
+/// A stream that was created.
+#[derive(Default)]
+struct Made {
+    /// It does not wait for the default one.
+    is_apart: bool,
+    /// Where it has lanes.
+    contexts: Vec<u64>,
+}
+
+/// A thread that has used its own default stream.
+struct Thread {
+    /// Whether it is there.
+    life: Weak<()>,
+    /// Where it has lanes.
+    contexts: Vec<u64>,
+}
+
 #[derive(Default)]
 pub(super) struct Order {
     lanes: Vec<Lane>,
     by_stream: HashMap<Stream, usize, Quick>,
-    /// Streams that were created so that they do not wait for the default one.
-    apart: HashMap<Place, bool>,
-    spare: Vec<usize>,
+    made: HashMap<Place, Made, Quick>,
+    threads: HashMap<usize, Thread>,
+    /// Lanes of what is gone, the first one first.
+    spare: VecDeque<usize>,
     /// The lanes of default streams.
     defaults: Vec<usize>,
-    /// Threads that have used their own default stream, and whether they are there.
-    threads: HashMap<usize, Weak<()>>,
+    /// Every lane that has work of which the host does not know that it is done, and some that had.
+    pending: Vec<usize>,
     /// What was done before each event was recorded.
     events: HashMap<Place, Seen>,
     /// Events that are recorded in ways that are not followed.
@@ -93,60 +114,85 @@ fn is_one(context: u64, other: u64) -> bool {
 impl Order {
     /// A stream was made.
     pub(super) fn made(&mut self, stream: Place, is_apart: bool) {
-        self.apart.insert(stream, is_apart);
+        self.made.entry(stream).or_default().is_apart = is_apart;
     }
 
     /// A stream goes: what it has runs on.
     pub(super) fn gone(&mut self, stream: Place) {
-        self.apart.remove(&stream);
-        let of_it = |key: &Stream| matches!(key, Stream::Made(place, _) if *place == stream);
-        let keys: Vec<Stream> = self.by_stream.keys().copied().filter(of_it).collect();
-        self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
+        let contexts = self.made.remove(&stream).unwrap_or_default().contexts;
+        self.leave(contexts.into_iter().map(|context| Stream::Made(stream, context)));
     }
 
     /// Threads that have ended leave the lanes of their default streams to others.
     fn threads_gone(&mut self) {
-        let is_over = |thread: &usize| self.threads.get(thread).is_some_and(|life| life.strong_count() == 0);
-        let of_it = |key: &Stream| matches!(key, Stream::OfThread(_, thread) if is_over(thread));
-        let keys: Vec<Stream> = self.by_stream.keys().copied().filter(of_it).collect();
-        self.spare.extend(keys.iter().filter_map(|key| self.by_stream.remove(key)));
-        self.threads.retain(|_, life| life.strong_count() > 0);
+        let gone = self.threads.extract_if(|_, thread| thread.life.strong_count() == 0);
+        let streams = gone.flat_map(|(thread, of_it)| {
+            of_it.contexts.into_iter().map(move |at| Stream::OfThread(at, thread))
+        });
+        let streams: Vec<Stream> = streams.collect();
+        self.leave(streams);
+    }
+
+    /// Streams leave their lanes to others.
+    fn leave(&mut self, streams: impl IntoIterator<Item = Stream>) {
+        self.spare.extend(streams.into_iter().filter_map(|stream| self.by_stream.remove(&stream)));
     }
 
     /// A free lane: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
     fn spare_lane(&mut self) -> Option<usize> {
         let is_done = |lane: &usize| self.lanes.get(*lane).is_none_or(|own| self.host.at(*lane) >= own.count);
-        let found = self.spare.iter().position(is_done);
-        let found = found.or(self.spare.len().checked_sub(1).filter(|_| self.lanes.len() >= MANY_LANES))?;
-        Some(self.spare.swap_remove(found))
+        let found = self.spare.iter().take(MANY_LANES).position(is_done);
+        let found = found.or_else(|| (self.lanes.len() >= MANY_LANES).then_some(0))?;
+        self.spare.remove(found)
     }
 
     fn lane(&mut self, stream: Stream) -> usize {
         if let Some(lane) = self.by_stream.get(&stream) {
             return *lane;
         }
-        if let Stream::OfThread(_, thread) = stream {
+        if let Stream::OfThread(..) = stream {
             self.threads_gone();
-            // It is the calling thread's: no other can name it.
-            self.threads.insert(thread, current::life());
         }
         let lane = self.spare_lane().unwrap_or_else(|| {
             self.lanes.push(Lane::default());
             self.lanes.len() - 1
         });
         let (context, is_blocking) = match stream {
-            Stream::Legacy(context) => (context, false),
-            Stream::OfThread(context, _) => (context, true),
-            Stream::Made(place, context) => (context, !self.apart.get(&place).copied().unwrap_or(false)),
+            Stream::Legacy(context) => {
+                // The default stream of a context never goes.
+                self.defaults.push(lane);
+                (context, false)
+            }
+            Stream::OfThread(context, thread) => {
+                // It is the calling thread's: no other can name it.
+                let new = || Thread { life: current::life(), contexts: Vec::new() };
+                self.threads.entry(thread).or_insert_with(new).contexts.push(context);
+                (context, true)
+            }
+            Stream::Made(place, context) => {
+                let made = self.made.entry(place).or_default();
+                made.contexts.push(context);
+                (context, !made.is_apart)
+            }
         };
         if let Some(new) = self.lanes.get_mut(lane) {
             (new.context, new.is_blocking, new.joined) = (context, is_blocking, 0);
             new.is_legacy = matches!(stream, Stream::Legacy(_));
         }
-        // The default stream of a context never goes.
-        self.defaults.extend(matches!(stream, Stream::Legacy(_)).then_some(lane));
         self.by_stream.insert(stream, lane);
         lane
+    }
+
+    /// The lanes that have work of which the host does not know that it is done.
+    fn unfinished(&mut self) -> &[usize] {
+        let Order { lanes, host, pending, .. } = self;
+        pending.retain(|lane| {
+            lanes.get_mut(*lane).is_some_and(|own| {
+                own.is_pending = host.at(*lane) < own.count;
+                own.is_pending
+            })
+        });
+        pending
     }
 
     /// What is done when the work of a lane is.
@@ -186,13 +232,15 @@ impl Order {
 
     /// The default stream of a context waits for its blocking streams.
     fn wait_for_blocking(&mut self, lane: usize) {
-        let Order { lanes, host, .. } = self;
+        self.unfinished();
+        let Order { lanes, host, pending, .. } = self;
         let Some(own) = lanes.get(lane) else { return };
         let mut clock = Clock::default();
         let mut last = &own.known.clock;
-        for (number, other) in lanes.iter().enumerate() {
+        let others = pending.iter().filter_map(|number| Some((*number, lanes.get(*number)?)));
+        for (number, other) in others {
             // What it has waited for it knows to the end.
-            let is_known = own.known.clock.at(number).max(host.at(number)) >= other.count;
+            let is_known = own.known.clock.at(number) >= other.count;
             if !is_known && other.is_blocking && is_one(other.context, own.context) {
                 clock.learns((number, other.count));
                 // Many have the same.
@@ -222,7 +270,11 @@ impl Order {
         own.count += 1;
         own.seen = None;
         own.known.forget_known(&self.host);
-        Moment { lane, count: own.count }
+        let moment = Moment { lane, count: own.count };
+        if !std::mem::replace(&mut own.is_pending, true) {
+            self.pending.push(lane);
+        }
+        moment
     }
 
     /// What is done once everything that a stream has now is done.
@@ -246,7 +298,8 @@ impl Order {
     /// An event is recorded behind all work of a context.
     pub(super) fn record_all(&mut self, event: Place) {
         self.fresh.remove(&event);
-        self.events.insert(event, self.all());
+        let all = self.all();
+        self.events.insert(event, all);
     }
 
     /// An event is recorded in a way that is not followed, perhaps again and again: by a graph, or by another process.
@@ -262,12 +315,12 @@ impl Order {
     }
 
     /// What an event orders: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
-    fn behind(&self, event: Place) -> Seen {
+    fn behind(&mut self, event: Place) -> Seen {
         if self.fresh.contains(&event) {
             return Seen::default();
         }
-        let known = self.events.get(&event).filter(|_| !self.foreign.contains(&event));
-        known.cloned().unwrap_or_else(|| self.all())
+        let known = self.events.get(&event).filter(|_| !self.foreign.contains(&event)).cloned();
+        known.unwrap_or_else(|| self.all())
     }
 
     /// A stream waits for an event.
@@ -296,8 +349,9 @@ impl Order {
         self.join(lane, &seen);
     }
 
-    fn all(&self) -> Seen {
-        let entries = self.lanes.iter().enumerate().map(|(number, lane)| (number, lane.count));
+    fn all(&mut self) -> Seen {
+        self.unfinished();
+        let entries = self.pending.iter().filter_map(|lane| Some((*lane, self.lanes.get(*lane)?.count)));
         Seen::of(Clock::of(entries, &self.host), None)
     }
 
@@ -325,12 +379,17 @@ impl Order {
 
     /// The host knows that the work of a context is done, and what that has waited for.
     pub(super) fn host_waits_for_context(&mut self, context: u64) {
-        for lane in 0..self.lanes.len() {
+        for lane in self.unfinished().to_vec() {
             if self.lanes.get(lane).is_some_and(|own| is_one(own.context, context)) {
                 let seen = self.seen(lane);
                 self.host_learns(&seen);
             }
         }
+    }
+
+    /// The context of a piece of work.
+    pub(super) fn context_of(&self, moment: Moment) -> u64 {
+        self.lanes.get(moment.lane).map_or(0, |lane| lane.context)
     }
 
     /// Whether the host knows that a piece of work is done.
@@ -498,6 +557,31 @@ mod tests {
             order.gone(stream);
         }
         assert_eq!(order.lanes.len(), MANY_LANES);
+    }
+
+    #[test]
+    fn streams_whose_work_the_host_has_waited_for_cost_nothing() {
+        const STREAMS: usize = 1000;
+        let mut order = Order::default();
+        for round in 1..4 {
+            for number in 0..STREAMS {
+                order.made(number, true);
+                order.work(Stream::Made(number, 7));
+                assert_eq!(order.unfinished().len(), number + 1, "{round}");
+            }
+            order.host_waits_for_all();
+            assert!(order.unfinished().is_empty());
+            // What is given to them again is unfinished, and known to who waits for all.
+            assert!(!races(&mut order, Stream::Made(7, 7)));
+            order.wait_for_all(B);
+            assert!(!races(&mut order, B));
+            order.work(Stream::Made(7, 7));
+            assert!(races(&mut order, Stream::Made(7, 7)));
+            order.host_waits_for_all();
+            (0..STREAMS).for_each(|number| order.gone(number));
+            assert!(order.made.is_empty() && order.by_stream.is_empty());
+            assert_eq!((order.lanes.len(), order.spare.len()), (STREAMS, STREAMS));
+        }
     }
 
     #[test]

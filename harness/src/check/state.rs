@@ -84,6 +84,32 @@ impl State {
         }
     }
 
+    /// A context's name.
+    fn context_name(&mut self, context: u64) -> String {
+        let device = self.objects.primaries.iter().find(|(_, primary)| **primary == context);
+        let primary = device.and_then(|(device, _)| self.objects.find(Kind::PrimaryContext, *device));
+        match primary.and_then(|place| self.objects.at(place)) {
+            Some(object) => object.name.to_string(),
+            None => decode::handle(Kind::Context, context, &mut self.objects).to_string(),
+        }
+    }
+
+    /// The names of the streams of two pieces of work, which race: of default streams of different contexts with these.
+    pub(super) fn stream_names(&mut self, own: (u64, Moment), other: (u64, Moment)) -> [String; 2] {
+        let mut names = [own, other].map(|(stream, _)| self.stream_name(stream));
+        let contexts = [own, other].map(|(_, at)| self.order.context_of(at));
+        let [is_default, is_of_thread] =
+            [0..=2, 2..=2].map(|handles| handles.contains(&own.0) && handles.contains(&other.0));
+        if is_default && contexts[0] != contexts[1] {
+            for (name, context) in names.iter_mut().zip(contexts) {
+                *name += &format!(" of {}", self.context_name(context));
+            }
+        } else if is_of_thread {
+            names[1] += " of another thread";
+        }
+        names
+    }
+
     pub(super) fn launched(&mut self, launched: Launched) {
         self.launches.push_back(launched);
         if self.launches.len() > LAST_LAUNCHES {

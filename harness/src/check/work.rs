@@ -125,7 +125,7 @@ impl State {
         let new = Access { area, writes: side.writes, call: call.number, what: what.clone(), stream, at };
         let old = self.order.access(place, &new)?;
         let does = |writes| if writes { "writes" } else { "reads" };
-        let (own, others) = (self.stream_name(stream), self.stream_name(old.stream));
+        let [own, others] = self.stream_names((stream, at), (old.stream, old.at));
         let message = format!(
             "{what} {} {} at {memory} on {own}, and {} of call {} {} there on {others}: nothing orders the two",
             does(side.writes),
@@ -266,7 +266,7 @@ impl State {
             self.order.freed(place);
         }
         let Some(old) = old else { return Vec::new() };
-        let (own, others) = (self.stream_name(stream), self.stream_name(old.stream));
+        let [own, others] = self.stream_names((stream, at), (old.stream, old.at));
         let message = format!(
             "cuMemFreeAsync frees {name} on {own}, and {} of call {} uses it on {others}: nothing orders the two",
             old.what, old.call

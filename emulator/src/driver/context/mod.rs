@@ -165,7 +165,6 @@ impl Context {
         self.alive.store(false, Ordering::Release);
         self.synchronize();
         state.belongings.iter().for_each(|give_back| give_back(state, self.id));
-        self.order.end();
         let told = state.checker.as_ref().filter(|checker| checker.checks().leaks);
         if let Some(checker) = told {
             self.heap.leaks().into_iter().for_each(|leak| checker.add(finding(leak)));

@@ -11,7 +11,6 @@ mod completion;
 mod task;
 pub(super) mod workers;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::slot;
@@ -33,17 +32,38 @@ pub(super) enum Kind {
     NonBlocking,
 }
 
-/// The queues of a context.
+/// The ordering of the queues of a context.
 #[derive(Default)]
 pub(super) struct Order {
     /// The lock is held while work is given to any of them: it makes the order of submission, by which the legacy stream
     /// and the others wait for each other, one for the whole context.
-    queues: Mutex<Vec<Arc<Queue>>>,
+    ends: Mutex<Ends>,
     /// What all work that is given from now on comes after.
     gates: Mutex<Vec<Arc<Completion>>>,
     /// Held while a point of the order is made and an event set to it: of two threads that record one event, the one whose point is
     /// later sets it later.
     records: Mutex<()>,
+}
+
+/// The ends of the queues that may have unfinished work: what a piece of work waits for does not depend on how many streams are idle.
+#[derive(Default)]
+struct Ends {
+    busy: Vec<Arc<End>>,
+    /// That of the legacy stream, once there is one.
+    legacy: Option<Arc<End>>,
+}
+
+/// The end of a queue: the work given last.
+struct End {
+    kind: Kind,
+    /// Changed only while the ends of the order are locked.
+    last: Mutex<Last>,
+}
+
+struct Last {
+    work: Arc<Completion>,
+    /// Whether it is among those that may have unfinished work.
+    is_listed: bool,
 }
 
 /// The work of a stream.
@@ -54,33 +74,76 @@ pub(super) struct Queue {
     /// Whose it is.
     slot: usize,
     order: Arc<Order>,
-    /// The work given last. Changed only while the queues of the order are locked.
-    last: Mutex<Arc<Completion>>,
+    end: Arc<End>,
+    /// Whether others of its order wait for it.
+    is_beside: bool,
     tasks: Mutex<Tasks>,
     ready: Condvar,
     /// A piece of work was taken out.
     room: Condvar,
-    retired: AtomicBool,
+}
+
+impl End {
+    /// The work given last.
+    fn last(&self) -> Arc<Completion> {
+        Arc::clone(&lock(&self.last).work)
+    }
+
+    /// Whether it has unfinished work. If not, it is listed no longer.
+    fn keeps_listed(&self) -> bool {
+        let mut last = lock(&self.last);
+        last.is_listed = !last.work.is_done();
+        last.is_listed
+    }
+}
+
+impl Ends {
+    /// Those that have unfinished work.
+    fn unfinished(&mut self) -> &[Arc<End>] {
+        self.busy.retain(|end| end.keeps_listed());
+        &self.busy
+    }
+
+    /// The unfinished work that was given last to each queue.
+    fn last(&mut self) -> Vec<Arc<Completion>> {
+        self.unfinished().iter().map(|end| end.last()).collect()
+    }
+
+    /// `work` is given to a queue.
+    fn give(&mut self, end: &Arc<End>, work: Arc<Completion>) {
+        let mut last = lock(&end.last);
+        last.work = work;
+        if std::mem::replace(&mut last.is_listed, true) {
+            return;
+        }
+        drop(last);
+        // Before the list grows, and then to have room for as many again: each end is looked at a few times, however many there are.
+        if self.busy.len() == self.busy.capacity() {
+            let unfinished = self.unfinished().len();
+            self.busy.reserve(unfinished + 1);
+        }
+        self.busy.push(Arc::clone(end));
+    }
 }
 
 impl Order {
-    /// A new queue; forgets those that will get no more work and have none left.
+    /// A new queue.
     pub(super) fn add(self: &Arc<Self>, kind: Kind) -> Arc<Queue> {
-        let queue = Queue::new(self, kind);
-        let mut queues = lock(&self.queues);
-        queues.retain(|queue| !queue.is_over());
-        queues.push(Arc::clone(&queue));
+        let queue = Queue::new(self, kind, false);
+        if kind == Kind::Legacy {
+            lock(&self.ends).legacy = Some(Arc::clone(&queue.end));
+        }
         queue
     }
 
-    /// A queue that no other one waits for, and which the order does not know.
+    /// A queue that no other one waits for.
     pub(super) fn beside(self: &Arc<Self>) -> Arc<Queue> {
-        Queue::new(self, Kind::NonBlocking)
+        Queue::new(self, Kind::NonBlocking, true)
     }
 
-    /// The work given last to each queue.
+    /// The unfinished work that was given last to each queue.
     pub(super) fn last(&self) -> Vec<Arc<Completion>> {
-        lock(&self.queues).iter().map(|queue| queue.last()).collect()
+        lock(&self.ends).last()
     }
 
     /// Waits for all work given before.
@@ -99,55 +162,50 @@ impl Order {
     pub(super) fn recording(&self) -> MutexGuard<'_, ()> {
         lock(&self.records)
     }
-
-    /// The queues hold this: the cycle ends here.
-    pub(super) fn end(&self) {
-        lock(&self.queues).clear();
-    }
 }
 
 /// Has all that is given to any of these orders from now on wait for a point, and tells what was given to them before.
 pub(super) fn hold(orders: &[Arc<Order>], gate: &Arc<Completion>) -> Vec<Arc<Completion>> {
     // All are locked at once: else work that one was given before could come after work that another was given since. Nobody else has
     // more than one locked.
-    let locked: Vec<_> = orders.iter().map(|order| lock(&order.queues)).collect();
+    let mut locked: Vec<_> = orders.iter().map(|order| lock(&order.ends)).collect();
     orders.iter().for_each(|order| order.wait_for(Some(Arc::clone(gate))));
-    locked.iter().flat_map(|queues| queues.iter().map(|queue| queue.last())).collect()
+    locked.iter_mut().flat_map(|ends| ends.last()).collect()
 }
 
 impl Queue {
-    fn new(order: &Arc<Order>, kind: Kind) -> Arc<Queue> {
+    fn new(order: &Arc<Order>, kind: Kind, is_beside: bool) -> Arc<Queue> {
+        let last = Last { work: Completion::past(), is_listed: false };
         Arc::new(Queue {
             id: state::get().map_or(0, |state| state.id()),
             kind,
             slot: slot::current(),
             order: Arc::clone(order),
-            last: Mutex::new(Completion::past()),
+            end: Arc::new(End { kind, last: Mutex::new(last) }),
+            is_beside,
             tasks: Mutex::default(),
             ready: Condvar::new(),
             room: Condvar::new(),
-            retired: AtomicBool::new(false),
         })
     }
 
     /// The work given last.
     fn last(&self) -> Arc<Completion> {
-        Arc::clone(&lock(&self.last))
+        self.end.last()
     }
 
-    /// It will get no more work.
-    pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
-    }
-
-    /// Whether it will get no more work and has none left.
-    fn is_over(&self) -> bool {
-        self.retired.load(Ordering::Acquire) && lock(&self.last).is_done()
+    /// The work given last is this.
+    fn set_last(&self, ends: &mut Ends, work: Arc<Completion>) {
+        if self.is_beside {
+            lock(&self.end.last).work = work;
+        } else {
+            ends.give(&self.end, work);
+        }
     }
 
     /// What has to be done before the stream counts as empty: NULL includes the blocking streams.
     fn pending(&self) -> Vec<Arc<Completion>> {
-        self.turn(&lock(&self.order.queues))
+        self.turn(&mut lock(&self.order.ends))
     }
 
     /// Whether all its work is done. If not, it is begun soon.
@@ -175,20 +233,24 @@ impl Queue {
     }
 
     /// What the next piece of work has to wait for, besides the events that it names.
-    fn before(&self, queues: &[Arc<Queue>]) -> Vec<Arc<Completion>> {
-        let mut before = self.turn(queues);
+    fn before(&self, ends: &mut Ends) -> Vec<Arc<Completion>> {
+        let mut before = self.turn(ends);
         before.extend(lock(&self.order.gates).iter().filter(|gate| !gate.is_done()).cloned());
         before
     }
 
-    /// What it has to wait for of its own context. `queues` are those of the context.
-    fn turn(&self, queues: &[Arc<Queue>]) -> Vec<Arc<Completion>> {
-        let ordered = |other: &&Arc<Queue>| match self.kind {
-            Kind::Legacy => other.kind != Kind::NonBlocking,
-            Kind::PerThread | Kind::Blocking => other.kind == Kind::Legacy,
-            Kind::NonBlocking => false,
-        };
-        let others = queues.iter().filter(ordered).map(|queue| queue.last());
-        others.chain([self.last()]).filter(|completion| !completion.is_done()).collect()
+    /// What it has to wait for of its own context. `ends` are those of the context.
+    fn turn(&self, ends: &mut Ends) -> Vec<Arc<Completion>> {
+        let mut before = vec![self.last()];
+        match self.kind {
+            Kind::Legacy => {
+                let blocking = |end: &&Arc<End>| matches!(end.kind, Kind::PerThread | Kind::Blocking);
+                before.extend(ends.unfinished().iter().filter(blocking).map(|end| end.last()));
+            }
+            Kind::PerThread | Kind::Blocking => before.extend(ends.legacy.as_ref().map(|end| end.last())),
+            Kind::NonBlocking => {}
+        }
+        before.retain(|completion| !completion.is_done());
+        before
     }
 }

@@ -83,8 +83,8 @@ impl Queue {
         after: impl IntoIterator<Item = Arc<Completion>>,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
-        let queues = lock(&self.order.queues);
-        let mut before = self.before(&queues);
+        let mut ends = lock(&self.order.ends);
+        let mut before = self.before(&mut ends);
         before.extend(after.into_iter().filter(|completion| !completion.is_done()));
         let done = Completion::of(self);
         let task = Task { after: before, job, done: Arc::clone(&done) };
@@ -94,7 +94,7 @@ impl Queue {
         } else {
             self.push(task)?;
         }
-        *lock(&self.last) = Arc::clone(&done);
+        self.set_last(&mut ends, Arc::clone(&done));
         Ok(done)
     }
 
@@ -106,9 +106,9 @@ impl Queue {
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
         let before = {
-            let queues = lock(&self.order.queues);
-            let before = self.before(&queues);
-            *lock(&self.last) = Arc::clone(&done);
+            let mut ends = lock(&self.order.ends);
+            let before = self.before(&mut ends);
+            self.set_last(&mut ends, Arc::clone(&done));
             before
         };
         // Others wait for this: done when it leaves here, by a panic too.
@@ -132,12 +132,12 @@ impl Queue {
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
         {
-            let queues = lock(&self.order.queues);
-            if !self.before(&queues).is_empty() {
-                drop(queues);
+            let mut ends = lock(&self.order.ends);
+            if !self.before(&mut ends).is_empty() {
+                drop(ends);
                 return self.submit(None, Job::Run(Box::new(work)));
             }
-            *lock(&self.last) = Arc::clone(&done);
+            self.set_last(&mut ends, Arc::clone(&done));
         }
         let task = Task { after: Vec::new(), job: Job::Run(Box::new(work)), done: Arc::clone(&done) };
         task.run();

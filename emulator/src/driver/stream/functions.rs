@@ -61,7 +61,6 @@ fn destroy(call: &Call, stream: CUstream) -> Outcome {
     }
     let stream = call.stream(stream)?;
     stream.abandon();
-    stream.queue.retire();
     STREAMS.remove(stream.handle);
     Ok(())
 }

@@ -93,12 +93,12 @@ impl Context {
         PER_THREAD
             .try_with(|streams| {
                 let mut streams = streams.borrow_mut();
-                streams.retain(|own| own.0.context.is_alive());
-                if let Some(own) = streams.iter().find(|own| own.0.context.id == self.id) {
-                    return Arc::clone(&own.0);
+                streams.retain(|own| own.context.is_alive());
+                if let Some(own) = streams.iter().find(|own| own.context.id == self.id) {
+                    return Arc::clone(own);
                 }
                 let stream = Stream::new(self, 2, Kind::PerThread, 0);
-                streams.push(OwnStream(Arc::clone(&stream)));
+                streams.push(Arc::clone(&stream));
                 stream
             })
             .map_err(|_| CUresult::CUDA_ERROR_DEINITIALIZED)
@@ -149,14 +149,5 @@ pub(super) fn clear() {
 }
 
 thread_local! {
-    static PER_THREAD: RefCell<Vec<OwnStream>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A thread's own stream: over when the thread is.
-struct OwnStream(Arc<Stream>);
-
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        self.0.queue.retire();
-    }
+    static PER_THREAD: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
 }

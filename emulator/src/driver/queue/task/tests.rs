@@ -156,3 +156,48 @@ fn who_asks_for_an_event_rouses_its_queue() {
     }
     ok(unsafe { cuda.cuCtxDestroy(context) });
 }
+
+#[test]
+fn idle_queues_are_not_looked_at() {
+    assert_eq!(unsafe { crate::driver().cuInit(0) }, CUresult::SUCCESS);
+    let order = Arc::new(Order::default());
+    let queues: Vec<_> = (0..1000).map(|_| order.add(Kind::Blocking)).collect();
+    for _ in 0..3 {
+        for queue in &queues {
+            queue.submit(None, nothing()).unwrap().wait();
+            assert!(lock(&order.ends).busy.len() < 10);
+        }
+        assert!(lock(&order.ends).unfinished().is_empty());
+    }
+}
+
+/// Of work that is given to queues again and again, the last is what others wait for.
+#[test]
+fn the_legacy_queue_waits_for_every_busy_one_each_time() {
+    assert_eq!(unsafe { crate::driver().cuInit(0) }, CUresult::SUCCESS);
+    let order = Arc::new(Order::default());
+    let [legacy, blocking, other, beside] =
+        [order.add(Kind::Legacy), order.add(Kind::Blocking), order.add(Kind::PerThread), order.beside()];
+    let apart = order.add(Kind::NonBlocking);
+    for round in 0..3 {
+        let gate = Arc::new(Completion::default());
+        let last = [&blocking, &other, &apart, &beside].map(|queue| {
+            queue.submit(None, nothing()).unwrap();
+            queue.submit(Some(Arc::clone(&gate)), nothing()).unwrap()
+        });
+        assert_eq!(order.last().len(), 3, "{round}: all but the one beside");
+        let after = legacy.before(&mut lock(&order.ends));
+        let is = |work: &Arc<Completion>| after.iter().any(|other| Arc::ptr_eq(work, other));
+        assert_eq!(last.each_ref().map(is), [true, true, false, false], "{round}");
+        let work = legacy.submit(None, nothing()).unwrap();
+        let waits = |queue: &Queue| {
+            queue.before(&mut lock(&order.ends)).iter().any(|other| Arc::ptr_eq(&work, other))
+        };
+        let all = [&blocking, &other, &apart, &beside].map(|queue| waits(queue));
+        assert_eq!(all, [true, true, false, false], "{round}");
+        gate.complete();
+        work.wait();
+        last.iter().for_each(|work| work.wait());
+        assert!(order.last().is_empty(), "{round}");
+    }
+}

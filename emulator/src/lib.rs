@@ -165,6 +165,7 @@ pub mod stderr;
 mod tensor;
 #[doc(hidden)]
 pub mod texture;
+mod vectors;
 
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::exec::lanes::Lanes;
 use super::warp_op::WarpOp;
+use crate::vectors;
 
 /// What an executed instruction tells the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(crate) const NOTHING: Exec = |_, _| Step::Next;
 /// The two compilations of one instruction: with the CPU's vector extensions, and without.
 #[derive(Clone, Copy)]
 pub(crate) struct ExecPair {
-    /// For CPUs on which [`vectors_available`] holds.
+    /// For CPUs on which [`vectors::available`] holds.
     pub(crate) fast: Exec,
     /// For all others.
     pub(crate) plain: Exec,
@@ -52,21 +53,8 @@ pub(crate) struct ExecPair {
 impl ExecPair {
     /// The compilation to use on this machine.
     pub(crate) fn pick(self) -> Exec {
-        if vectors_available() { self.fast } else { self.plain }
+        if vectors::available() { self.fast } else { self.plain }
     }
-}
-
-/// Whether the `fast` compilations run here.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn vectors_available() -> bool {
-    // The standard library remembers the answer.
-    cfg!(not(miri)) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
-
-/// Whether the `fast` compilations run here.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn vectors_available() -> bool {
-    true
 }
 
 /// Where an operand lives: a row of the frame, as a byte offset from its first register; constants lie before that, so that their

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; what `indexed_again` found to be halves is in a region that is there.
 
-use super::super::code::{Exec, Inst, Step, vectors_available};
+use super::super::code::{Exec, Inst, Step};
 use super::lanes::Lanes;
 use super::load::{fast_load, load_half};
 use super::memory::{Access, HALF, indexed_again};
@@ -12,6 +12,7 @@ use super::operand::{Class, Dest};
 use super::store::{fast_store, store_half};
 use super::width::{Wide64, Width, Word32};
 use crate::memory::access::Word;
+use crate::vectors;
 
 /// How an access runs that works out its address itself. Operands: the element, the register for the address, the address of the
 /// array, the index.
@@ -27,7 +28,7 @@ pub(crate) struct Indexed {
 
 /// The access to elements of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for it.
 pub(crate) fn indexed(bytes: usize, class: Class, access: Access) -> Option<Indexed> {
-    if !vectors_available() || !access.is_simple() || access.narrow() {
+    if !vectors::available() || !access.is_simple() || access.narrow() {
         return None;
     }
     macro_rules! both {

@@ -4,7 +4,7 @@
 // Relies on: operands as in `lanes`; the shape that a load remembers is that of addresses that it checked, in a region that is there until
 // the lanes are pointed at another frame.
 
-use super::super::code::{Exec, Inst, Step, vectors_available};
+use super::super::code::{Exec, Inst, Step};
 use super::lanes::{Lanes, Shape};
 use super::load::{fast_load, load_half};
 use super::memory::{Access, HALF, halves_again};
@@ -12,6 +12,7 @@ use super::operand::Class;
 use super::vector::Eight;
 use super::width::{Wide64, Width, Word32};
 use crate::memory::access::Word;
+use crate::vectors;
 
 /// The two ways to run a load whose address register other loads of the block have.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct Again {
 
 /// The ways for numbers of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for them.
 pub(crate) fn again(bytes: usize, class: Class, access: Access) -> Option<Again> {
-    if !vectors_available() || !access.is_simple() {
+    if !vectors::available() || !access.is_simple() {
         return None;
     }
     let (lead, follow): (Exec, Exec) = match (bytes, class, access.narrow()) {

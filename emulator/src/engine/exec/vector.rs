@@ -1,6 +1,6 @@
 //! Loops that the compiler does not vectorise by itself: eight lanes at once on an x86 with AVX2, elsewhere plain loops.
 #![allow(unsafe_code)]
-// Relies on: the callers' word that the CPU has AVX2, which `vectors_available` asked.
+// Relies on: the callers' word that the CPU has AVX2, which `vectors::available` asked.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::*;

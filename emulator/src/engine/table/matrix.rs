@@ -170,36 +170,36 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
         since(builder, 65, 75)?
     }
     let exec = match (large, single) {
-        (false, false) => float::product::<Float16, Short, 2>(),
-        (false, true) => float::product::<Float16, Single, 2>(),
-        (true, false) => float::product::<Float16, Short, 4>(),
-        (true, true) => float::product::<Float16, Single, 4>(),
+        (false, false) => float::product::<Float16, Short, 2>,
+        (false, true) => float::product::<Float16, Single, 2>,
+        (true, false) => float::product::<Float16, Short, 4>,
+        (true, true) => float::product::<Float16, Single, 4>,
     };
     let (factor, sum) = (if large { 2 } else { 1 }, if single { 4 } else { 2 });
     let matrix = operands(builder, [sum, 2 * factor, factor, sum], Class::Word)?;
-    append(builder, exec.pick(), 0, matrix)
+    append(builder, exec, 0, matrix)
 }
 
 /// `mma` of `.bf16`
 fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     since(builder, 70, 80)?;
-    let (exec, b) = match shape(form).k {
-        8 => (float::product::<Bfloat16, Single, 2>(), 1),
-        _ => (float::product::<Bfloat16, Single, 4>(), 2),
+    let (exec, b): (Exec, usize) = match shape(form).k {
+        8 => (float::product::<Bfloat16, Single, 2>, 1),
+        _ => (float::product::<Bfloat16, Single, 4>, 2),
     };
     let matrix = operands(builder, [4, 2 * b, b, 4], Class::Word)?;
-    append(builder, exec.pick(), 0, matrix)
+    append(builder, exec, 0, matrix)
 }
 
 /// `mma` of `.tf32`
 fn tensors(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     since(builder, 70, 80)?;
-    let (exec, b) = match shape(form).k {
-        4 => (float::product::<Tf32, Single, 1>(), 1),
-        _ => (float::product::<Tf32, Single, 2>(), 2),
+    let (exec, b): (Exec, usize) = match shape(form).k {
+        4 => (float::product::<Tf32, Single, 1>, 1),
+        _ => (float::product::<Tf32, Single, 2>, 2),
     };
     let matrix = operands(builder, [4, 2 * b, b, 4], Class::Word)?;
-    append(builder, exec.pick(), 0, matrix)
+    append(builder, exec, 0, matrix)
 }
 
 /// `mma` of numbers of 8 bits
@@ -209,10 +209,10 @@ fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
     macro_rules! exec {
         ($a:ty, $b:ty) => {
             match (large, single) {
-                (false, false) => float::product_apart::<$a, $b, Short, 4>(),
-                (false, true) => float::product_apart::<$a, $b, Single, 4>(),
-                (true, false) => float::product_apart::<$a, $b, Short, 8>(),
-                (true, true) => float::product_apart::<$a, $b, Single, 8>(),
+                (false, false) => float::product_apart::<$a, $b, Short, 4>,
+                (false, true) => float::product_apart::<$a, $b, Single, 4>,
+                (true, false) => float::product_apart::<$a, $b, Short, 8>,
+                (true, true) => float::product_apart::<$a, $b, Single, 8>,
             }
         };
     }
@@ -224,7 +224,7 @@ fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
     };
     let (factor, sum) = (if large { 2 } else { 1 }, if single { 4 } else { 2 });
     let matrix = operands(builder, [sum, 2 * factor, factor, sum], Class::Word)?;
-    append(builder, exec.pick(), 0, matrix)
+    append(builder, exec, 0, matrix)
 }
 
 /// `mma` of `.f64`
@@ -236,12 +236,12 @@ fn doubles(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
         since(builder, 78, 90)?
     }
     let exec = match k {
-        4 => double::product::<Nearest, 1>(),
-        8 => double::product::<Nearest, 2>(),
-        _ => double::product::<Nearest, 4>(),
+        4 => double::product::<Nearest, 1>,
+        8 => double::product::<Nearest, 2>,
+        _ => double::product::<Nearest, 4>,
     };
     let matrix = operands(builder, [m / 4, m / 8 * k / 4, k / 4, m / 4], Class::Wide)?;
-    append(builder, exec.pick(), 0, matrix)
+    append(builder, exec, 0, matrix)
 }
 
 /// `mma` of integers of 8 or 4 bits
@@ -253,10 +253,10 @@ fn integers(builder: &mut Builder<'_, '_>, form: &Form<'_>, bits: usize) -> Resu
         since(builder, 70, 80)?
     }
     let exec = match (bits, k) {
-        (8, 16) => integer::product::<8, 4>(),
-        (8, _) => integer::product::<8, 8>(),
-        (_, 32) => integer::product::<4, 8>(),
-        _ => integer::product::<4, 16>(),
+        (8, 16) => integer::product::<8, 4>,
+        (8, _) => integer::product::<8, 8>,
+        (_, 32) => integer::product::<4, 8>,
+        _ => integer::product::<4, 16>,
     };
     let flag = |holds, flag| if holds { flag } else { 0 };
     let aux = flag(form.value(7).starts_with('s'), integer::SIGNED_A)
@@ -264,7 +264,7 @@ fn integers(builder: &mut Builder<'_, '_>, form: &Form<'_>, bits: usize) -> Resu
         | flag(form.has("satfinite"), integer::SATURATES);
     let b = k * bits / 128;
     let matrix = operands(builder, [m / 4, m / 8 * b, b, m / 4], Class::Word)?;
-    append(builder, exec.pick(), aux, matrix)
+    append(builder, exec, aux, matrix)
 }
 
 /// `mma` of single bits
@@ -276,9 +276,9 @@ fn single_bits(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
         (true, _) => since(builder, 70, 80)?,
         _ => since(builder, 71, 80)?,
     }
-    let exec = if k == 128 { integer::bits::<1>() } else { integer::bits::<2>() };
+    let exec = if k == 128 { integer::bits::<1> } else { integer::bits::<2> };
     let aux = if exclusive { integer::EXCLUSIVE } else { 0 };
     let b = k / 128;
     let matrix = operands(builder, [m / 4, m / 8 * b, b, m / 4], Class::Word)?;
-    append(builder, exec.pick(), aux, matrix)
+    append(builder, exec, aux, matrix)
 }

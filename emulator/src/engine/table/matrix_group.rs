@@ -43,51 +43,37 @@ pub(super) const ROWS: &[Row] = &[
     build("wgmma.commit_group.sync.aligned", |builder, _| event(builder, Event::Commit(Group::Products))),
     build("wgmma.wait_group.sync.aligned", |builder, _| wait_group(builder, Group::Products)),
     build(columns!("", 16, ".{f16|f32}.f16.f16"), |builder, form| match form.value(4) {
-        "f32" => {
-            append(builder, form, group::product::<Float16, Float16, Single, 4>().pick(), 4, Kind::Short)
-        }
-        _ => append(builder, form, group::product::<Float16, Float16, Short, 4>().pick(), 2, Kind::Short),
+        "f32" => append(builder, form, group::product::<Float16, Float16, Single, 4>, 4, Kind::Short),
+        _ => append(builder, form, group::product::<Float16, Float16, Short, 4>, 2, Kind::Short),
     }),
     build(columns!("", 16, ".f32.bf16.bf16"), |builder, form| {
-        append(builder, form, group::product::<Bfloat16, Bfloat16, Single, 4>().pick(), 4, Kind::Short)
+        append(builder, form, group::product::<Bfloat16, Bfloat16, Single, 4>, 4, Kind::Short)
     }),
     build(columns!("", 8, ".f32.tf32.tf32"), |builder, form| {
-        append(builder, form, group::product::<Tf32, Tf32, Single, 2>().pick(), 4, Kind::Float)
+        append(builder, form, group::product::<Tf32, Tf32, Single, 2>, 4, Kind::Float)
     }),
     build(columns!("", 32, ".{f16|f32}.{e4m3|e5m2}.{e4m3|e5m2}"), eighths),
     build(fewer_columns!("", 32, "[.satfinite].s32.{u8|s8}.{u8|s8}"), |builder, form| {
-        append(builder, form, group::integers().pick(), 4, Kind::Integer)
+        append(builder, form, group::integers, 4, Kind::Integer)
     }),
     build(fewer_columns!("", 256, ".s32.b1.b1.and.popc"), |builder, form| {
-        append(builder, form, group::bits().pick(), 4, Kind::Integer)
+        append(builder, form, group::bits, 4, Kind::Integer)
     }),
     build(columns!(".sp", 32, ".{f16|f32}.f16.f16"), |builder, form| match form.value(5) {
-        "f32" => sparse(
-            builder,
-            form,
-            group::sparse_product::<Float16, Float16, Single, 8>().pick(),
-            4,
-            Kind::Short,
-        ),
-        _ => sparse(
-            builder,
-            form,
-            group::sparse_product::<Float16, Float16, Short, 8>().pick(),
-            2,
-            Kind::Short,
-        ),
+        "f32" => sparse(builder, form, group::sparse_product::<Float16, Float16, Single, 8>, 4, Kind::Short),
+        _ => sparse(builder, form, group::sparse_product::<Float16, Float16, Short, 8>, 2, Kind::Short),
     }),
     build(columns!(".sp", 32, ".f32.bf16.bf16"), |builder, form| {
-        let exec = group::sparse_product::<Bfloat16, Bfloat16, Single, 8>();
-        sparse(builder, form, exec.pick(), 4, Kind::Short)
+        let exec = group::sparse_product::<Bfloat16, Bfloat16, Single, 8>;
+        sparse(builder, form, exec, 4, Kind::Short)
     }),
     build(columns!(".sp", 16, ".f32.tf32.tf32"), |builder, form| {
-        let exec = group::sparse_product::<Tf32, Tf32, Single, 4>();
-        sparse(builder, form, exec.pick(), 4, Kind::Float)
+        let exec = group::sparse_product::<Tf32, Tf32, Single, 4>;
+        sparse(builder, form, exec, 4, Kind::Float)
     }),
     build(columns!(".sp", 64, ".{f16|f32}.{e4m3|e5m2}.{e4m3|e5m2}"), sparse_eighths),
     build(fewer_columns!(".sp", 64, "[.satfinite].s32.{u8|s8}.{u8|s8}"), |builder, form| {
-        sparse(builder, form, group::sparse_integers().pick(), 4, Kind::Integer)
+        sparse(builder, form, group::sparse_integers, 4, Kind::Integer)
     }),
 ];
 
@@ -107,18 +93,18 @@ fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
     macro_rules! exec {
         ($a:ty, $b:ty) => {
             match form.value(4) {
-                "f32" => (group::product::<$a, $b, CoarseSingle, 8>(), 4),
-                _ => (group::product::<$a, $b, CoarseShort, 8>(), 2),
+                "f32" => (group::product::<$a, $b, CoarseSingle, 8>, 4),
+                _ => (group::product::<$a, $b, CoarseShort, 8>, 2),
             }
         };
     }
-    let (exec, registers) = match (form.value(5), form.value(6)) {
+    let (exec, registers): (Exec, usize) = match (form.value(5), form.value(6)) {
         ("e4m3", "e4m3") => exec!(E4m3Itself, E4m3Itself),
         ("e4m3", _) => exec!(E4m3Itself, E5m2),
         (_, "e4m3") => exec!(E5m2, E4m3Itself),
         _ => exec!(E5m2, E5m2),
     };
-    append(builder, form, exec.pick(), registers, Kind::Float)
+    append(builder, form, exec, registers, Kind::Float)
 }
 
 /// The same with a sparse A.
@@ -126,18 +112,18 @@ fn sparse_eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), 
     macro_rules! exec {
         ($a:ty, $b:ty) => {
             match form.value(5) {
-                "f32" => (group::sparse_product::<$a, $b, CoarseSingle, 16>(), 4),
-                _ => (group::sparse_product::<$a, $b, CoarseShort, 16>(), 2),
+                "f32" => (group::sparse_product::<$a, $b, CoarseSingle, 16>, 4),
+                _ => (group::sparse_product::<$a, $b, CoarseShort, 16>, 2),
             }
         };
     }
-    let (exec, registers) = match (form.value(6), form.value(7)) {
+    let (exec, registers): (Exec, usize) = match (form.value(6), form.value(7)) {
         ("e4m3", "e4m3") => exec!(E4m3Itself, E4m3Itself),
         ("e4m3", _) => exec!(E4m3Itself, E5m2),
         (_, "e4m3") => exec!(E5m2, E4m3Itself),
         _ => exec!(E5m2, E5m2),
     };
-    sparse(builder, form, exec.pick(), registers, Kind::Float)
+    sparse(builder, form, exec, registers, Kind::Float)
 }
 
 /// A number that stands in the text.

@@ -21,53 +21,53 @@ pub(super) const ROWS: &[Row] = &[
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k16|m16n8k32}.row.col.f32.bf16.bf16.f32",
         |builder, form| {
             let exec = match shape(form).k {
-                16 => sparse::product::<Bfloat16, Single, 4>(),
-                _ => sparse::product::<Bfloat16, Single, 8>(),
+                16 => sparse::product::<Bfloat16, Single, 4>,
+                _ => sparse::product::<Bfloat16, Single, 8>,
             };
-            floats(builder, form, exec.pick(), (16, 4))
+            floats(builder, form, exec, (16, 4))
         },
     ),
     build(
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k8|m16n8k16}.row.col.f32.tf32.tf32.f32",
         |builder, form| {
             let exec = match shape(form).k {
-                8 => sparse::product::<Tf32, Single, 2>(),
-                _ => sparse::product::<Tf32, Single, 4>(),
+                8 => sparse::product::<Tf32, Single, 2>,
+                _ => sparse::product::<Tf32, Single, 4>,
             };
-            floats(builder, form, exec.pick(), (32, 4))
+            floats(builder, form, exec, (32, 4))
         },
     ),
     build(
         "mma.{sp|sp::ordered_metadata}.sync.aligned.m16n8k64.row.col.f32.{e4m3|e5m2}.{e4m3|e5m2}.f32",
         |builder, form| {
             let exec = match (form.value(7), form.value(8)) {
-                ("e4m3", "e4m3") => sparse::product_apart::<E4m3, E4m3, Single, 16>(),
-                ("e4m3", _) => sparse::product_apart::<E4m3, E5m2, Single, 16>(),
-                (_, "e4m3") => sparse::product_apart::<E5m2, E4m3, Single, 16>(),
-                _ => sparse::product_apart::<E5m2, E5m2, Single, 16>(),
+                ("e4m3", "e4m3") => sparse::product_apart::<E4m3, E4m3, Single, 16>,
+                ("e4m3", _) => sparse::product_apart::<E4m3, E5m2, Single, 16>,
+                (_, "e4m3") => sparse::product_apart::<E5m2, E4m3, Single, 16>,
+                _ => sparse::product_apart::<E5m2, E5m2, Single, 16>,
             };
             since(builder, 84, 89)?;
-            floats(builder, form, exec.pick(), (8, 4))
+            floats(builder, form, exec, (8, 4))
         },
     ),
     build(
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k32|m16n8k64}.row.col[.satfinite].s32.{u8|s8}.{u8|s8}.s32",
         |builder, form| {
             let exec = match shape(form).k {
-                32 => sparse::integers::<8, 8>(),
-                _ => sparse::integers::<8, 16>(),
+                32 => sparse::integers::<8, 8>,
+                _ => sparse::integers::<8, 16>,
             };
-            integers(builder, form, exec.pick(), 8)
+            integers(builder, form, exec, 8)
         },
     ),
     build(
         "mma.{sp|sp::ordered_metadata}.sync.aligned.{m16n8k64|m16n8k128}.row.col[.satfinite].s32.{u4|s4}.{u4|s4}.s32",
         |builder, form| {
             let exec = match shape(form).k {
-                64 => sparse::integers::<4, 16>(),
-                _ => sparse::integers::<4, 32>(),
+                64 => sparse::integers::<4, 16>,
+                _ => sparse::integers::<4, 32>,
             };
-            integers(builder, form, exec.pick(), 4)
+            integers(builder, form, exec, 4)
         },
     ),
 ];
@@ -77,13 +77,13 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
     if form.value(6) != form.value(9) {
         return Err(Refusal::new("C and D of this shape have the same type"));
     }
-    let (exec, sum) = match (shape(form).k, form.value(6)) {
-        (16, "f16") => (sparse::product::<Float16, Short, 4>(), 2),
-        (16, _) => (sparse::product::<Float16, Single, 4>(), 4),
-        (_, "f16") => (sparse::product::<Float16, Short, 8>(), 2),
-        _ => (sparse::product::<Float16, Single, 8>(), 4),
+    let (exec, sum): (Exec, usize) = match (shape(form).k, form.value(6)) {
+        (16, "f16") => (sparse::product::<Float16, Short, 4>, 2),
+        (16, _) => (sparse::product::<Float16, Single, 4>, 4),
+        (_, "f16") => (sparse::product::<Float16, Short, 8>, 2),
+        _ => (sparse::product::<Float16, Single, 8>, 4),
     };
-    floats(builder, form, exec.pick(), (16, sum))
+    floats(builder, form, exec, (16, sum))
 }
 
 /// `mma.sp` of floats of so many bits, with so many registers of C.

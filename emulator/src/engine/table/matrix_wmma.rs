@@ -189,22 +189,22 @@ fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], s
         | flag(right.starts_with('s'), integer::SIGNED_B)
         | flag(form.has("satfinite"), integer::SATURATES)
         | flag(form.has("xor"), integer::EXCLUSIVE);
-    let pair = match (a, d, shape.k) {
-        ("f16", "f16", _) => float::product::<Float16, Short, 4>(),
-        ("f16", ..) => float::product::<Float16, Single, 4>(),
-        ("bf16", ..) => float::product::<Bfloat16, Single, 4>(),
-        ("tf32", ..) => float::product::<Tf32, Single, 1>(),
-        ("b1", ..) => integer::bits::<1>(),
-        ("s4" | "u4", ..) => integer::product::<4, 8>(),
+    let exec: Exec = match (a, d, shape.k) {
+        ("f16", "f16", _) => float::product::<Float16, Short, 4>,
+        ("f16", ..) => float::product::<Float16, Single, 4>,
+        ("bf16", ..) => float::product::<Bfloat16, Single, 4>,
+        ("tf32", ..) => float::product::<Tf32, Single, 1>,
+        ("b1", ..) => integer::bits::<1>,
+        ("s4" | "u4", ..) => integer::product::<4, 8>,
         ("f64", ..) => match form.any(&["rz", "rm", "rp"]) {
-            Some("rz") => double::product::<Zero, 1>(),
-            Some("rm") => double::product::<Down, 1>(),
-            Some(_) => double::product::<Up, 1>(),
-            None => double::product::<Nearest, 1>(),
+            Some("rz") => double::product::<Zero, 1>,
+            Some("rm") => double::product::<Down, 1>,
+            Some(_) => double::product::<Up, 1>,
+            None => double::product::<Nearest, 1>,
         },
-        _ => integer::product::<8, 4>(),
+        _ => integer::product::<8, 4>,
     };
-    (pair.pick(), aux)
+    (exec, aux)
 }
 
 /// `wmma.mma d, a, b, c`: a product for each pair of a group of A's and one of B's.

@@ -1,14 +1,20 @@
 //! Products of `.f64`: each element is a chain of fused operations in the order of A's columns.
+#![allow(unsafe_code)] // `twice`
 
 use super::super::fp64;
 use super::super::rounding::{Mode, Rounding};
 use super::{Left, Right, Tile};
+use crate::vectors::twice;
 
 const INFINITY: u64 = 0x7ff0_0000_0000_0000;
 
-/// Adds the product of `a` and `b`, both bits of numbers, to `c`.
+twice! {
+    /// Adds the product of `a` and `b`, both bits of numbers, to `c`.
+    pub fn multiply[R: Rounding][P](a: &Left<u64, P>, b: &Right<u64, P>, c: &mut Tile<u64>), by multiply_body
+}
+
 #[inline(always)]
-pub fn multiply<R: Rounding, const P: usize>(a: &Left<u64, P>, b: &Right<u64, P>, c: &mut Tile<u64>) {
+fn multiply_body<R: Rounding, const P: usize>(a: &Left<u64, P>, b: &Right<u64, P>, c: &mut Tile<u64>) {
     for (row, sums) in c.iter_mut().enumerate() {
         let mut next = *sums;
         for plane in 0..P {

@@ -21,7 +21,8 @@ pub use super::format::{
     Accumulator, Bfloat16, CoarseShort, CoarseSingle, E4m3, E4m3Itself, E5m2, Factor, Float16, Short, Single,
     Tf32,
 };
-use super::{Left, Right, Tile};
+use super::{Left, Right, Tile, transposed};
+use crate::vectors::twice;
 
 /// The exponent of zero: below all others, also when added to one.
 const ZERO: i32 = -1000;
@@ -44,9 +45,6 @@ pub type Lefts<const P: usize> = Numbers<Left<f32, P>, Left<i32, P>>;
 pub type Rights<const P: usize> = Numbers<Right<f32, P>, Right<i32, P>>;
 
 impl<const P: usize> Lefts<P> {
-    /// All zero.
-    pub const ZERO: Lefts<P> = Numbers { values: [[0.0; 32]; P], exponents: [[ZERO; 32]; P] };
-
     /// No element there.
     pub const ABSENT: Lefts<P> = Numbers { values: [[0.0; 32]; P], exponents: [[ABSENT; 32]; P] };
 
@@ -56,16 +54,6 @@ impl<const P: usize> Lefts<P> {
         let value = F::widen(bits);
         self.values[plane][lane & 31] = value;
         self.exponents[plane][lane & 31] = exponent(value, F::LOWEST);
-    }
-
-    /// Puts the numbers of 32 lanes into a plane.
-    #[inline(always)]
-    pub fn put<F: Factor>(&mut self, plane: usize, bits: impl Fn(usize) -> u32) {
-        for lane in 0..32 {
-            let value = F::widen(bits(lane));
-            self.values[plane][lane] = value;
-            self.exponents[plane][lane] = exponent(value, F::LOWEST);
-        }
     }
 }
 
@@ -79,13 +67,63 @@ impl<const P: usize> Rights<P> {
         self.values[plane][t] = bits.map(F::widen);
         self.exponents[plane][t] = self.values[plane][t].map(|value| exponent(value, F::LOWEST));
     }
+}
 
-    /// Puts the numbers of 32 lanes, first all columns of one `t`, into a plane.
-    #[inline(always)]
-    pub fn put<F: Factor>(&mut self, plane: usize, words: &[[u32; 8]; 4], bits: impl Fn(u32) -> u32) {
-        for (t, words) in words.iter().enumerate() {
-            self.put_row::<F>(plane, t, &words.map(&bits));
+twice! {
+    /// Eight rows of A, whose registers these are. The bits of `sign` are inverted in all words.
+    pub fn lefts[F: Factor][P](registers: &[&[u32; 32]], sign: u32) -> Lefts<P>, by lefts_body
+}
+
+#[inline(always)]
+fn lefts_body<F: Factor, const P: usize>(registers: &[&[u32; 32]], sign: u32) -> Lefts<P> {
+    let mut left = Numbers { values: [[0.0; 32]; P], exponents: [[ZERO; 32]; P] };
+    for (block, words) in registers.iter().enumerate().take(P * F::BITS / 32) {
+        for within in 0..32 / F::BITS {
+            let plane = plane::<F, P>(block, within);
+            for lane in 0..32 {
+                left.put_one::<F>(plane, lane, element::<F>(words[lane] ^ sign, within));
+            }
         }
+    }
+    left
+}
+
+twice! {
+    /// Eight columns of B, whose registers these are. The bits of `sign` are inverted in all words.
+    pub fn rights[F: Factor][P](registers: &[&[u32; 32]], sign: u32) -> Rights<P>, by rights_body
+}
+
+#[inline(always)]
+fn rights_body<F: Factor, const P: usize>(registers: &[&[u32; 32]], sign: u32) -> Rights<P> {
+    let mut right = Rights::<P>::ZERO;
+    for (block, words) in registers.iter().enumerate().take(P * F::BITS / 32) {
+        let columns = transposed(words);
+        for within in 0..32 / F::BITS {
+            let plane = plane::<F, P>(block, within);
+            for (t, words) in columns.iter().enumerate() {
+                right.put_row::<F>(plane, t, &words.map(|word| element::<F>(word ^ sign, within)));
+            }
+        }
+    }
+    right
+}
+
+/// The plane of element `within` of a block's register. Of numbers of 8 bits, those come first that are first in
+/// a pair of pairs: they are the first group.
+#[inline(always)]
+pub fn plane<F: Factor, const P: usize>(block: usize, within: usize) -> usize {
+    match F::BITS {
+        8 => within / 2 * (P / 2) + block * 2 + within % 2,
+        bits => block * (32 / bits) + within,
+    }
+}
+
+/// Element `within` of a word.
+#[inline(always)]
+pub fn element<F: Factor>(word: u32, within: usize) -> u32 {
+    match F::BITS {
+        32 => word,
+        bits => word >> (within * bits) & ((1 << bits) - 1),
     }
 }
 
@@ -103,9 +141,13 @@ fn largest<'e>(exponents: impl Iterator<Item = &'e i32>) -> i32 {
     exponents.fold(ABSENT, |largest, exponent| if *exponent > largest { *exponent } else { largest })
 }
 
-/// Adds the product of `a` and `b` to `c`, bits of numbers, `groups` groups of planes one after the other.
+twice! {
+    /// Adds the product of `a` and `b` to `c`, bits of numbers, `groups` groups of planes one after the other.
+    pub fn multiply[A: Accumulator][P](a: &Lefts<P>, b: &Rights<P>, c: &mut Tile<u32>, groups: usize), by multiply_body
+}
+
 #[inline(always)]
-pub fn multiply<A: Accumulator, const P: usize>(
+fn multiply_body<A: Accumulator, const P: usize>(
     a: &Lefts<P>,
     b: &Rights<P>,
     c: &mut Tile<u32>,
@@ -181,7 +223,7 @@ fn quick_row<A: Accumulator, const P: usize>(
 }
 
 /// [`multiply`] of numbers of 8 bits: the product in two groups, and then C.
-#[inline(always)]
+#[inline(never)]
 pub fn multiply_apart<A: Accumulator, const P: usize>(a: &Lefts<P>, b: &Rights<P>, c: &mut Tile<u32>) {
     let mut product = [[0; 8]; 8];
     multiply::<A, P>(a, b, &mut product, 2);

@@ -1,10 +1,21 @@
 //! Products of integers, which are exact: only the sum with C wraps or saturates.
+#![allow(unsafe_code)] // `twice`
 
 use super::{Left, Right, Tile};
+use crate::vectors::twice;
 
-/// Adds the product of `a` and `b` to `c`. No sum of products that `mma` has leaves 32 bits.
+twice! {
+    /// Adds the product of `a` and `b` to `c`. No sum of products that `mma` has leaves 32 bits.
+    pub fn multiply[][P](a: &Left<i32, P>, b: &Right<i32, P>, c: &mut Tile<u32>, saturates: bool), by multiply_body
+}
+
+twice! {
+    /// Adds how many bits are set in both words (or with `exclusive`, in one only), over all words, to `c`.
+    pub fn count[][P](a: &Left<u32, P>, b: &Right<u32, P>, c: &mut Tile<u32>, exclusive: bool), by count_body
+}
+
 #[inline(always)]
-pub fn multiply<const P: usize>(a: &Left<i32, P>, b: &Right<i32, P>, c: &mut Tile<u32>, saturates: bool) {
+fn multiply_body<const P: usize>(a: &Left<i32, P>, b: &Right<i32, P>, c: &mut Tile<u32>, saturates: bool) {
     for (row, sums) in c.iter_mut().enumerate() {
         let mut products = [0i32; 8];
         for plane in 0..P {
@@ -19,9 +30,8 @@ pub fn multiply<const P: usize>(a: &Left<i32, P>, b: &Right<i32, P>, c: &mut Til
     }
 }
 
-/// Adds how many bits are set in both words (or with `exclusive`, in one only), over all words, to `c`.
 #[inline(always)]
-pub fn count<const P: usize>(a: &Left<u32, P>, b: &Right<u32, P>, c: &mut Tile<u32>, exclusive: bool) {
+fn count_body<const P: usize>(a: &Left<u32, P>, b: &Right<u32, P>, c: &mut Tile<u32>, exclusive: bool) {
     for (row, sums) in c.iter_mut().enumerate() {
         let mut bits = [0i32; 8];
         for plane in 0..P {

@@ -2,17 +2,18 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
-use super::super::super::code::{ExecPair, Inst, Step};
+use super::super::super::code::{Inst, Step};
 use super::super::lanes::Lanes;
-use super::{both, registers, tile, whole, wides};
+use super::{registers, tile, whole, wides};
 use crate::numeric::matrix::double::multiply;
 use crate::numeric::matrix::transposed;
 use crate::numeric::rounding::Rounding;
 
-both!(product, fast, plain, body, [R: Rounding], [P]);
-
-#[inline(always)]
-unsafe fn body<R: Rounding, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// The product, in `P` planes.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product<R: Rounding, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     let halves = matrix.a.len() / P;
     let mut right = [[[0; 8]; 4]; P];

@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
-use super::super::super::code::{ExecPair, Inst, Matrix, Slot, Step};
+use super::super::super::code::{Inst, Matrix, Slot, Step};
 use super::super::lanes::Lanes;
-use super::{both, put_words, registers, tile, whole, words};
+use super::{put_words, registers, tile, whole, words};
+use crate::numeric::matrix::Tile;
 use crate::numeric::matrix::float::{
-    Accumulator, CoarseShort, CoarseSingle, Factor, Lefts, Rights, Short, Single, multiply, multiply_apart,
+    Accumulator, CoarseShort, CoarseSingle, Factor, Short, Single, lefts, multiply, multiply_apart, rights,
 };
-use crate::numeric::matrix::{Tile, transposed};
 
 /// How an accumulator lies in registers.
 pub(crate) trait Packed: Accumulator {
@@ -70,63 +70,46 @@ packed_as! {
     CoarseShort: Short;
 }
 
-// `mma`: `P` planes, all in one group.
-both!(product, fast, plain, body, [F: Factor, A: Packed], [P]);
-// `mma` of numbers of 8 bits.
-both!(product_apart, fast_apart, plain_apart, body_apart, [F: Factor, G: Factor, A: Packed], [P]);
-
-/// The plane of element `within` of a block's register. Of numbers of 8 bits, those come first that are first in
-/// a pair of pairs: they are the first group.
-#[inline(always)]
-pub(super) fn plane<F: Factor, const P: usize>(block: usize, within: usize) -> usize {
-    match F::BITS {
-        8 => within / 2 * (P / 2) + block * 2 + within % 2,
-        bits => block * (32 / bits) + within,
-    }
-}
-
-#[inline(always)]
-pub(super) fn element<F: Factor>(word: u32, within: usize) -> u32 {
-    match F::BITS {
-        32 => word,
-        bits => word >> (within * bits) & ((1 << bits) - 1),
-    }
-}
-
-/// B, whose registers `slots` are.
+/// The registers of eight rows of A, or eight columns of B: one or two, of which the second is as good as any if there is none.
 ///
 /// # Safety
 /// 1. `slots` are operands of a matrix instruction of the entered code: words.
+/// 2. Nothing is written to the frame while the references are used.
 #[inline(always)]
-unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot]) -> Rights<P> {
-    let mut right = Rights::<P>::ZERO;
-    for block in 0..P * F::BITS / 32 {
-        let Some(slot) = slots.get(block) else { break };
-        // SAFETY: 1: B's registers are words: the caller's duty 1; 2: what is made of them is a copy.
-        let columns = transposed(unsafe { words(lanes, *slot) });
-        for within in 0..32 / F::BITS {
-            right.put::<F>(plane::<F, P>(block, within), &columns, |word| element::<F>(word, within));
-        }
-    }
-    right
+unsafe fn lines<'r>(lanes: &Lanes<'_>, [first, second]: [Option<&Slot>; 2]) -> Option<[&'r [u32; 32]; 2]> {
+    let first = first?;
+    // SAFETY: 1, 2 of both: the caller's duties.
+    Some(unsafe { [words(lanes, *first), words(lanes, *second.unwrap_or(first))] })
 }
 
-/// Eight rows of A, among whose registers `slots` theirs are.
+/// Runs `add` for each eight rows of A: their registers, those of B as `prepare` made them, and the rows of C that become those of D.
 ///
 /// # Safety
-/// 1. `slots` are operands of a matrix instruction of the entered code: words.
+/// 1. `inst` is an `mma` of the entered code, whose operands are words, those of D destinations.
 #[inline(always)]
-unsafe fn left<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], half: usize) -> Lefts<P> {
-    let mut left = Lefts::<P>::ZERO;
-    for block in 0..P * F::BITS / 32 {
-        let Some(slot) = slots.get(2 * block + (half & 1)) else { break };
-        // SAFETY: 1: A's registers are words: the caller's duty 1; 2: nothing is written to the frame here.
-        let rows = unsafe { words(lanes, *slot) };
-        for within in 0..32 / F::BITS {
-            left.put::<F>(plane::<F, P>(block, within), |lane| element::<F>(rows[lane], within));
+unsafe fn halves<A: Packed, R>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    prepare: impl Fn(&[&[u32; 32]; 2]) -> R,
+    add: impl Fn(&[&[u32; 32]; 2], &R, &mut Tile<u32>),
+) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    // SAFETY: 1, for each call: the caller's duty 1; 2, of `lines`: D is written at the end, when nothing of the registers is used any more.
+    unsafe {
+        let Some(columns) = lines(lanes, [matrix.b.first(), matrix.b.get(1)]) else { return Step::Fault };
+        let right = prepare(&columns);
+        let mut halves = [[[0; 8]; 8]; 2];
+        for (half, sums) in halves.iter_mut().enumerate() {
+            let rows = lines(lanes, [matrix.a.get(half), matrix.a.get(2 + half)]);
+            let (Some(rows), Some(addend)) = (rows, addend::<A>(lanes, matrix, half)) else {
+                return Step::Fault;
+            };
+            *sums = addend;
+            add(&rows, &right, sums);
         }
+        store::<A>(lanes, matrix, &halves);
     }
-    left
+    Step::Next
 }
 
 /// Eight rows of C. Only with `Single` there is a second register.
@@ -159,39 +142,36 @@ pub(super) unsafe fn store<A: Packed>(lanes: &Lanes<'_>, matrix: &Matrix<Slot>, 
     }
 }
 
-#[inline(always)]
-unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
-    unsafe {
-        let right = right::<F, P>(lanes, &matrix.b);
-        let mut halves = [[[0; 8]; 8]; 2];
-        for (half, rows) in halves.iter_mut().enumerate() {
-            let Some(addend) = addend::<A>(lanes, matrix, half) else { return Step::Fault };
-            *rows = addend;
-            multiply::<A, P>(&left::<F, P>(lanes, &matrix.a, half), &right, rows, 1);
-        }
-        store::<A>(lanes, matrix, &halves);
-    }
-    Step::Next
-}
-
-#[inline(always)]
-unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
+/// `mma`: `P` planes, all in one group.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product<F: Factor, A: Packed, const P: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
 ) -> Step {
-    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
+    let prepare = |columns: &[&[u32; 32]; 2]| rights::<F, P>(columns, 0);
+    // SAFETY: 1: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
-        let right = right::<G, P>(lanes, &matrix.b);
-        let mut halves = [[[0; 8]; 8]; 2];
-        for (half, rows) in halves.iter_mut().enumerate() {
-            let Some(addend) = addend::<A>(lanes, matrix, half) else { return Step::Fault };
-            *rows = addend;
-            multiply_apart::<A, P>(&left::<F, P>(lanes, &matrix.a, half), &right, rows);
-        }
-        store::<A>(lanes, matrix, &halves);
+        halves::<A, _>(lanes, inst, prepare, |rows, right, sums| {
+            multiply::<A, P>(&lefts::<F, P>(rows, 0), right, sums, 1);
+        })
     }
-    Step::Next
+}
+
+/// `mma` of numbers of 8 bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
+    let prepare = |columns: &[&[u32; 32]; 2]| rights::<G, P>(columns, 0);
+    // SAFETY: 1: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
+    unsafe {
+        halves::<A, _>(lanes, inst, prepare, |rows, right, sums| {
+            multiply_apart::<A, P>(&lefts::<F, P>(rows, 0), right, sums);
+        })
+    }
 }

@@ -9,16 +9,16 @@
 
 use cuda_ptx::Space;
 
-use super::super::super::code::{ExecPair, Inst, Matrix, Slot, Step};
+use super::super::super::code::{Inst, Matrix, Slot, Step};
 use super::super::super::fault::FaultKind;
 use super::super::lanes::Lanes;
 use super::super::memory::{Access, Region, effective_address, region};
 use super::super::operand::Source;
-use super::float::{Packed, element, plane};
+use super::float::Packed;
 use super::sparse::Metadata;
-use super::{both, put_words, registers, tile, whole, words};
+use super::{put_words, registers, tile, whole, words};
 use crate::memory::access::Word;
-use crate::numeric::matrix::float::{Factor, Lefts, Rights, multiply};
+use crate::numeric::matrix::float::{Factor, Lefts, element, lefts, multiply, plane, rights};
 use crate::numeric::matrix::{Tile, integer, transposed};
 
 /// In [`Inst::aux`]: A is in shared memory, too.
@@ -43,17 +43,6 @@ pub(crate) const SELECTOR_SHIFT: u32 = 16;
 pub(crate) const SPARSE: u32 = 1 << 18;
 /// Above the flags: how many times eight columns B has.
 pub(crate) const COLUMNS_SHIFT: u32 = 8;
-
-// Floats, all in one group.
-both!(product, fast, plain, body, [F: Factor, G: Factor, A: Packed], [P]);
-// Floats, of which A has half.
-both!(sparse_product, fast_sparse, plain_sparse, body_sparse, [F: Factor, G: Factor, A: Packed], [P]);
-// Integers of 8 bits, of which A has half.
-both!(sparse_integers, fast_sparse_integers, plain_sparse_integers, body_sparse_integers, [], []);
-// Integers of 8 bits.
-both!(integers, fast_integers, plain_integers, body_integers, [], []);
-// Single bits.
-both!(bits, fast_bits, plain_bits, body_bits, [], []);
 
 /// Registers of eight rows of A or columns of B: 16 bytes of each to one, so that two have 32 bytes.
 type Lines<const R: usize = 2> = [[u32; 32]; R];
@@ -266,25 +255,28 @@ unsafe fn left(lanes: &mut Lanes<'_>, inst: &Inst, matrix: &Matrix<Slot>) -> Opt
     Some(halves)
 }
 
-/// Runs `add` for each eight columns of B and each half of A: the registers of both, and the rows of C that become those of D.
+/// Runs `add` for each eight columns of B: both halves of A as `prepare` made them of their number and registers, the registers of B, and the
+/// rows of C that become those of D.
 ///
 /// # Safety
 /// 1. `inst` is an instruction of this file of the entered code, with `per_half` registers of C and D for eight columns of a half.
 #[inline(always)]
-unsafe fn tiles<const R: usize>(
+unsafe fn tiles<L, const R: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
     per_half: usize,
     unpack: impl Fn([&[u32; 32]; 2]) -> Tile<u32>,
     pack: impl Fn(&Tile<u32>) -> [[u32; 32]; 2],
-    mut add: impl FnMut(&[Lines; 2], &Lines<R>, &mut [Tile<u32>; 2]),
+    prepare: impl Fn(usize, &Lines) -> L,
+    mut add: impl FnMut(&[L; 2], &Lines<R>, &mut [Tile<u32>; 2]),
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1), as `append` in `table::matrix_group` made them:
     // A as `left` says, B's descriptor wide, behind it a predicate and, of a sparse A, a word, C words, D words that are written; 2 of `words`: `unpack` copies
     // before anything is written. The predicate lies in the entered frame, and nothing writes it while it is read.
     unsafe {
-        let Some(left) = left(lanes, inst, matrix) else { return Step::Fault };
+        let Some([upper, lower]) = left(lanes, inst, matrix) else { return Step::Fault };
+        let left = [prepare(0, &upper), prepare(1, &lower)];
         let descriptor = uniform(lanes, matrix.b.first());
         let Some(from) = Placed::new(lanes, descriptor) else { return Step::Fault };
         let adds = matrix.b.get(1).is_none_or(|slot| *lanes.predicate(*slot) & 1 != 0);
@@ -311,31 +303,6 @@ unsafe fn tiles<const R: usize>(
     Step::Next
 }
 
-/// The numbers of eight columns of B.
-#[inline(always)]
-fn rights<F: Factor, const P: usize, const R: usize>(lines: &Lines<R>, sign: u32) -> Rights<P> {
-    let mut right = Rights::<P>::ZERO;
-    for (block, words) in lines.iter().enumerate() {
-        let columns = transposed(words);
-        for within in 0..32 / F::BITS {
-            right.put::<F>(plane::<F, P>(block, within), &columns, |word| element::<F>(word ^ sign, within));
-        }
-    }
-    right
-}
-
-/// The numbers of eight rows of A.
-#[inline(always)]
-fn lefts<F: Factor, const P: usize>(lines: &Lines, sign: u32) -> Lefts<P> {
-    let mut left = Lefts::<P>::ZERO;
-    for (block, words) in lines.iter().enumerate() {
-        for within in 0..32 / F::BITS {
-            left.put::<F>(plane::<F, P>(block, within), |lane| element::<F>(words[lane] ^ sign, within));
-        }
-    }
-    left
-}
-
 /// The signs of all numbers of a word, if they are to be changed.
 #[inline(always)]
 fn signs<F: Factor>(inst: &Inst, flag: u32) -> u32 {
@@ -347,15 +314,22 @@ fn signs<F: Factor>(inst: &Inst, flag: u32) -> u32 {
     if inst.aux & flag != 0 { all } else { 0 }
 }
 
-#[inline(always)]
-unsafe fn body<F: Factor, G: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Floats, all in one group.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product<F: Factor, G: Factor, A: Packed, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
     let (negative_a, negative_b) = (signs::<F>(inst, NEGATIVE_A), signs::<G>(inst, NEGATIVE_B));
     // SAFETY: 1: the decoder made the instruction, with `A::REGISTERS` registers of C and D for a half (duty 2 of `Exec`).
     unsafe {
-        tiles::<2>(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
-            let right = rights::<G, P, 2>(right, negative_b);
+        let prepare = |_, lines: &Lines| lefts::<F, P>(&lines.each_ref(), negative_a);
+        tiles(lanes, inst, A::REGISTERS, A::unpack, A::pack, prepare, |left, right: &Lines, sums| {
+            let right = rights::<G, P>(&right.each_ref(), negative_b);
             for (left, sums) in left.iter().zip(sums) {
-                multiply::<A, P>(&lefts::<F, P>(left, negative_a), &right, sums, 1);
+                multiply::<A, P>(left, &right, sums, 1);
             }
         })
     }
@@ -395,8 +369,11 @@ fn spread(
     }
 }
 
-#[inline(always)]
-unsafe fn body_sparse<F: Factor, G: Factor, A: Packed, const P: usize>(
+/// Floats, of which A has half.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn sparse_product<F: Factor, G: Factor, A: Packed, const P: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
 ) -> Step {
@@ -405,29 +382,42 @@ unsafe fn body_sparse<F: Factor, G: Factor, A: Packed, const P: usize>(
     // `Exec`).
     unsafe {
         let Some(metadata) = metadata(lanes, inst) else { return Step::Fault };
-        tiles::<4>(lanes, inst, A::REGISTERS, A::unpack, A::pack, |left, right, sums| {
-            let right = rights::<G, P, 4>(right, negative_b);
-            for (half, (lines, sums)) in left.iter().zip(sums).enumerate() {
-                let mut left = Lefts::<P>::ABSENT;
-                spread((&metadata, inst, F::BITS), half, lines, |lane, block, element_at, word, within| {
-                    let bits = element::<F>(word ^ negative_a, within);
-                    left.put_one::<F>(plane::<F, P>(block, element_at), lane, bits);
-                });
-                multiply::<A, P>(&left, &right, sums, 1);
+        let prepare = |half, lines: &Lines| {
+            let mut left = Lefts::<P>::ABSENT;
+            spread((&metadata, inst, F::BITS), half, lines, |lane, block, element_at, word, within| {
+                let bits = element::<F>(word ^ negative_a, within);
+                left.put_one::<F>(plane::<F, P>(block, element_at), lane, bits);
+            });
+            left
+        };
+        tiles(lanes, inst, A::REGISTERS, A::unpack, A::pack, prepare, |left, right: &Lines<4>, sums| {
+            let right = rights::<G, P>(&right.each_ref(), negative_b);
+            for (left, sums) in left.iter().zip(sums) {
+                multiply::<A, P>(left, &right, sums, 1);
             }
         })
     }
 }
 
-#[inline(always)]
-unsafe fn body_sparse_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Integers of 8 bits, of which A has half.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn sparse_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let has = |flag| inst.aux & flag != 0;
     let number = |word, within, signed| super::integer::element::<8>(word, within, signed);
     // SAFETY: 1, of both: the decoder made the instruction, which is sparse, with four registers of C and D for eight columns, two for each
     // half (duty 2 of `Exec`).
     unsafe {
         let Some(metadata) = metadata(lanes, inst) else { return Step::Fault };
-        tiles::<4>(lanes, inst, 2, pairs, registers, |left, right, sums| {
+        let prepare = |half, lines: &Lines| {
+            let mut rows = [[0; 32]; 16];
+            spread((&metadata, inst, 8), half, lines, |lane, block, element_at, word, within| {
+                rows[(4 * block + element_at) & 15][lane & 31] = number(word, within, has(SIGNED_A));
+            });
+            rows
+        };
+        tiles(lanes, inst, 2, pairs, registers, prepare, |left, right: &Lines<4>, sums| {
             let mut columns = [[[0; 8]; 4]; 16];
             for (block, words) in right.iter().enumerate() {
                 for (t, words) in transposed(words).iter().enumerate() {
@@ -437,12 +427,8 @@ unsafe fn body_sparse_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                     }
                 }
             }
-            for (half, (lines, sums)) in left.iter().zip(sums).enumerate() {
-                let mut rows = [[0; 32]; 16];
-                spread((&metadata, inst, 8), half, lines, |lane, block, element_at, word, within| {
-                    rows[(4 * block + element_at) & 15][lane & 31] = number(word, within, has(SIGNED_A));
-                });
-                integer::multiply::<16>(&rows, &columns, sums, has(SATURATES));
+            for (rows, sums) in left.iter().zip(sums) {
+                integer::multiply::<16>(rows, &columns, sums, has(SATURATES));
             }
         })
     }
@@ -452,13 +438,25 @@ fn pairs([even, odd]: [&[u32; 32]; 2]) -> Tile<u32> {
     tile(even, odd)
 }
 
-#[inline(always)]
-unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Integers of 8 bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let has = |flag| inst.aux & flag != 0;
     let number = |word, within, signed| super::integer::element::<8>(word, within, signed);
     // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
-        tiles::<2>(lanes, inst, 2, pairs, registers, |left, right, sums| {
+        let prepare = |_, lines: &Lines| {
+            let mut rows = [[0; 32]; 8];
+            for (block, words) in lines.iter().enumerate() {
+                for within in 0..4 {
+                    rows[4 * block + within] = words.map(|word| number(word, within, has(SIGNED_A)));
+                }
+            }
+            rows
+        };
+        tiles(lanes, inst, 2, pairs, registers, prepare, |left, right: &Lines, sums| {
             let mut columns = [[[0; 8]; 4]; 8];
             for (block, words) in right.iter().enumerate() {
                 for (t, words) in transposed(words).iter().enumerate() {
@@ -468,28 +466,33 @@ unsafe fn body_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                     }
                 }
             }
-            for (left, sums) in left.iter().zip(sums) {
-                let mut rows = [[0; 32]; 8];
-                for (block, words) in left.iter().enumerate() {
-                    for within in 0..4 {
-                        rows[4 * block + within] = words.map(|word| number(word, within, has(SIGNED_A)));
-                    }
-                }
-                integer::multiply::<8>(&rows, &columns, sums, has(SATURATES));
+            for (rows, sums) in left.iter().zip(sums) {
+                integer::multiply::<8>(rows, &columns, sums, has(SATURATES));
             }
         })
     }
 }
 
-#[inline(always)]
-unsafe fn body_bits(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Single bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn bits(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: 1: the decoder made the instruction with four registers of C and D for eight columns, two for each half (duty 2 of `Exec`).
     unsafe {
-        tiles::<2>(lanes, inst, 2, pairs, registers, |left, right, sums| {
-            let right = [transposed(&right[0]), transposed(&right[1])];
-            for (left, sums) in left.iter().zip(sums) {
-                integer::count::<2>(left, &right, sums, false);
-            }
-        })
+        tiles(
+            lanes,
+            inst,
+            2,
+            pairs,
+            registers,
+            |_, lines| *lines,
+            |left, right: &Lines, sums| {
+                let right = [transposed(&right[0]), transposed(&right[1])];
+                for (left, sums) in left.iter().zip(sums) {
+                    integer::count::<2>(left, &right, sums, false);
+                }
+            },
+        )
     }
 }

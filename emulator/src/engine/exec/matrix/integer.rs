@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
-use super::super::super::code::{ExecPair, Inst, Step};
+use super::super::super::code::{Inst, Step};
 use super::super::lanes::Lanes;
-use super::{both, put_words, registers, tile, whole, words};
+use super::{put_words, registers, tile, whole, words};
 use crate::numeric::matrix::integer::{count, multiply};
 use crate::numeric::matrix::{Tile, transposed};
 
@@ -16,11 +16,6 @@ pub(crate) const SIGNED_B: u32 = 2;
 pub(crate) const SATURATES: u32 = 4;
 /// Bits count that differ, not those that are both set.
 pub(crate) const EXCLUSIVE: u32 = 8;
-
-// Integers of so many bits, in `P` planes.
-both!(product, fast, plain, body, [], [BITS, P]);
-// Single bits, in `P` planes of words.
-both!(bits, fast_bits, plain_bits, body_bits, [], [P]);
 
 /// Element `within` of a word.
 #[inline(always)]
@@ -57,8 +52,11 @@ unsafe fn rows(
     Step::Next
 }
 
-#[inline(always)]
-unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Integers of so many bits, in `P` planes.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
     let (each, blocks) = (32 / BITS, P * BITS / 32);
     let has = |flag| inst.aux & flag != 0;
@@ -90,8 +88,11 @@ unsafe fn body<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &
     }
 }
 
-#[inline(always)]
-unsafe fn body_bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// Single bits, in `P` planes of words.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
     let mut right = [[[0; 8]; 4]; P];
     for (plane, slot) in right.iter_mut().zip(&matrix.b) {

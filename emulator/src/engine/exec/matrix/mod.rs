@@ -19,33 +19,6 @@ use super::super::code::{Inst, Matrix, Slot};
 use super::super::fault::FaultKind;
 use super::lanes::Lanes;
 
-/// A kind of instruction in both compilations. The body is a function of `lanes` and `inst`, with its type parameters
-/// and what it expects of them.
-macro_rules! both {
-    ($pair:ident, $fast:ident, $plain:ident, $body:ident, [$($parameter:ident: $bound:path),*], [$($number:ident),*]) => {
-        /// What runs the instruction.
-        pub(crate) const fn $pair<$($parameter: $bound + 'static,)* $(const $number: usize),*>() -> ExecPair {
-            ExecPair { fast: $fast::<$($parameter,)* $($number),*>, plain: $plain::<$($parameter,)* $($number),*> }
-        }
-
-        /// # Safety
-        /// 1. The duties of [`Exec`](crate::engine::code::Exec).
-        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-        unsafe fn $fast<$($parameter: $bound,)* $(const $number: usize),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-            // SAFETY: duty 2 of `Exec`, which is the body's; it asks for no features of the CPU.
-            unsafe { $body::<$($parameter,)* $($number),*>(lanes, inst) }
-        }
-
-        /// # Safety
-        /// 1. Duty 2 of [`Exec`](crate::engine::code::Exec).
-        unsafe fn $plain<$($parameter: $bound,)* $(const $number: usize),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-            // SAFETY: duty 2 of `Exec`, which is the body's; it asks for no features of the CPU.
-            unsafe { $body::<$($parameter,)* $($number),*>(lanes, inst) }
-        }
-    };
-}
-pub(super) use both;
-
 /// The operands of an instruction that needs all lanes of its warp; without them the reason is recorded.
 #[inline(always)]
 pub(super) fn whole<'e>(lanes: &mut Lanes<'e>, inst: &Inst) -> Option<&'e Matrix<Slot>> {

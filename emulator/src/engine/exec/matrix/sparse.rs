@@ -3,23 +3,16 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
-use super::super::super::code::{ExecPair, Inst, Matrix, Slot, Step};
+use super::super::super::code::{Inst, Matrix, Slot, Step};
 use super::super::lanes::Lanes;
-use super::float::{Packed, addend, element, store};
+use super::float::{Packed, addend, store};
 use super::integer::{SATURATES, SIGNED_A, SIGNED_B};
-use super::{both, put_words, registers, tile, whole, words};
-use crate::numeric::matrix::float::{self, Factor, Lefts, Rights, multiply_apart};
+use super::{put_words, registers, tile, whole, words};
+use crate::numeric::matrix::float::{self, Factor, Lefts, Rights, element, multiply_apart};
 use crate::numeric::matrix::{integer, transposed};
 
 /// In [`Inst::aux`], above the flags of integers: the selector.
 pub(crate) const SELECTOR_SHIFT: u32 = 8;
-
-// `mma.sp` of floats of at least 16 bits, in `P` planes.
-both!(product, fast, plain, body, [F: Factor, A: Packed], [P]);
-// `mma.sp` of numbers of 8 bits.
-both!(product_apart, fast_apart, plain_apart, body_apart, [F: Factor, G: Factor, A: Packed], [P]);
-// `mma.sp` of integers of so many bits.
-both!(integers, fast_integers, plain_integers, body_integers, [], [BITS, P]);
 
 /// Which columns of A there are.
 pub(super) struct Metadata<'r> {
@@ -141,7 +134,14 @@ unsafe fn right<F: Factor, const P: usize>(lanes: &Lanes<'_>, slots: &[Slot], ap
     right
 }
 
-unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// `mma.sp` of floats of at least 16 bits, in `P` planes.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product<F: Factor, A: Packed, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
     unsafe {
@@ -158,7 +158,11 @@ unsafe fn body<F: Factor, A: Packed, const P: usize>(lanes: &mut Lanes<'_>, inst
     Step::Next
 }
 
-unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
+/// `mma.sp` of numbers of 8 bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
 ) -> Step {
@@ -178,7 +182,11 @@ unsafe fn body_apart<F: Factor, G: Factor, A: Packed, const P: usize>(
     Step::Next
 }
 
-unsafe fn body_integers<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+/// `mma.sp` of integers of so many bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn integers<const BITS: usize, const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
     let (each, has) = (32 / BITS, |flag| inst.aux & flag != 0);
     let number = super::integer::element::<BITS>;

@@ -2,12 +2,13 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
-use super::super::super::code::{Inst, Slot, vectors_available};
+use super::super::super::code::{Inst, Slot};
 use super::super::lanes::Lanes;
 use super::super::operand::Source;
 use super::access::Access;
 use super::address;
 use super::find::region;
+use crate::vectors;
 
 /// The offsets of all lanes in the one region that holds all live ones.
 pub(crate) struct Together {
@@ -71,9 +72,9 @@ pub(crate) unsafe fn together_apart(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors_available` was asked.
+    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors::available` was asked.
     unsafe {
-        if vectors_available() {
+        if vectors::available() {
             together_fast(lanes, inst, slot, bytes)
         } else {
             together_plain(lanes, inst, slot, bytes)
@@ -83,7 +84,7 @@ pub(crate) unsafe fn together_apart(
 
 /// # Safety
 /// 1. That of [`together`].
-/// 2. [`vectors_available`] holds.
+/// 2. [`vectors::available`] holds.
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn together_fast(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {

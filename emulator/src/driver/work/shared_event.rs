@@ -225,18 +225,16 @@ pub(in crate::driver) const LOST: CUresult = CUresult::CUDA_ERROR_EXTERNAL_DEVIC
 /// A stream was to wait for such a record.
 fn lost() {
     let Some(state) = state::get() else { return };
-    if state.fault.check().is_err() {
-        return;
-    }
     let place = match slot::current() {
         slot::PROCESS => "process from here on",
         _ => "emulator's instance until it is reset",
     };
-    report::line(format_args!(
-        "a stream waits for an event of a process that has ended, or had a fault, before it was done\n  {LOST:?}: CUDA is unusable in this {place}; \
-         start that process again, and this one"
-    ));
-    state.fault.latch(LOST);
+    state.fault.latch_first(LOST, || {
+        report::line(format_args!(
+            "a stream waits for an event of a process that has ended, or had a fault, before it was done\n  {LOST:?}: CUDA is unusable in this {place}; \
+             start that process again, and this one"
+        ));
+    });
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -438,4 +438,15 @@ mod tests {
         assert!(rows[2].1.is_empty());
         assert_eq!(tiled.box_bytes(), Some(3 * 128));
     }
+
+    /// Rows of 48 bytes: of elements, they begin where the swizzle's pattern does.
+    #[test]
+    fn rows_of_interleaved_maps_are_dense() {
+        let mode = Mode::Tiled { sizes: [24, 2, 1, 1, 0] };
+        let plain = TensorMap { steps: [1; RANK], ..map(mode) };
+        assert_eq!((plain.box_bytes(), plain.shared_bytes()), (Some(2 * 48), Some(128 + 48)));
+        let mode = Mode::Tiled { sizes: [3, 2, 1, 1, 0] };
+        let interleaved = TensorMap { interleave: 1, steps: [1; RANK], ..map(mode) };
+        assert_eq!((interleaved.box_bytes(), interleaved.shared_bytes()), (Some(2 * 48), Some(2 * 48)));
+    }
 }

@@ -7,13 +7,15 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::Instance;
-use std::io::{BufRead, BufReader, Write};
+use cuda_emulator::{Instance, InstanceOptions};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 use support::*;
 
 const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
@@ -42,6 +44,7 @@ impl Other {
             .env(PART, part)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(if part == "loses" { Stdio::piped() } else { Stdio::inherit() })
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -152,6 +155,7 @@ fn play(part: &str) {
         "adds" => adds(&cuda),
         "exports" => {
             tell(&to_hex(handle_of(&cuda, alloc(&cuda, 8)).unwrap()));
+            tell(&to_hex(event_handle(&cuda, event(&cuda, SHARED)).unwrap()));
             told();
         }
         "opens" => loop {
@@ -164,25 +168,15 @@ fn play(part: &str) {
         "opens often" => opens_often(&cuda),
         "waits" => waits(&cuda),
         "records" => records(&cuda),
+        "loses" => loses(&cuda),
         other => panic!("{other}"),
     }
 }
 
 /// Opens memory by two threads, adds by kernels, and closes it as often as it was opened.
 fn adds(cuda: &Arc<Driver>) {
-    let (handle, together) = (from_hex(&told()), Arc::new(Barrier::new(2)));
-    let mut context = null_mut();
-    ok(unsafe { cuda.cuCtxGetCurrent(&mut context) });
-    let context = context.addr();
-    let threads = [0, 1].map(|_| {
-        let (cuda, together) = (Arc::clone(cuda), Arc::clone(&together));
-        thread::spawn(move || {
-            ok(unsafe { cuda.cuCtxSetCurrent(without_provenance_mut(context)) });
-            together.wait();
-            open(&cuda, handle, LAZY).unwrap()
-        })
-    });
-    let [first, second] = threads.map(|thread| thread.join().unwrap());
+    let handle = from_hex(&told());
+    let [first, second] = by_two(cuda, move |cuda| open(cuda, handle, LAZY).unwrap());
     assert_eq!(first, second);
     let mut range = (0, 0);
     ok(unsafe { cuda.cuMemGetAddressRange(&mut range.0, &mut range.1, first + 4) });
@@ -255,7 +249,7 @@ fn handles_that_name_nothing_are_errors() {
     let memory = alloc(&cuda, 8);
     let handle = handle_of(&cuda, memory).unwrap();
     assert_eq!(open(&cuda, handle, LAZY), Err(INVALID_CONTEXT));
-    for flags in [0, 2] {
+    for flags in [0, 2, 3] {
         assert_eq!(open(&cuda, handle, flags), Err(INVALID_VALUE));
     }
     for bytes in [[0; 64], [0xff; 64], std::array::from_fn(|at| (at * 37) as u8)] {
@@ -301,7 +295,9 @@ fn handles_that_name_nothing_are_errors() {
 fn memory_of_a_process_that_has_ended_is_not_opened() {
     let (cuda, _) = with_own_context();
     let mut other = Other::start("exports");
-    let handle = from_hex(&other.hear());
+    let [handle, of_event] = [0; 2].map(|_| from_hex(&other.hear()));
+    // Nobody has recorded it.
+    ok(unsafe { cuda.cuEventQuery(open_event(&cuda, of_event).unwrap()) });
     let memory = open(&cuda, handle, LAZY).unwrap();
     write(&cuda, memory, &[1, 2]);
     other.kill();
@@ -310,6 +306,102 @@ fn memory_of_a_process_that_has_ended_is_not_opened() {
     assert_eq!(read(&cuda, memory, 2), [1, 2]);
     ok(unsafe { cuda.cuIpcCloseMemHandle(memory) });
     assert_eq!(open(&cuda, handle, LAZY), Err(INVALID_HANDLE));
+    assert_eq!(open_event(&cuda, of_event).unwrap_err(), MAP_FAILED);
+}
+
+/// Calls a function while a kernel waits for its turn to add to some memory: it returns when that is done.
+fn waits_for_a_kernel(cuda: &Driver, memory: CUdeviceptr, call: impl FnOnce()) {
+    let stream = stream(cuda, 1);
+    let mut busy = Busy::new(cuda, stream);
+    add(cuda, stream, memory, 1);
+    let is_released = Arc::new(AtomicBool::new(false));
+    let thread = {
+        let is_released = Arc::clone(&is_released);
+        thread::spawn(move || {
+            // A call that waits for nothing has returned by now.
+            thread::sleep(Duration::from_millis(50));
+            is_released.store(true, Ordering::Release);
+            busy.release();
+        })
+    };
+    call();
+    assert!(is_released.load(Ordering::Acquire), "a kernel was still to use the memory");
+    thread.join().unwrap();
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+}
+
+#[test]
+fn memory_moves_and_goes_when_the_work_on_it_is_done() {
+    let (cuda, _) = with_own_context();
+    let memory = alloc(&cuda, 4);
+    write(&cuda, memory, &[0; 4]);
+    waits_for_a_kernel(&cuda, memory, || _ = handle_of(&cuda, memory).unwrap());
+    assert_eq!(number(&cuda, memory), 1);
+    let mut other = Other::start("exports");
+    let opened = open(&cuda, from_hex(&other.hear()), LAZY).unwrap();
+    waits_for_a_kernel(&cuda, opened, || ok(unsafe { cuda.cuIpcCloseMemHandle(opened) }));
+}
+
+/// What two threads get that call the same function at once, in the current context.
+fn by_two<T: Send + 'static>(
+    cuda: &Arc<Driver>,
+    call: impl Fn(&Driver) -> T + Copy + Send + 'static,
+) -> [T; 2] {
+    let (mut context, together) = (null_mut(), Arc::new(Barrier::new(2)));
+    ok(unsafe { cuda.cuCtxGetCurrent(&mut context) });
+    let context = context.addr();
+    let threads = [0, 1].map(|_| {
+        let (cuda, together) = (Arc::clone(cuda), Arc::clone(&together));
+        thread::spawn(move || {
+            ok(unsafe { cuda.cuCtxSetCurrent(without_provenance_mut(context)) });
+            together.wait();
+            call(&cuda)
+        })
+    });
+    threads.map(|thread| thread.join().unwrap())
+}
+
+/// Of two threads that do it first, one does.
+#[test]
+fn threads_that_export_or_open_at_once_get_the_same() {
+    let (cuda, _) = with_own_context();
+    let mut other = Other::start("exports");
+    let handle = from_hex(&other.hear());
+    for _ in 0..50 {
+        let memory = alloc(&cuda, 8);
+        let [first, second] = by_two(&cuda, move |cuda| handle_of(cuda, memory).unwrap());
+        assert_eq!(first, second);
+        ok(unsafe { cuda.cuMemFree(memory) });
+        let [first, second] = by_two(&cuda, move |cuda| open(cuda, handle, LAZY).unwrap());
+        assert_eq!(first, second);
+        (0..2).for_each(|_| ok(unsafe { cuda.cuIpcCloseMemHandle(first) }));
+        assert_eq!(unsafe { cuda.cuIpcCloseMemHandle(first) }, INVALID_VALUE);
+    }
+}
+
+/// Each context opens a handle for itself, and for its device: no other device has access.
+#[test]
+fn memory_is_opened_for_a_context_and_its_device() {
+    let instance = InstanceOptions::new().devices(2).start().unwrap();
+    let cuda = instance.driver();
+    ok(unsafe { cuda.cuInit(0) });
+    let mut other = Other::start("exports");
+    let handle = from_hex(&other.hear());
+    let [first, second] = [0, 1].map(|device| {
+        let mut context = null_mut();
+        ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, device) });
+        let memory = open(&cuda, handle, LAZY).unwrap();
+        assert_eq!(open(&cuda, handle, LAZY), Ok(memory));
+        memory
+    });
+    assert_ne!(first, second);
+    // The context of the second device is current.
+    write(&cuda, second, &5_u32.to_ne_bytes());
+    add(&cuda, null_mut(), second, 1);
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    assert_eq!([first, second].map(|memory| number(&cuda, memory)), [6; 2]);
+    add(&cuda, null_mut(), first, 1);
+    assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 /// Waits for an event on a stream, and then adds.
@@ -405,6 +497,39 @@ fn nobody_waits_for_a_process_that_has_ended() {
     let _ = unsafe { cuda.cuStreamWaitEvent(stream, second, 0) };
     let _ = unsafe { cuda.cuMemsetD32Async(memory, 0, 1, stream) };
     assert_eq!(unsafe { cuda.cuStreamSynchronize(stream) }, LOST);
+    // From here on nothing is shared any more, whatever the handle is.
+    assert_eq!(open_event(&cuda, [0; 64]).unwrap_err(), LOST);
+    assert_eq!(open(&cuda, [0; 64], LAZY), Err(LOST));
+}
+
+/// Waits on two streams for events that never happen.
+fn loses(cuda: &Driver) {
+    let events = [0; 2].map(|_| open_event(cuda, from_hex(&told())).unwrap());
+    let streams = events.map(|event| {
+        let stream = stream(cuda, 1);
+        ok(unsafe { cuda.cuStreamWaitEvent(stream, event, 0) });
+        stream
+    });
+    tell("waits");
+    told();
+    streams.iter().for_each(|stream| assert_eq!(unsafe { cuda.cuStreamSynchronize(*stream) }, LOST));
+    // The other stream looks for itself, now and then.
+    thread::sleep(Duration::from_millis(100));
+}
+
+#[test]
+fn what_is_lost_is_told_once() {
+    let (mut records, mut loses) = (Other::start("records"), Other::start("loses"));
+    for _ in 0..2 {
+        loses.say(&records.hear());
+    }
+    assert_eq!(loses.hear(), "waits");
+    records.kill();
+    loses.say("go on");
+    let mut errors = String::new();
+    loses.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(loses.child.wait().unwrap().success(), "{errors}");
+    assert_eq!(errors.matches("waits for an event of a process that has ended").count(), 1, "{errors}");
 }
 
 /// What of the emulator's this process has open or mapped.

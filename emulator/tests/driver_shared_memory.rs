@@ -6,6 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
+use cuda_emulator::{Checks, InstanceOptions};
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance_mut};
 use support::*;
@@ -185,6 +186,24 @@ impl Mapped {
     fn set_access(&self, cuda: &Driver, flags: CUmemAccess_flags) -> CUresult {
         unsafe { cuda.cuMemSetAccess(self.address, 2 * GRANULARITY, &access(flags), 1) }
     }
+}
+
+/// An address that leads from one of them into the next is no mistake.
+#[test]
+fn mappings_side_by_side_are_one_range_for_the_checks() {
+    const NEXT: &str = ".version 8.0\n.target sm_90\n.address_size 64\n\
+        .visible .entry next(.param .u64 p) {\n.reg .b64 %a;\nld.param.u64 %a, [p]; st.global.u32 [%a+2097152], 7;\nret; }";
+    let instance = InstanceOptions::new().checks(Checks::ALL).start().unwrap();
+    let (cuda, mut context) = (instance.driver(), null_mut());
+    ok(unsafe { cuda.cuInit(0) });
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    let mapped = Mapped::new(&cuda);
+    ok(mapped.set_access(&cuda, CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    let (next, mut address) = (function(&cuda, load(&cuda, NEXT), "next"), mapped.address);
+    ok(launch(&cuda, next, null_mut(), &mut [argument(&mut address)]));
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    assert_eq!(instance.take_findings().list, []);
+    assert_eq!(read(&cuda, address + GRANULARITY as u64, 4), [7, 0, 0, 0]);
 }
 
 #[test]

@@ -107,6 +107,9 @@ fn what_was_set_is_launched_again_and_again() {
 fn parameters_that_are_too_few_are_zero() {
     let steps = Steps::new();
     let launch = || unsafe { steps.cuda.cuLaunch(steps.kernel) };
+    // The size counts, whatever was set.
+    ok(steps.size(24));
+    assert_eq!(launch(), TOO_MANY);
     steps.set_all();
     // Places need no alignment, and what is behind the size waits for a larger one.
     ok(steps.set(2, 0x0707_u16));

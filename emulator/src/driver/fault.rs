@@ -44,6 +44,15 @@ impl FaultLatch {
         let _ = self.code.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
     }
 
+    /// Remembers such a code, and tells why before anybody sees it, unless there is one already.
+    pub(super) fn latch_first(&self, code: CUresult, tell: impl FnOnce()) {
+        let _one_by_one = lock(&self.reports);
+        if self.check().is_ok() {
+            tell();
+            self.latch(code);
+        }
+    }
+
     /// All reports, the first fault first.
     pub(super) fn reports(&self) -> Vec<Arc<Fault>> {
         lock(&self.reports).clone()

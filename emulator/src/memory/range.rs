@@ -121,7 +121,7 @@ impl Memory {
 
     /// Whether it is known that none of these bytes was ever written.
     pub fn is_blank(&self, address: u64, bytes: u64) -> bool {
-        bytes > 0 && !self.of_written(address, bytes, |written, at, bytes| !written.is_blank(at, bytes))
+        !self.of_written(address, bytes, |written, at, bytes| !written.is_blank(at, bytes))
     }
 
     /// Whether a piece of a range is as the test says: true for all that is not tracked.

@@ -218,3 +218,28 @@ impl Drop for SharedBytes {
         unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// By another one, or by this one again.
+    #[test]
+    fn only_sealed_files_of_that_name_are_opened() {
+        // SAFETY: the name ends with a NUL, and is kept for good.
+        let number = unsafe { memfd_create(c"open".as_ptr(), CREATE) };
+        assert!(number >= 0);
+        // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
+        file.set_len(PAGE).unwrap();
+        let opened = |name: &str| {
+            let file = SharedFile::of_process(std::process::id(), number.unsigned_abs(), name);
+            file.map(|file| file.len())
+        };
+        assert_eq!(opened("open"), None);
+        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
+        assert_eq!(unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) }, 0);
+        assert_eq!((opened("open"), opened("opened")), (Some(PAGE), None));
+    }
+}

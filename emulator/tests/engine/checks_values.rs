@@ -1,5 +1,6 @@
 //! Values that nobody has made, accesses that lead into another variable, and mbarriers that are made twice: what is found, and what is not.
 
+use cuda_emulator::Checks;
 use cuda_emulator::check::{Finding, FindingKind};
 
 use crate::support::{Args, Device, snippet_with};
@@ -10,7 +11,8 @@ const OUTSIDE: FindingKind = FindingKind::OutOfBounds;
 /// Runs a body, which starts in line 10, in a block of so many threads; the output has 4 KiB of zeros, and so have `%rd40` and `%rd41`.
 fn found_with(body: &str, threads: u32, shared: &str) -> Vec<Finding> {
     let declarations = ".global .align 4 .b8 g[64]; .global .align 4 .b8 h[64]; .const .align 4 .b8 c[64];\n\
-        .func (.reg .b32 %r0) twice(.reg .b32 %r1) { add.u32 %r0, %r1, %r1; ret; }";
+        .func (.reg .b32 %r0) twice(.reg .b32 %r1) { add.u32 %r0, %r1, %r1; ret; }\n\
+        .func sets(.reg .b64 %r1) { st.u32 [%r1], 7; ret; }";
     let text = snippet_with("", &format!("ld.param.u64 %rd40, [more]; ld.param.u64 %rd41, [more+8]; {body}"));
     let text = text
         .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[16])")
@@ -68,6 +70,14 @@ fn registers_that_decide() {
     let products =
         "mul.f32 %f2, %f1, 0f3F800000; fma.rn.f32 %f3, %f2, %f2, 0f00000000;\nst.global.f32 [%at], %f3;";
     assert_eq!(lines(&found(products)), [(UNDEFINED, 11, Some(10))]);
+    let moved = "mov.u32 %r2, %r1; add.u32 %r3, %r2, 1;\nst.global.u32 [%at], %r3;";
+    assert_eq!(lines(&found(moved)), [(UNDEFINED, 11, Some(10))]);
+    let neither = "and.pred %p3, %p1, %p2;\n@%p3 bra A; st.global.u32 [%at], 1; A:";
+    assert_eq!(lines(&found(neither)), [(UNDEFINED, 11, Some(10))]);
+    assert_eq!(lines(&found(&neither.replace("and", "or"))), [(UNDEFINED, 11, Some(10))]);
+    // What decides twice is told once.
+    let again = "@!%p1 st.global.u32 [%at], 1;\n@!%p1 st.global.u32 [%at], 2;";
+    assert_eq!(lines(&found(again)), [(UNDEFINED, 10, None)]);
     // Each register that is read counts by itself.
     let both =
         "add.u32 %r2, %r1, 1; add.u32 %r4, %r3, 1;\nst.global.u32 [%at], %r2;\nst.global.u32 [%at], %r4;";
@@ -85,6 +95,18 @@ fn registers_of_some_lanes() {
     let wrong = found(&some(20, 21));
     assert_eq!((lines(&wrong), wrong[0].access.thread), (vec![(UNDEFINED, 11, Some(10))], [20, 0, 0]));
     nothing(&some(20, 20));
+    // Those in which it is undefined have gone elsewhere, or do not get that far.
+    let parted = |bound: u32| {
+        format!(
+            "setp.lt.u32 %p1, %t, 20; setp.ge.u32 %p3, %t, {bound}; @%p1 setp.lt.u32 %p2, %t, 10; @%p3 bra A;\n\
+             @%p2 bra A; st.global.u32 [%at], 1; A:"
+        )
+    };
+    nothing(&parted(20));
+    assert_eq!(lines(&found(&parted(21))), [(UNDEFINED, 11, None)]);
+    nothing(
+        "setp.lt.u32 %p1, %t, 20; @%p1 mul.wide.u32 %rd1, %t, 4; @%p1 add.u64 %rd1, %rd1, %out; @%p1 st.global.u32 [%rd1], 1;",
+    );
     // Chosen by a lane's own predicate.
     let selected = |a: &str, b: &str| {
         format!(
@@ -116,6 +138,13 @@ fn undefined_registers_that_decide_nothing() {
     nothing(
         "add.u32 %r1, %r1, 1; mul.wide.u32 %rd1, %t, 8; add.u64 %rd1, %rd1, %out; st.global.v2.u32 [%rd1], {%t, %r1};",
     );
+    nothing(
+        "add.u32 %r1, %r1, 1; mul.wide.u32 %rd1, %t, 8; add.u64 %rd1, %rd1, %out; st.global.v2.u32 [%rd1], {%r1, %t};",
+    );
+    // In shared memory it may be left aside.
+    assert_eq!(found_with("add.u32 %r2, %r1, 1; mov.u32 %r3, first; st.shared.u32 [%r3], %r2;", 1, TWO), []);
+    // Whatever is picked, as long as it is open which.
+    nothing("selp.u32 %r2, %t, %r1, %p1; add.u32 %r2, %r2, 1; st.global.u32 [%at], %r2;");
     // Some bits of what comes out are defined.
     nothing(
         "and.b32 %r2, %r1, 12; cvt.u64.u32 %rd1, %r2; add.u64 %rd1, %rd1, %out; ld.global.u32 %r3, [%rd1]; st.global.u32 [%at], %r3;",
@@ -149,6 +178,8 @@ fn lanes_that_take_no_part() {
         lines(&found(&shuffle("bfly", "0xffffff", "st.global.u32 [%at], %r2;"))),
         [(UNDEFINED, 12, Some(11))]
     );
+    let exited = shuffle("down", "-1", sum).replace("bra A", "exit");
+    assert_eq!(lines(&found(&exited)), [(UNDEFINED, 12, Some(11))]);
     // Of lanes that are out of range a lane keeps its own value.
     nothing(&shuffle("up", "0xffffff", sum));
     // What comes from outside is left aside: by a branch, by a choice.
@@ -183,6 +214,10 @@ fn local_memory_that_was_never_written() {
     nothing(&array(7, vector, "add.u32 %r7, %r7, 1; st.global.u32 [%at], %r7;"));
     // A part is written.
     nothing(&array(6, "st.local.u8 [%rd1+31], %t; ld.local.u32 %r2, [%rd1+28];", sum));
+    // By a function that is called, whose stores are not followed.
+    let set =
+        "cvta.local.u64 %rd2, %rd1; add.u64 %rd2, %rd2, 28; call sets, (%rd2); ld.local.u32 %r2, [%rd1+28];";
+    nothing(&array(7, set, sum));
     // A copy in local memory is what it is a copy of, and one in global memory may be of padding.
     let copy = "ld.local.u32 %r3, [%rd1+28]; st.local.u32 [%rd1+24], %r3; ld.local.u32 %r2, [%rd1+24];";
     assert_eq!(lines(&found(&array(7, copy, sum))), [(UNDEFINED, 12, Some(11))]);
@@ -215,6 +250,12 @@ fn from_one_shared_variable_into_the_next() {
         ("add.u32 %r8, %r2, %r3;", -4),
         ("mad.lo.u32 %r8, %t, 4, %r1;", 4),
         ("mov.u32 %r8, first; L: add.u32 %r8, %r8, 4; setp.lt.u32 %p1, %r8, 1148; @%p1 bra L;", 4),
+        // What a variable has is a number, by itself or in a vector.
+        ("st.shared.u32 [%r4], 128; ld.shared.u32 %r7, [%r4]; add.u32 %r8, %r4, %r7;", 0),
+        (
+            "st.shared.u32 [%r4], 128; bar.sync 0; ld.shared.v2.u32 {%r6, %r7}, [%r1]; add.u32 %r8, %r4, %r7;",
+            0,
+        ),
     ] {
         assert_eq!(lines(&run(base, offset)), [(OUTSIDE, 11, None)], "{base}");
     }
@@ -229,9 +270,18 @@ fn from_one_shared_variable_into_the_next() {
         ("sub.u32 %r7, %r2, %r1; add.u32 %r8, %r1, %r7;", 0),
         ("shl.b32 %r7, %r2, 0; sub.u32 %r7, %r7, %r1; add.u32 %r8, %r1, %r7;", 0),
         ("mov.u32 %r8, 1152;", 0),
+        // The distance of two, by a product and in pieces.
+        ("sub.u32 %r7, %r2, %r1; mad.lo.u32 %r8, %r7, 1, %r1;", 0),
+        ("shl.b32 %r6, %r1, 0; shl.b32 %r7, %r2, 0; sub.u32 %r7, %r7, %r6; add.u32 %r8, %r1, %r7;", 0),
+        // Half of a pair with one.
+        ("mov.u32 %r7, 1152; mov.b64 %rd1, {%r1, %r7}; mov.b64 {%r6, %r8}, %rd1;", 0),
     ] {
         assert_eq!(run(base, offset), [], "{base}");
     }
+    // An address of global memory is no offset in the variable.
+    let far = "mov.u64 %rd1, first; cvta.shared.u64 %rd1, %rd1; sub.u64 %rd2, %out, %rd1; st.global.u64 [%out], %rd2;\n\
+        ld.global.u64 %rd3, [%out]; add.u64 %rd4, %rd1, %rd3; st.u32 [%rd4], 7;";
+    assert_eq!(found_with(far, 1, TWO), []);
 }
 
 #[test]
@@ -299,6 +349,13 @@ fn an_mbarrier_is_made_once() {
         lines(&run("@%p1 mbarrier.inval.shared.b64 [%r2]; bar.sync 0;")),
         [(FindingKind::LiveMbarrier, 12, None)]
     );
+    // For who asks for it.
+    let text = snippet_with(".shared .align 8 .b64 bar;", &"mbarrier.init.shared.b64 [bar], 1;\n".repeat(2));
+    for (checks, count) in [("init,race", 0), ("barrier", 1)] {
+        let device = Device::checked_for(&text, Checks::parse(checks).unwrap());
+        device.launch("k", [1; 3], [1; 3], &Args::new().add(device.zeroed::<u32>(1)));
+        assert_eq!(device.findings().len(), count, "{checks}");
+    }
     // All threads of a warp make it together: that is one instruction.
     let together = "mov.u32 %r1, bar; mbarrier.init.shared.b64 [%r1], 1;";
     assert_eq!(found_with(together, 32, bar), []);

@@ -70,9 +70,31 @@ const WRONG: &[(&str, &str)] = &[
         "`.volatile` and `.L1::evict_last` do not go together",
     ),
     ("st.release.cta.global.cg.b32 [%l1], %b1;", "`.release` and `.cg` do not go together"),
+    ("ld.const.L1::evict_first.b32 %b1, [c];", "`.L1::evict_first` and `.const` do not go together"),
+    ("ld.shared.L2::cache_hint.b32 %b1, [s], %l2;", "`.L2::cache_hint` and `.shared` do not go together"),
+    ("ld.local.L2::64B.b32 %b1, [%l1];", "`.L2::64B` and `.local` do not go together"),
+    (
+        "ld.volatile.global.L2::cache_hint.b32 %b1, [%l1], %l2;",
+        "`.volatile` and `.L2::cache_hint` do not go together",
+    ),
+    ("ld.mmio.relaxed.sys.shared.b32 %b1, [s];", "there is no such combination"),
+    (
+        "ld.mmio.relaxed.sys.global.L1::evict_last.b32 %b1, [%l1];",
+        "`.mmio` and `.L1::evict_last` do not go together",
+    ),
+    (
+        "st.mmio.relaxed.sys.global.L2::cache_hint.b32 [%l1], %b1, %l2;",
+        "`.mmio` and `.L2::cache_hint` do not go together",
+    ),
+    ("ld.mmio.relaxed.sys.global.L2::128B.b32 %b1, [%l1];", "`.mmio` and `.L2::128B` do not go together"),
     ("ld.mmio.sys.global.b32 %b1, [%l1];", "`.mmio` goes with `.relaxed` only"),
     ("ld.mmio.relaxed.sys.global.v2.b32 {%b1, %b2}, [%l1];", "`.mmio` and `.v2` do not go together"),
     ("ld.global.L2::evict_last.b32 %b1, [%l1];", "`.L2::evict_last` goes with vectors of 32 bytes only"),
+    (
+        "ld.global.L2::evict_first.v4.b32 {%b1, %b1, %b2, %b3}, [%l1];",
+        "`.L2::evict_first` goes with vectors of 32 bytes only",
+    ),
+    ("ld.global.v2.b128 {%l1, %l1}, [%l1];", "a vector of 32 bytes is too long"),
     ("ld.global.v8.b64 {%l1, %l1, %l1, %l1, %l1, %l1, %l1, %l1}, [%l1];", "a vector of 64 bytes is too long"),
     ("atom.add.L2::cache_hint.u32 %u1, [%l1], %u2, %l2;", "`.L2::cache_hint` goes with `.global` only"),
     ("red.shared.add.L2::cache_hint.u32 [s], %u2, %l2;", "`.L2::cache_hint` goes with `.global` only"),
@@ -151,6 +173,39 @@ fn every_rule_has_its_line_and_its_reason() {
     }
 }
 
+/// Each modifier of a group, beside those of the groups that it excludes.
+#[test]
+fn every_modifier_of_a_group_excludes_the_others() {
+    let mut bodies = Vec::new();
+    for cache in ["ca", "cg", "cs", "cv", "lu"] {
+        let orders = ["volatile", "relaxed.gpu", "acquire.gpu", "mmio.relaxed.sys"];
+        bodies.extend(orders.map(|order| format!("ld.{order}.global.{cache}.b32 %b1, [%l1];")));
+    }
+    for cache in ["cg", "cs", "wb", "wt"] {
+        let orders = ["volatile", "relaxed.gpu", "release.gpu", "mmio.relaxed.sys"];
+        bodies.extend(orders.map(|order| format!("st.{order}.global.{cache}.b32 [%l1], %b1;")));
+    }
+    let l1 = ["evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate"];
+    for prefetch in l1.map(|name| format!("L1::{name}")).iter() {
+        let others = ["volatile.global", "shared", "shared::cta", "shared::cluster", "const", "local"];
+        bodies.extend(others.map(|other| format!("ld.{other}.{prefetch}.b32 %b1, [%l1];")));
+        bodies.push(format!("ld.param.{prefetch}.b32 %b1, [n];"));
+        bodies.push(format!("ld.global.ca.{prefetch}.b32 %b1, [%l1];"));
+    }
+    for prefetch in ["L2::64B", "L2::128B", "L2::256B"] {
+        bodies.extend(["shared", "const"].map(|space| format!("ld.{space}.{prefetch}.b32 %b1, [%l1];")));
+    }
+    for space in ["const", "local", "param", "param::entry"] {
+        let orders = ["volatile", "relaxed.gpu", "acquire.gpu"];
+        bodies.extend(orders.map(|order| format!("ld.{order}.{space}.b32 %b1, [n];")));
+    }
+    bodies.extend(["cv", "lu"].map(|cache| format!("ld.global.nc.{cache}.b32 %b1, [%l1];")));
+    for body in bodies {
+        let failure = load(&module("", &body)).expect_err(&body);
+        assert!(failure.message.contains("do not go together"), "{body}: {failure}");
+    }
+}
+
 /// Outside functions, on line 6.
 #[test]
 fn so_have_the_limits_and_the_declarations_of_a_module() {
@@ -183,6 +238,7 @@ fn nothing_else_is_refused() {
         "cvt.u64.u32 %l1, %tid.x; cvt.f32.f16 %f1, %b1; selp.f32 %f1, 0f00000000, 1.5, %p1; shl.b32 %f1, %f2, 3;",
         "call (q), f, (q); bar.sync 0; barrier.sync 1, 64; mov.pred %p1, 1; add.f64 %d1, %d2, 0f3F800000;",
         "ld.global.nc.L1::no_allocate.L2::128B.b32 %b1, [g]; ld.global.nc.cs.b32 %b1, [g]; ld.volatile.shared.b32 %b1, [s];",
+        "ld.global.L2::evict_last.v8.b32 {%b1, %b1, %b1, %b1, %b1, %b1, %b1, %b1}, [%l1]; ld.global.v4.b64 {%l1, %l1, %l1, %l1}, [%l1];",
         "ld.mmio.relaxed.sys.global.b32 %b1, [g]; ld.volatile.global.L2::64B.b32 %b1, [g]; ld.local.cg.b32 %b1, [%l1];",
         "st.weak.shared.wt.b32 [s], %b1; st.release.cta.shared.b32 [s], %b1; ld.const.ca.b32 %b1, [c]; ld.param.lu.b32 %b1, [n];",
         "ld.relaxed.gpu.global.L1::no_allocate.L2::cache_hint.b32 %b1, [g], %l1; ld.weak.param.b32 %b1, [n];",

@@ -400,3 +400,24 @@ fn copies_of_threads_count_at_both_sides() {
     ];
     assert_eq!(of, [1, 4, 4, 512]);
 }
+
+/// A bulk copy is one instruction, at its time and at all places that it moves.
+#[test]
+fn bulk_copies_are_told_by_time_and_place() {
+    let device = Device::profiled(&snippet(
+        ".shared .align 16 .b8 tile[64]; mov.u32 %r1, tile;\nsetp.eq.u32 %p1, %t, 0;\n\
+         @%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+512], [%r1], 64;\n\
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+    ));
+    let out = device.zeroed::<u8>(1024);
+    device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let profile = device.profiles().remove(0);
+    let [allocation] = &*profile.allocations else { panic!("{profile:?}") };
+    let found = |cells: &[u64]| -> Vec<(usize, u64)> {
+        let cells = cells.iter().enumerate().filter(|(_, number)| **number > 0);
+        cells.map(|(at, number)| (at, *number)).collect()
+    };
+    // The copy is the seventh instruction; 64 bytes from 512 on are two sectors of 64 columns of 16 bytes.
+    assert_eq!(found(&allocation.by_time), [(7, 2)]);
+    assert_eq!(found(&allocation.by_place), [(32, 1), (34, 1)]);
+}

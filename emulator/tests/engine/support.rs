@@ -43,7 +43,12 @@ impl Device {
 
     /// A device that checks for all there is.
     pub(crate) fn checked(text: &str) -> Device {
-        Device::with_memory(text, Memory::checked(1 << 30, Some(Arc::new(Checker::new(Checks::ALL)))))
+        Device::checked_for(text, Checks::ALL)
+    }
+
+    /// A device that checks for that.
+    pub(crate) fn checked_for(text: &str, checks: Checks) -> Device {
+        Device::with_memory(text, Memory::checked(1 << 30, Some(Arc::new(Checker::new(checks)))))
     }
 
     /// A device that counts what its kernels do.

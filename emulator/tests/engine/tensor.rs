@@ -70,6 +70,11 @@ impl Map {
     }
 
     pub(crate) fn encode(&self, address: u64) -> [u8; 128] {
+        self.encoded(address).unwrap()
+    }
+
+    /// The same, or what the driver answers instead.
+    pub(crate) fn encoded(&self, address: u64) -> Result<[u8; 128], CUresult> {
         let instance = Instance::new().unwrap();
         let cuda = instance.driver();
         let (mut map, rank, strides) = (CUtensorMap::default(), self.sizes.len() as u32, self.strides());
@@ -115,9 +120,11 @@ impl Map {
                 ),
             }
         };
-        assert_eq!(code, CUresult::SUCCESS);
+        if code != CUresult::SUCCESS {
+            return Err(code);
+        }
         let bytes: Vec<u8> = map.opaque.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.try_into().unwrap()
+        Ok(bytes.try_into().unwrap())
     }
 
     /// Units of a row of the box, and the coordinates of each of its rows. Where groups of channels are interleaved, the group is the last

@@ -2,6 +2,7 @@
 //!
 //! The CUDA headers say that such maps exist, and no document what copies by them do. The oracle in `tensor.rs` follows what an H200 did in 1,052 cases.
 
+use cuda_driver_sys::CUresult;
 use cuda_emulator::engine::FaultKind;
 
 use crate::bulk::{TENSOR, random};
@@ -56,6 +57,10 @@ fn pixels_are_thinned_out_and_swizzled() {
             map.check_store("store", "", &[1, 1, 0, 0]);
         }
     }
+    // More elements than a swizzle exchanges, were they not pixels.
+    for map in both(&tiled(6, &[12, 7, 3, 2], &[32, 2, 1, 1])) {
+        map.check_load(&[0, 1, 1, 0], |_| {});
+    }
     for swizzle in 0..4 {
         for interleave in [1, 2] {
             // Three lines of 128 or 256 bytes: rows are dense, however narrow.
@@ -93,6 +98,18 @@ fn interleaved_pixels_become_columns() {
     }
     for map in both(&Map { steps: vec![1, 5, 1, 2], ..im2col(&[4, 5, 3, 6], &[0, 0], &[0, 0], 8, 14) }) {
         map.check_load(&[2, 1, 1, 1], |_| {});
+    }
+}
+
+#[test]
+fn what_no_interleaved_map_has() {
+    for map in both(&tiled(6, &[12, 7, 2], &[8, 2, 1])) {
+        let multiple = 8 << map.interleave;
+        assert!(map.encoded(multiple).is_ok());
+        let flat = Map { interleave: map.interleave, swizzle: map.swizzle, ..tiled(6, &[12, 7], &[8, 2]) };
+        for refused in [map.encoded(multiple / 2), flat.encoded(multiple)] {
+            assert_eq!(refused, Err(CUresult::CUDA_ERROR_INVALID_VALUE));
+        }
     }
 }
 

@@ -26,7 +26,6 @@ fn get(call: &Call, handle: Out<CUipcEventHandle>, event: CUevent) -> Outcome {
 
 fn open(call: &Call, event: Out<CUevent>, handle: CUipcEventHandle) -> Outcome {
     let context = call.context()?;
-    call.healthy()?;
     let place = event.required()?;
     let handle = Handle::from_bytes(Kind::Event, &handle.reserved.map(|byte| byte as u8))?;
     let shared = SharedEvent::opened(handle.open()?).ok_or(CUresult::CUDA_ERROR_MAP_FAILED)?;

@@ -135,6 +135,7 @@ fn checksum(words: &[u64]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
     use super::*;
 
     fn handle() -> Handle {
@@ -167,5 +168,27 @@ mod tests {
         assert!(Handle::of_name(Kind::Memory, &name).is_some_and(|found| found.is_beside(&handle())));
         let other = Handle { serial: 1, ..handle() };
         assert!(!other.is_beside(&handle()) && other.name() != name);
+    }
+
+    /// A file of this process that looks like one of the process which had its number before.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_the_named_bytes_of_another_process_are_opened() {
+        let own = Process::own();
+        let before = Process { start: own.start + 1, ..own };
+        let handle = Handle { process: before, ..Handle::new(Kind::Memory, 1, 0, 8192) };
+        let Some(file) = SharedFile::new(&handle.name(), 8192) else { panic!("the system has no such file") };
+        let opened = |changed: Handle| {
+            let handle = Handle { number: file.number(), ..changed };
+            handle.open().map(|file| file.len())
+        };
+        assert_eq!(opened(handle), Ok(8192));
+        assert_eq!(opened(Handle { offset: 4096, bytes: 4096, ..handle }), Ok(8192));
+        for (offset, bytes) in [(0, 8193), (4096, 4097)] {
+            assert_eq!(opened(Handle { offset, bytes, ..handle }), Err(INVALID_HANDLE), "{offset} {bytes}");
+        }
+        assert_eq!(opened(Handle { offset: u64::MAX, bytes: 2, ..handle }), Err(INVALID_VALUE));
+        assert_eq!(opened(Handle { serial: 2, ..handle }), Err(INVALID_HANDLE));
+        assert_eq!(opened(Handle { process: own, ..handle }), Err(CUresult::CUDA_ERROR_INVALID_CONTEXT));
     }
 }

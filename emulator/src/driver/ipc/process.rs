@@ -28,15 +28,18 @@ impl Process {
     /// Whether it has not ended. One that has, and whose parent has not asked how, does no more work.
     pub(in crate::driver) fn is_alive(self) -> bool {
         let Some(status) = Status::of(self.id) else { return false };
-        // A thread that has ended before the others is in that state too, if it is the first.
-        let ended = matches!(status.state, b'Z' | b'X') && status.threads <= 1;
-        status.start == self.start && !ended
+        status.start == self.start && !status.has_ended()
     }
 }
 
 impl Status {
     fn of(process: u32) -> Option<Status> {
         Status::read(&std::fs::read(format!("/proc/{process}/stat")).ok()?)
+    }
+
+    /// A thread that has ended before the others is in that state too, if it is the first.
+    fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
 
     /// The third, the twentieth and the twenty-second word; the second is a name in parentheses, in which anything may be.
@@ -62,6 +65,13 @@ mod tests {
         let status = Status::read(text).unwrap();
         assert_eq!((status.state, status.threads, status.start), (b'S', 33, 4711));
         assert!(Status::read(b"7 (a) S 1 2").is_none());
+    }
+
+    #[test]
+    fn a_process_ends_with_its_last_thread() {
+        let has_ended = |state, threads| Status { state, threads, start: 1 }.has_ended();
+        assert!(has_ended(b'Z', 1) && has_ended(b'X', 0));
+        assert!(!has_ended(b'Z', 2) && !has_ended(b'S', 1));
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Copy3d {
         let mut rows = (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y)));
         let width = size.width as u64;
         let is_blank = |(z, y)| memory.is_blank(source.row(y, z).address(), width);
-        if source.is_device() && !target.is_device() && rows.all(is_blank) && size.height * size.depth > 0 {
+        if source.is_device() && !target.is_device() && rows.all(is_blank) {
             let address = source.first.address();
             let bytes = size.width.saturating_mul(size.height).saturating_mul(size.depth);
             let place = memory.describe(address, width);

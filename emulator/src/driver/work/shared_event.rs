@@ -225,16 +225,106 @@ pub(in crate::driver) const LOST: CUresult = CUresult::CUDA_ERROR_EXTERNAL_DEVIC
 /// A stream was to wait for such a record.
 fn lost() {
     let Some(state) = state::get() else { return };
-    if state.fault.check().is_err() {
-        return;
-    }
     let place = match slot::current() {
         slot::PROCESS => "process from here on",
         _ => "emulator's instance until it is reset",
     };
-    report::line(format_args!(
-        "a stream waits for an event of a process that has ended, or had a fault, before it was done\n  {LOST:?}: CUDA is unusable in this {place}; \
-         start that process again, and this one"
-    ));
-    state.fault.latch(LOST);
+    state.fault.latch_first(LOST, || {
+        report::line(format_args!(
+            "a stream waits for an event of a process that has ended, or had a fault, before it was done\n  {LOST:?}: CUDA is unusable in this {place}; \
+             start that process again, and this one"
+        ));
+    });
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// An event as two processes have it.
+    fn two() -> [Arc<SharedEvent>; 2] {
+        let file = Arc::new(SharedFile::new("two", Board::BYTES).unwrap());
+        [0; 2].map(|_| Arc::new(SharedEvent::on(&file, None).unwrap()))
+    }
+
+    fn look(event: &Arc<SharedEvent>) -> Option<Look> {
+        event.elsewhere().map(|other| other.look())
+    }
+
+    #[test]
+    fn who_did_not_record_it_looks_how_far_it_is() {
+        let [one, other] = two();
+        assert_eq!([look(&one), look(&other)], [None; 2]);
+        let first = one.begin();
+        assert_eq!([look(&one), look(&other)], [None, Some(Look::Pending)]);
+        first.reached();
+        assert_eq!([look(&one), look(&other)], [None, Some(Look::Done)]);
+        drop(one.begin());
+        assert_eq!([look(&one), look(&other)], [None, Some(Look::Lost)]);
+        // It stands for what came last, here and elsewhere.
+        let last = other.begin();
+        assert_eq!([look(&one), look(&other)], [Some(Look::Pending), None]);
+        drop(last);
+    }
+
+    #[test]
+    fn records_are_told_apart() {
+        let [one, other] = two();
+        let first = one.begin();
+        let awaited = other.elsewhere().unwrap();
+        let second = one.begin();
+        second.reached();
+        assert_eq!((awaited.look(), look(&other)), (Look::Pending, Some(Look::Done)));
+        first.reached();
+        assert_eq!(awaited.look(), Look::Done);
+        // Where the place of a record has another one, it is over, whatever becomes of that.
+        (0..PLACES - 2).for_each(|_| one.begin().reached());
+        let next = one.begin();
+        assert_eq!(awaited.look(), Look::Done);
+        drop(next);
+        assert_eq!((awaited.look(), look(&other)), (Look::Done, Some(Look::Lost)));
+    }
+
+    #[test]
+    fn records_wait_for_a_place() {
+        let [one, other] = two();
+        let mut pending: Vec<Recording> = (0..PLACES).map(|_| one.begin()).collect();
+        let first = pending.remove(0);
+        let is_reached = Arc::new(AtomicBool::new(false));
+        let thread = {
+            let (other, is_reached) = (Arc::clone(&other), Arc::clone(&is_reached));
+            std::thread::spawn(move || {
+                let recording = other.begin();
+                assert!(is_reached.load(Ordering::Acquire), "the place of a record that is pending");
+                recording.reached();
+            })
+        };
+        std::thread::sleep(2 * CHECK);
+        is_reached.store(true, Ordering::Release);
+        first.reached();
+        thread.join().unwrap();
+        assert_eq!(look(&one), Some(Look::Done));
+    }
+
+    #[test]
+    fn a_record_of_a_process_that_has_ended_is_lost() {
+        let [one, other] = two();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let own = Process::own();
+        for gone in [Process { id: child.id(), ..own }, Process { start: own.start + 1, ..own }] {
+            let recording = one.begin();
+            let [state, id, start] = one.place(recording.record);
+            id.store(gone.id.into(), Ordering::Release);
+            start.store(gone.start, Ordering::Release);
+            assert_eq!(other.elsewhere().unwrap().wait(), Look::Lost);
+            // Somebody else has its place before this process comes to tell.
+            let next = (recording.record + PLACES as u64) << BITS | PENDING;
+            state.store(next, Ordering::Release);
+            recording.reached();
+            assert_eq!(state.swap(DONE, Ordering::AcqRel), next);
+        }
+    }
 }

@@ -67,7 +67,7 @@ impl Bases {
         let meaning = draft.meaning.as_deref().unwrap_or(&nothing);
         let sources = draft.ops.iter().skip(draft.dests.into()).filter(|operand| **operand != Operand::None);
         let values: Vec<Value> = sources.map(|operand| self.operand(*operand)).collect();
-        if draft.dests > 1 || draft.matrix.is_some() {
+        if draft.matrix.is_some() {
             return Value::Unknown;
         }
         match meaning.pointer {

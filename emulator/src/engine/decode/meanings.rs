@@ -15,7 +15,7 @@ impl<'a> Body<'a> {
         if !self.watched || self.drafts.len() <= start {
             return;
         }
-        let (rule, pointer) = (rule(instruction), pointer(instruction.name));
+        let (rule, pointer) = (rule(instruction), pointer(instruction));
         let base = self.base(instruction);
         if (rule, pointer, &base) != (Rule::None, Pointer::None, &None)
             && let Some(draft) = self.drafts.last_mut()
@@ -92,9 +92,12 @@ fn bytes(name: &str) -> Option<u32> {
     (is_plain && bits.is_multiple_of(8)).then_some(bits / 8)
 }
 
-fn pointer(name: &str) -> Pointer {
-    let mut parts = name.split('.');
+fn pointer(instruction: &Instruction<'_>) -> Pointer {
+    let mut parts = instruction.name.split('.');
+    // Of a register that has several values only parts are addresses.
+    let in_parts = || instruction.operands.iter().any(|operand| matches!(operand, Text::Vector(_)));
     match (parts.next(), parts.next()) {
+        (Some("mov"), _) if in_parts() => Pointer::None,
         (Some("mov" | "cvta" | "add" | "sub" | "or" | "xor"), _) | (Some("ld"), Some("param")) => {
             Pointer::Sum
         }

@@ -29,7 +29,6 @@ const EXCLUDE: &[(&[&str], &[&str])] = &[
     (PREFETCH, SHARED),
     (&["volatile"], L1),
     (&["volatile"], HINT),
-    (&["mmio"], SHARED),
     (&["mmio"], L1),
     (&["mmio"], HINT),
     (&["mmio"], PREFETCH),
@@ -45,12 +44,12 @@ const REQUIRE_ATOMIC: &[(&str, &str)] = &[("L2::cache_hint", "global")];
 /// What is wrong with the modifiers of an instruction whose name has a form.
 pub(super) fn check(mnemonic: &str, parts: &[&str]) -> Result<(), String> {
     match mnemonic {
-        "ld" | "st" if !parts.contains(&"async") && !parts.contains(&"bulk") => {
+        "ld" | "st" => {
             exclude(parts)?;
             require(parts, REQUIRE)?;
             width(parts)
         }
-        "atom" | "red" if !parts.contains(&"async") => require(parts, REQUIRE_ATOMIC),
+        "atom" | "red" => require(parts, REQUIRE_ATOMIC),
         _ => Ok(()),
     }
 }

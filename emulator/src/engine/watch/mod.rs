@@ -431,7 +431,7 @@ impl Watch {
                 self.reports.add_at(env, FindingKind::OutOfBounds, touch, place, stamp, None, bounds::ADVICE);
             }
             let is_in = |(start, bytes): &(u64, u64)| touch.address.wrapping_sub(*start) < *bytes;
-            if writes && !touch.region.private && env.kernel.constants.iter().any(is_in) {
+            if writes && env.kernel.constants.iter().any(is_in) {
                 self.reports.add(
                     env,
                     FindingKind::ConstantWrite,

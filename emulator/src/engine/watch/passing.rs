@@ -37,7 +37,6 @@ impl Passing {
             self.warps.entry(who).or_insert(Part { at, mask: 0, done: Vec::new(), passed: Vec::new() });
         part.mask |= mask;
         part.done.iter_mut().for_each(|(_, lanes)| *lanes &= !mask);
-        part.done.retain(|(_, lanes)| *lanes != 0);
     }
 
     /// Lanes are about to execute what is at a site; the barrier that others have passed by, and one of these lanes.

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::children::Launcher;
+use crate::interrupt;
 use crate::progress::Progress;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -83,6 +86,15 @@ pub struct RunControl<'e> {
     pub unwanted: Option<&'e AtomicBool>,
     /// Somebody looks on.
     pub progress: Option<&'e Progress>,
+    /// Who knows the kernels that kernels launch; without it there are none.
+    pub launcher: Option<&'e dyn Launcher>,
+}
+
+impl RunControl<'_> {
+    /// Whether nobody wants the launch to go on.
+    pub(super) fn is_unwanted(&self) -> bool {
+        interrupt::is_asked() || self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed))
+    }
 }
 
 /// What a finished launch did.

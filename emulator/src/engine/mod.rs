@@ -8,6 +8,7 @@
 
 mod barrier;
 mod block;
+mod children;
 mod cluster;
 mod code;
 pub(crate) mod conditions;
@@ -37,8 +38,8 @@ mod warp_op;
 mod watch;
 pub(crate) mod windows;
 
+pub use children::{Asked, Child, Launcher, run, run_until};
 pub use fault::{Fault, FaultKind};
-pub use grid::{run, run_until};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
 pub use launch::{Launch, Printer, RunControl, Stats};

@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
+use crate::driver::launch::children::Children;
 use crate::driver::state::State;
 use crate::driver::work::Turn;
-use crate::engine::{self, Fault, Launch, RunControl};
+use crate::engine::{self, Fault, Launch, Launcher, RunControl};
 use crate::profile::Profiler;
 use crate::progress;
 
@@ -89,10 +90,13 @@ impl KernelCall {
         };
         let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
+        let children =
+            kernel.launches_kernels().then(|| Children::of(function, profiler.is_some())).flatten();
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),
+            launcher: children.as_ref().map(|children| children as &dyn Launcher),
         };
         engine::run_until(kernel, launch, &memory, state.config.workers, ends).map(|_| ())
     }

@@ -57,7 +57,7 @@ fn parameter(env: &Env<'_>, offset: u32) -> Option<u64> {
 
 /// Where an access lies, if an address lies in another allocation.
 fn missed(env: &Env<'_>, address: u64, touch: &Touch) -> Option<String> {
-    if touch.region.private || env.memory.heap().find(touch.address).is_some() {
+    if touch.region.private || env.memory.block(touch.address).is_some() {
         return None;
     }
     let of = |address| env.snapshot.get(env.snapshot.find(address)?);

@@ -18,6 +18,7 @@ const PTX: CUjitInputType = CUjitInputType::CU_JIT_INPUT_PTX;
 const LIBRARY: CUjitInputType = CUjitInputType::CU_JIT_INPUT_LIBRARY;
 const DYNAMIC: &str = include_str!("../../tests/kernels/dynamic.ptx");
 /// Codes of `cudaError_t`.
+const INVALID_VALUE: u32 = 1;
 const MEMORY_ALLOCATION: u32 = 2;
 const INVALID_CONFIGURATION: u32 = 9;
 const LAUNCH_MAX_DEPTH_EXCEEDED: u32 = 65;
@@ -255,6 +256,19 @@ fn streams_events_copies_fills_and_the_heap() {
     assert_eq!(kernels.words(out, 5), [11, 11, 0xabab_abab, 0x00ab_abab, 0]);
     let full = MEMORY_ALLOCATION;
     assert_eq!(kernels.words(codes, 15), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, full, full]);
+}
+
+#[test]
+fn calls_that_are_refused() {
+    let kernels = Kernels::new();
+    let mut codes = kernels.zeros(18);
+    kernels.launch("misuse", [1, 2], &mut [argument(&mut codes)]);
+    let (value, handle) = (INVALID_VALUE, INVALID_RESOURCE_HANDLE);
+    let expected =
+        [value, value, value, value, value, handle, 0, handle, handle, handle, value, 0, 1, 0, 0, 0];
+    assert_eq!(kernels.words(codes, 16), expected);
+    // Each thread has its own.
+    assert_eq!(kernels.words(codes + 64, 2), [0, value]);
 }
 
 /// What comes behind a launch in its stream comes behind all that it leads to, and a graph's node may be such a launch.

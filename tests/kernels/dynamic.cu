@@ -2,9 +2,6 @@
 // flags: -rdc=true
 // Kernels that launch kernels. They are linked with the device runtime (`nvcc -rdc=true`).
 
-#define SELF_TAIL cudaStreamTailLaunch
-#define FORGET cudaStreamFireAndForget
-
 // Arguments of several sizes and alignments, so that each has to be found at its offset.
 struct Mixed {
     char c;
@@ -34,7 +31,7 @@ extern "C" __global__ void store(unsigned *out, unsigned at, unsigned value)
 extern "C" __global__ void each_thread(unsigned *out)
 {
     unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
-    store<<<1, 1, 0, FORGET>>>(out, at, at * at + 1);
+    store<<<1, 1, 0, cudaStreamFireAndForget>>>(out, at, at * at + 1);
 }
 
 // The quicksort of the textbook, one thread a part, its halves in streams of their own.
@@ -80,9 +77,9 @@ extern "C" __global__ void note(unsigned *list, unsigned value, unsigned childre
 // Children of the block's stream in order, each with its own children; then what is launched to the tail, in order.
 extern "C" __global__ void orders(unsigned *list)
 {
-    note<<<1, 1, 0, SELF_TAIL>>>(list, 8, 2);
+    note<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 8, 2);
     note<<<1, 1>>>(list, 1, 0);
-    note<<<1, 1, 0, SELF_TAIL>>>(list, 9, 0);
+    note<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 9, 0);
     note<<<1, 1>>>(list, 2, 0);
     note<<<1, 1>>>(list, 3, 2);
     list[1 + atomicAdd(&list[0], 1)] = 7;
@@ -91,7 +88,7 @@ extern "C" __global__ void orders(unsigned *list)
 // Launches itself again and again.
 extern "C" __global__ void again(unsigned *count, unsigned most)
 {
-    if (++*count < most) again<<<1, 1, 0, SELF_TAIL>>>(count, most);
+    if (++*count < most) again<<<1, 1, 0, cudaStreamTailLaunch>>>(count, most);
 }
 
 // Launches itself until that is refused: how often, the code, and the code of the next call.
@@ -115,7 +112,7 @@ extern "C" __global__ void count(unsigned *out)
 extern "C" __global__ void many(unsigned *results, unsigned grids)
 {
     for (unsigned grid = 0; grid < grids; grid++) {
-        count<<<1, 1, 0, FORGET>>>(&results[0]);
+        count<<<1, 1, 0, cudaStreamFireAndForget>>>(&results[0]);
         unsigned code = cudaGetLastError();
         if (code && atomicAdd(&results[1], 1) == 0) {
             results[2] = grid;
@@ -194,4 +191,33 @@ extern "C" __global__ void objects(unsigned *out, unsigned *codes)
     codes[12] = cudaFree(block);
     codes[13] = cudaMalloc(&block, 1ULL << 40);
     codes[14] = cudaGetLastError();
+}
+
+// Calls that are refused, and whose last error that is: results of thread 0, then what the other thread finds.
+extern "C" __global__ void misuse(unsigned *codes)
+{
+    if (threadIdx.x == 0) {
+        cudaStream_t stream = 0;
+        cudaEvent_t event = 0;
+        codes[0] = cudaStreamCreateWithFlags(&stream, 0);
+        codes[1] = cudaEventCreateWithFlags(&event, 0);
+        codes[2] = cudaGetLastError();
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        codes[3] = cudaEventRecord(event, cudaStreamTailLaunch);
+        codes[4] = cudaStreamWaitEvent(cudaStreamFireAndForget, event, 0);
+        codes[5] = cudaStreamWaitEvent(stream, (cudaEvent_t)stream, 0);
+        codes[6] = cudaStreamDestroy(stream);
+        codes[7] = cudaStreamDestroy(stream);
+        store<<<1, 1, 0, stream>>>(codes, 15, 1);
+        codes[8] = cudaGetLastError();
+        codes[9] = cudaStreamDestroy(0);
+        codes[10] = cudaMemcpyAsync(codes + 14, codes, 4, cudaMemcpyHostToDevice, 0);
+        codes[11] = cudaMemcpyAsync(codes + 14, codes, 0, cudaMemcpyDeviceToDevice, 0);
+        codes[12] = cudaGetParameterBuffer(64, 4096) != 0;
+        codes[13] = cudaGetParameterBuffer(64, 4097) != 0;
+    }
+    __syncthreads();
+    if (threadIdx.x == 1) codes[16] = cudaGetLastError();
+    if (threadIdx.x == 0) codes[17] = cudaGetLastError();
 }

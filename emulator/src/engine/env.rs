@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::children::Runtime;
+use super::device_runtime::Runtime;
 use super::exec::memory::Region;
 use super::kernel::Kernel;
 use super::launch::Launch;

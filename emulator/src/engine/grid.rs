@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::block::{Group, Turn};
-use super::children::Runtime;
+use super::device_runtime::Runtime;
 use super::env::Env;
 use super::exec::lanes::Lanes;
 use super::exec::memory::Region;

@@ -17,7 +17,7 @@ const INVALID_CONFIGURATION: u32 = 9;
 const INVALID_DEVICE_FUNCTION: u32 = 98;
 
 /// The kernels of a module, for one of them.
-pub(in crate::driver) struct Children {
+struct Children {
     module: Arc<Module>,
     /// Whose driver it is: the threads that run a kernel work for none.
     slot: usize,
@@ -32,14 +32,14 @@ impl fmt::Debug for Children {
     }
 }
 
-impl Children {
-    /// Those that a function may launch; `None` once its module is gone.
-    pub(in crate::driver) fn of(function: &Function, counted: bool) -> Option<Children> {
-        let module = MODULES.get(function.module)?;
-        let most = function.context.pending_launches();
-        Some(Children { module, slot: slot::current(), counted, most })
-    }
+/// The kernels that a function may launch; `None` once its module is gone.
+pub(super) fn of(function: &Function, counted: bool) -> Option<Box<dyn Launcher>> {
+    let module = MODULES.get(function.module)?;
+    let most = function.context.pending_launches();
+    Some(Box::new(Children { module, slot: slot::current(), counted, most }))
+}
 
+impl Children {
     fn checked(&self, asked: &Asked) -> Result<Child, u32> {
         let function = self.module.function_at(asked.function).ok_or(INVALID_DEVICE_FUNCTION)?;
         let launch = place(&function, asked).map_err(|code| match code {

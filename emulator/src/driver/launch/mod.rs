@@ -1,6 +1,6 @@
 //! `cuLaunch*`: checks a launch and submits it to its stream.
 
-pub(super) mod children;
+mod children;
 pub(super) mod cluster;
 pub(super) mod parameters;
 pub(super) mod steps;
@@ -158,7 +158,14 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         parameters,
         ..Launch::default()
     };
-    Ok(KernelCall::new(Arc::clone(function), asked.grid, asked.block, launch, asked.request.attributes()))
+    Ok(KernelCall::new(
+        Arc::clone(function),
+        asked.grid,
+        asked.block,
+        launch,
+        asked.request.attributes(),
+        children::of,
+    ))
 }
 
 /// The threads of a block, for which there have to be registers.

@@ -8,7 +8,7 @@ use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
 use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
-use super::super::{children, conditions, heap, print, windows};
+use super::super::{conditions, device_calls, heap, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
 use super::{BlockState, Warp};
@@ -247,7 +247,7 @@ impl Warp {
                         let words = self.frames.rows(split.frame, rows.row, rows.rows);
                         words.get(at).map_or(0, |row: &Row| row.0[lane])
                     };
-                    let Some(value) = children::call(lanes, lane, function, origin, word) else {
+                    let Some(value) = device_calls::call(lanes, lane, function, origin, word) else {
                         return false;
                     };
                     self.give(split.frame, call, lane, value);

@@ -1,17 +1,17 @@
 //! The functions that the device runtime is made of.
 
-use super::super::code::{DeviceRuntime, Origin};
-use super::super::exec::lanes::Lanes;
-use super::super::exec::memory::fetch;
-use super::super::fault::FaultKind;
-use super::super::heap::caller;
-use super::super::windows;
-use super::runtime::{INVALID_DEVICE_FUNCTION, INVALID_VALUE, Kind, Runtime, Thread};
-use super::{Asked, Child, MOST_BYTES};
+use super::code::{DeviceRuntime, Origin};
+use super::device_runtime::{INVALID_DEVICE_FUNCTION, INVALID_VALUE, Kind, MOST_BYTES, Runtime, Thread};
+use super::exec::lanes::Lanes;
+use super::exec::memory::fetch;
+use super::fault::FaultKind;
+use super::heap::caller;
+use super::launch::{Asked, Child};
+use super::windows;
 use crate::memory::Caller;
 
 /// Calls one for a lane; `word` is a word of an argument. The result; `None` after a fault.
-pub(in crate::engine) fn call(
+pub(super) fn call(
     lanes: &mut Lanes<'_>,
     lane: usize,
     function: DeviceRuntime,

@@ -4,65 +4,15 @@
 //! to one stream are in order, and all that a grid wrote is seen. What it launches to its tail comes after all of that. CUDA promises no
 //! more: a grid that waits for one that it has launched may wait for ever.
 
-mod calls;
-mod runtime;
-
-pub(super) use calls::call;
-pub(crate) use runtime::Runtime;
-
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::device_runtime::{MOST_BYTES, Runtime, Waiting};
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
-use super::launch::{Launch, RunControl, Stats};
+use super::launch::{Child, Launch, RunControl, Stats};
 use super::{grid, report};
 use crate::memory::Memory;
-
-/// How many grids deep a launch may lead, the one from the host not counted.
-const DEEPEST: u32 = 24;
-/// Bytes of parameters that a launch of a kernel by a kernel may have, as CUDA has it.
-const MOST_BYTES: u64 = 4096;
-
-/// A launch that a kernel asks for.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// Number of the kernel in the text of its module.
-    pub function: usize,
-    /// Blocks in the grid.
-    pub grid: [u32; 3],
-    /// Threads in a block.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: u32,
-}
-
-/// A launch that was checked, without its parameters.
-#[derive(Clone, Debug)]
-pub struct Child {
-    /// What runs.
-    pub kernel: Arc<Kernel>,
-    /// How.
-    pub launch: Launch,
-}
-
-/// Who knows the kernels that a kernel launches.
-pub trait Launcher: Sync + fmt::Debug {
-    /// Checks a launch as one from the host is checked; a number of `cudaError_t` if it is refused.
-    fn check(&self, asked: &Asked) -> Result<Child, u32>;
-
-    /// How many launches may wait at a time (`CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`).
-    fn most_waiting(&self) -> usize;
-}
-
-/// A launch whose turn has not come.
-#[derive(Debug)]
-struct Waiting {
-    child: Child,
-    /// How deep: 0 for that of the host.
-    depth: u32,
-}
 
 /// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
 /// deterministic.

@@ -3,8 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Child, DEEPEST, Launcher, Waiting};
+use super::launch::{Child, Launcher};
 use crate::memory::{Caller, Memory};
+
+/// How many grids deep a launch may lead, the one from the host not counted.
+const DEEPEST: u32 = 24;
+/// Bytes of parameters that a launch of a kernel by a kernel may have, as CUDA has it.
+pub(super) const MOST_BYTES: u64 = 4096;
 
 /// Codes of `cudaError_t`.
 pub(super) const SUCCESS: u32 = 0;
@@ -19,6 +24,14 @@ pub(super) const INVALID_RESOURCE_HANDLE: u32 = 400;
 const BLOCK: std::ops::RangeInclusive<u64> = 0..=2;
 const TAIL: u64 = 3;
 const FORGET: u64 = 4;
+
+/// A launch whose turn has not come.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) child: Child,
+    /// How deep: 0 for that of the host.
+    pub(super) depth: u32,
+}
 
 /// What a handle may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,8 @@ const CALLS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .
 const CALLED: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .func (.reg .b32 r) number { mov.u32 r, 7; ret; }\\n";
 /// The same with what the device runtime has for grids that wait for themselves.
 const ASKS: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 s);\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a; { .param .b32 s; .param .b64 h; st.param.b32 [s], 1; call.uni (h), cudaCGGetIntrinsicHandle, (s); } ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n";
+/// The same with what it has for kernels that launch kernels.
+const LAUNCHES: &str = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.extern .func (.param .b64 o) __cudaCDP2GetParameterBufferV2(.param .b64 k, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\\n.extern .func (.param .b32 o) __cudaCDP2LaunchDeviceV2(.param .b64 b, .param .b64 s);\\n.visible .entry child(.param .u64 p) { .reg .b64 %a; ld.param.u64 %a, [p]; st.global.u32 [%a], 7; ret; }\\n.visible .entry seven(.param .u64 p) { .reg .b64 %a, %b; ld.param.u64 %a, [p]; mov.u64 %b, child; { .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 o; st.param.b64 [k], %b; st.param.b32 [g], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1; st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1; st.param.b32 [s], 0; call (o), __cudaCDP2GetParameterBufferV2, (k, g, b, s); ld.param.b64 %b, [o]; } st.u64 [%b], %a; { .param .b64 b; .param .b64 s; .param .b32 o; st.param.b64 [b], %b; st.param.b64 [s], 0; call (o), __cudaCDP2LaunchDeviceV2, (b, s); } ret; }\\n";
 
 /// NVRTC as far as a program here calls it: a cubin (which no emulator runs) for a real architecture, PTX for a virtual one.
 fn nvrtc() -> String {
@@ -176,17 +178,19 @@ int main(int count, char **arguments)
     int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
     const char *options[] = {"-arch=sm_90", "-lto"};
-    const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS"};
-    int is_asking = !strcmp(arguments[2], "runtime"), is_half = !strcmp(arguments[2], "lto-of-half");
+    const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS", "LAUNCHES"};
+    int is_launching = !strcmp(arguments[2], "launches"), is_asking = is_launching || !strcmp(arguments[2], "runtime");
+    int is_half = !strcmp(arguments[2], "lto-of-half");
     int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strncmp(arguments[2], "lto-of-", 7);
     int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
+    int first = 3 * is_asking + is_launching + is_half;
     void *link;
     char *image;
     size_t size;
     start();
     create(&link, 1 + is_lto, options);
     for (int i = is_two; i <= 2 * is_two; i++)
-        if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[3 * is_asking + is_half + i], strlen(pieces[3 * is_asking + is_half + i]) + 1, "piece"))
+        if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[first + i], strlen(pieces[first + i]) + 1, "piece"))
             return 94;
     if (is_mixed && add(link, 6, "!<arch>", 8, "/toolkit/libcudadevrt.a"))
         return 93;
@@ -268,6 +272,7 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
 fn linker(folder: &Path, whole: &str) -> PathBuf {
     let source =
         LINKS.replace("WHOLE", whole).replace("CALLS", CALLS).replace("CALLED", CALLED).replace("ASKS", ASKS);
+    let source = source.replace("LAUNCHES", LAUNCHES);
     compiled(folder, "links", &format!("{RUN}{source}"), &[]).unwrap()
 }
 
@@ -281,6 +286,7 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
         ("runtime", "option -arch=sm_90\nlinked\n"),
+        ("launches", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
         // nvJitLink makes no PTX of a program that PTX and the device runtime are parts of: it does not get them.
         ("lto-and-ptx", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),

@@ -175,7 +175,9 @@ def lower_version(text, version):
 def assemble(text, cubin):
     ptx = cubin.with_suffix(".ptx")
     ptx.write_bytes(text)
-    subprocess.run(["ptxas", "-arch=sm_90", ptx, "-o", cubin], check=True)
+    # What calls the device runtime is linked with it later.
+    relocatable = ["--compile-only"] if b"__cudaCDP2" in text else []
+    subprocess.run(["ptxas", "-arch=sm_90", *relocatable, ptx, "-o", cubin], check=True)
 
 
 def images(source, work):

@@ -266,6 +266,29 @@ pub(crate) enum Extern {
     Malloc,
     /// `void free(void *)`
     Free,
+    /// What launches of kernels by kernels are made of.
+    Runtime(DeviceRuntime),
+}
+
+/// What `driver/module/device_launches.ptx` makes the functions of CUDA's device runtime of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceRuntime {
+    /// `void *(void *kernel, dim3 grid, dim3 block, unsigned shared)`: a buffer for the parameters of that launch.
+    Configure,
+    /// `void *(size_t bytes)`: a buffer for the parameters of any launch.
+    Buffer,
+    /// `unsigned (void *buffer, void *stream)`: launches what the buffer was made for.
+    Launch,
+    /// `unsigned (void *kernel, void *buffer, dim3 grid, dim3 block, unsigned shared, void *stream)`
+    LaunchAs,
+    /// `unsigned (unsigned forget)`: the thread's last error.
+    LastError,
+    /// `unsigned (unsigned code)`: makes that the thread's last error, if it is one.
+    Fail,
+    /// `void *(unsigned kind)`: a new stream or event.
+    Create,
+    /// `unsigned (void *handle, unsigned kind, unsigned destroy)`: 0 if it is a stream or event.
+    Use,
 }
 
 /// A call: rows of the caller's frame for arguments and results.
@@ -318,6 +341,27 @@ impl Code {
     }
 }
 
+impl DeviceRuntime {
+    pub(crate) const ALL: [DeviceRuntime; 8] = {
+        use DeviceRuntime::{Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Use};
+        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use]
+    };
+
+    fn from_name(name: &str) -> Option<DeviceRuntime> {
+        Some(match name {
+            "__cudaEmulatorConfigure" => DeviceRuntime::Configure,
+            "__cudaEmulatorBuffer" => DeviceRuntime::Buffer,
+            "__cudaEmulatorLaunch" => DeviceRuntime::Launch,
+            "__cudaEmulatorLaunchAs" => DeviceRuntime::LaunchAs,
+            "__cudaEmulatorLastError" => DeviceRuntime::LastError,
+            "__cudaEmulatorFail" => DeviceRuntime::Fail,
+            "__cudaEmulatorCreate" => DeviceRuntime::Create,
+            "__cudaEmulatorUse" => DeviceRuntime::Use,
+            _ => return None,
+        })
+    }
+}
+
 impl Extern {
     /// The function of that name.
     pub(crate) fn from_name(name: &str) -> Option<Extern> {
@@ -327,7 +371,7 @@ impl Extern {
             "cudaGraphSetConditional" => Some(Extern::SetConditional),
             "malloc" => Some(Extern::Malloc),
             "free" => Some(Extern::Free),
-            _ => None,
+            _ => DeviceRuntime::from_name(name).map(Extern::Runtime),
         }
     }
 }

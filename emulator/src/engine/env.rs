@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::device_runtime::Runtime;
 use super::exec::memory::Region;
 use super::kernel::Kernel;
 use super::launch::Launch;
@@ -32,6 +33,8 @@ pub(crate) struct Env<'e> {
     pub(crate) deadline: Option<(Instant, Duration)>,
     /// What the launch writes, where it runs under several orders.
     pub(crate) undo: Option<Arc<Mutex<Undo>>>,
+    /// What its threads launch, where they can.
+    pub(crate) runtime: Option<&'e Runtime<'e>>,
     /// Number of the launch, for `%gridid`.
     pub(crate) grid_id: u64,
 }

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::block::{Group, Turn};
+use super::device_runtime::Runtime;
 use super::env::Env;
 use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
@@ -15,7 +16,6 @@ use super::float_environment::FloatEnvironment;
 use super::kernel::Kernel;
 use super::launch::{Launch, RunControl, Stats};
 use super::schedule;
-use crate::interrupt;
 use crate::memory::Memory;
 use crate::progress::Progress;
 
@@ -29,24 +29,15 @@ const ALONE: u64 = 100_000;
 /// Backward branches of a warp's turn until then.
 const SHORT_TURN: u32 = 64;
 
-/// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
-/// deterministic.
-pub fn run(
-    kernel: &Arc<Kernel>,
-    launch: &Launch,
-    memory: &Memory,
-    workers: usize,
-) -> Result<Stats, Box<Fault>> {
-    run_until(kernel, launch, memory, workers, RunControl::default())
-}
-
-/// The same, for a launch that may be ended before its threads do so themselves.
-pub fn run_until(
+/// Runs one grid to its end on up to `workers` host threads, the calling one among them.
+pub(super) fn run(
     kernel: &Arc<Kernel>,
     launch: &Launch,
     memory: &Memory,
     workers: usize,
     ends: RunControl<'_>,
+    deadline: Option<(Instant, Duration)>,
+    runtime: Option<&Runtime<'_>>,
 ) -> Result<Stats, Box<Fault>> {
     static LAUNCHES: AtomicU64 = AtomicU64::new(1);
     let cluster = if launch.cluster == [1; 3] { kernel.cluster.unwrap_or([1; 3]) } else { launch.cluster };
@@ -72,8 +63,9 @@ pub fn run_until(
         params: Region { base: 0, len: bytes as u64, host: params.as_mut_ptr().cast(), private: false },
         workspace: workspace.address,
         stop: AtomicBool::new(false),
-        deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+        deadline,
         undo: schedule::undo_of(kernel, memory),
+        runtime,
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
     let _environment = FloatEnvironment::standard();
@@ -134,7 +126,7 @@ fn refuse(launch: &Launch, cluster: [u32; 3]) -> Option<String> {
 }
 
 /// A fault of the launch as a whole.
-fn unplaced(kernel: &Kernel, kind: FaultKind, message: String) -> Box<Fault> {
+pub(super) fn unplaced(kernel: &Kernel, kind: FaultKind, message: String) -> Box<Fault> {
     Box::new(Fault {
         kind,
         kernel: kernel.name.clone(),
@@ -190,8 +182,7 @@ struct Work<'w> {
     instructions: AtomicU64,
     /// The fault of the group that comes first in the grid, with its number.
     fault: Mutex<Option<(u64, Box<Fault>)>>,
-    /// Set by who does not want the launch any more.
-    unwanted: Option<&'w AtomicBool>,
+    ends: RunControl<'w>,
     /// Who looks on, and the blocks of a group.
     progress: Option<(&'w Progress, u64)>,
 }
@@ -211,7 +202,7 @@ impl Work<'_> {
             cooperative: env.launch.cooperative,
             instructions: AtomicU64::new(0),
             fault: Mutex::new(None),
-            unwanted: ends.unwanted,
+            ends,
             progress: ends.progress.map(|progress| (progress, volume(env.cluster))),
         }
     }
@@ -230,7 +221,7 @@ impl Work<'_> {
             }
             others.take().into_iter().for_each(|start| start());
         }
-        while !env.stop.load(Relaxed) && !self.is_unwanted() {
+        while !env.stop.load(Relaxed) && !self.ends.is_unwanted() {
             if running.is_empty() && !self.take(&mut running, &mut spare, env) {
                 break;
             }
@@ -284,11 +275,6 @@ impl Work<'_> {
         if let Some(profile) = lanes.profile.take() {
             profile.finish(env, worker == 0);
         }
-    }
-
-    /// Whether nobody wants it to go on.
-    fn is_unwanted(&self) -> bool {
-        interrupt::is_asked() || self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed))
     }
 
     /// Starts the next group of the grid, ahead of those under way; whether there was one.

@@ -10,7 +10,7 @@ pub(super) fn malloc(lanes: &mut Lanes<'_>, lane: usize, bytes: u64, origin: Ori
     let memory = lanes.env.memory;
     let address = memory.allocate_in_heap(bytes, caller(lanes, lane, origin)).unwrap_or(0);
     if let Some(watch) = &mut lanes.watch
-        && let Some(block) = memory.heap().find(address)
+        && let Some(block) = memory.block(address)
     {
         watch.allocated(block.host.addr() as u64, block.len);
     }
@@ -31,7 +31,7 @@ pub(super) fn free(lanes: &mut Lanes<'_>, lane: usize, address: u64, origin: Ori
     false
 }
 
-fn caller(lanes: &Lanes<'_>, lane: usize, origin: Origin) -> Caller {
+pub(super) fn caller(lanes: &Lanes<'_>, lane: usize, origin: Origin) -> Caller {
     let kernel = lanes.env.kernel;
     let file = kernel.files.get(&origin.file);
     Caller {

@@ -48,6 +48,8 @@ pub struct Kernel {
     pub(super) dynamic: bool,
     /// Whether it can reach `malloc` or `free`.
     pub(super) allocates: bool,
+    /// Whether it can reach what the device runtime launches kernels with.
+    pub(super) launches: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
     /// Shapes of addresses that loads remember for each other.
@@ -76,6 +78,11 @@ impl Kernel {
     /// Whether it can reach `malloc` or `free`.
     pub fn uses_heap(&self) -> bool {
         self.allocates
+    }
+
+    /// Whether it can reach what launches kernels.
+    pub fn launches_kernels(&self) -> bool {
+        self.launches
     }
 
     /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in

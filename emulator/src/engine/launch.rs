@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::kernel::Kernel;
+use crate::interrupt;
 use crate::progress::Progress;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -74,6 +77,37 @@ impl Default for Launch {
     }
 }
 
+/// A launch that a kernel asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Number of the kernel in the text of its module.
+    pub function: usize,
+    /// Blocks in the grid.
+    pub grid: [u32; 3],
+    /// Threads in a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+/// A launch that was checked, without its parameters.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// What runs.
+    pub kernel: Arc<Kernel>,
+    /// How.
+    pub launch: Launch,
+}
+
+/// Who knows the kernels that a kernel launches.
+pub trait Launcher: Sync + fmt::Debug {
+    /// Checks a launch as one from the host is checked; a number of `cudaError_t` if it is refused.
+    fn check(&self, asked: &Asked) -> Result<Child, u32>;
+
+    /// How many launches may wait at a time (`CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`).
+    fn most_waiting(&self) -> usize;
+}
+
 /// What ends a launch before its threads do, and who looks on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunControl<'e> {
@@ -83,6 +117,15 @@ pub struct RunControl<'e> {
     pub unwanted: Option<&'e AtomicBool>,
     /// Somebody looks on.
     pub progress: Option<&'e Progress>,
+    /// Who knows the kernels that kernels launch; without it there are none.
+    pub launcher: Option<&'e dyn Launcher>,
+}
+
+impl RunControl<'_> {
+    /// Whether nobody wants the launch to go on.
+    pub(super) fn is_unwanted(&self) -> bool {
+        interrupt::is_asked() || self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed))
+    }
 }
 
 /// What a finished launch did.

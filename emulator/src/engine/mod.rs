@@ -8,10 +8,13 @@
 
 mod barrier;
 mod block;
+mod children;
 mod cluster;
 mod code;
 pub(crate) mod conditions;
 mod decode;
+mod device_calls;
+mod device_runtime;
 mod env;
 mod exec;
 mod fault;
@@ -37,10 +40,10 @@ mod warp_op;
 mod watch;
 pub(crate) mod windows;
 
+pub use children::{run, run_until};
 pub use fault::{Fault, FaultKind};
-pub use grid::{run, run_until};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
-pub use launch::{Launch, Printer, RunControl, Stats};
+pub use launch::{Asked, Child, Launch, Launcher, Printer, RunControl, Stats};
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};

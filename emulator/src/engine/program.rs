@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuda_ptx::FunctionKind;
 
+use super::code::Extern;
 use super::decode::Looks;
 use super::image::{Image, LoadFailure};
 use super::kernel::Kernel;
@@ -66,6 +67,12 @@ impl Program {
         self.image.functions.iter().filter(|f| f.kind == FunctionKind::Entry).map(|f| f.name.as_str())
     }
 
+    /// The name of the kernel whose address names that function of the text.
+    pub(crate) fn kernel_at(&self, index: usize) -> Option<&str> {
+        let function = self.image.functions.get(index)?;
+        (function.kind == FunctionKind::Entry).then_some(function.name.as_str())
+    }
+
     /// The kernel of that name, decoded on first use: the same one each time (`cuModuleGetFunction`).
     pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
         let index = self.index(name)?;
@@ -94,10 +101,13 @@ impl Program {
         Looks {
             watches: self.memory.checker().is_some(),
             profiles: self.memory.profiler().is_some(),
-            // What surfaces hold, and what kernels allocate, cannot be put back.
+            // What surfaces hold, and what kernels allocate or launch, cannot be put back.
             schedules: self.memory.scheduler().is_some()
                 && !["sust.", "sured."].iter().any(|name| self.image.text.contains(name))
-                && !self.image.externs.iter().any(|name| matches!(name.as_str(), "malloc" | "free")),
+                && !self.image.externs.iter().any(|name| {
+                    let known = Extern::from_name(name);
+                    matches!(known, Some(Extern::Malloc | Extern::Free | Extern::Runtime(_)))
+                }),
         }
     }
 

@@ -56,11 +56,13 @@ pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block
 /// The report of a group whose turn it was when the kernel's time was over.
 pub(super) fn overdue<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
     let limit = env.deadline.map_or_else(Duration::default, |(_, limit)| limit);
-    let message = format!(
-        "the kernel ran for longer than {} s, the limit that was set for kernels on the emulator",
-        limit.as_secs_f64()
-    );
-    standing(env, warps, FaultKind::TimeLimit, &message, &|_, _| None)
+    standing(env, warps, FaultKind::TimeLimit, &too_long(limit), &|_, _| None)
+}
+
+/// What is said of a kernel that runs for longer than that.
+pub(super) fn too_long(limit: Duration) -> String {
+    let limit = limit.as_secs_f64();
+    format!("the kernel ran for longer than {limit} s, the limit that was set for kernels on the emulator")
 }
 
 /// The report of blocks whose threads wait for what cannot come; `looks` says what a warp that runs looks at.

@@ -1,4 +1,4 @@
-//! The heap that kernels allocate from with `malloc` and give back to with `free`.
+//! The heap that kernels allocate from with `malloc` and give back to with `free`; another one has the parameters of their launches.
 //!
 //! Its bytes are one piece of as many as the limit says, made when the first kernel asks for some, and they stay until the context ends:
 //! whoever uses a block after it was given back uses bytes that are there. Addresses are another matter: each block has one of its own,
@@ -18,6 +18,8 @@ const FIRST: u64 = 0x5000_0000_0000;
 const ROOM: u64 = 1 << 40;
 /// Heaps with different addresses.
 const HEAPS: u64 = 4;
+/// Where the parameters of launches are, behind all heaps.
+const BUFFERS: u64 = FIRST + HEAPS * ROOM;
 /// Alignment of blocks; CUDA promises 16.
 const ALIGNMENT: u64 = 256;
 /// Alignment of their bytes, and what their sizes are rounded to.
@@ -33,6 +35,8 @@ const DEFAULT: u64 = 8 << 20;
 #[derive(Debug)]
 pub struct Heap {
     base: u64,
+    /// The functions that allocate a block and give one back, for reports.
+    names: [&'static str; 2],
     arena: OnceLock<Option<Allocation>>,
     state: RwLock<State>,
 }
@@ -111,11 +115,18 @@ impl Default for Heap {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let base = FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % HEAPS * ROOM;
         let state = State { limit: DEFAULT, ..State::default() };
-        Heap { base, arena: OnceLock::new(), state: RwLock::new(state) }
+        Heap { base, names: ["malloc", "free"], arena: OnceLock::new(), state: RwLock::new(state) }
     }
 }
 
 impl Heap {
+    /// For the parameters of launches that one launch leads to.
+    pub(crate) fn for_buffers(bytes: u64) -> Heap {
+        let state = State { limit: bytes, ..State::default() };
+        let names = ["cudaGetParameterBuffer", "cudaLaunchDevice"];
+        Heap { base: BUFFERS, names, arena: OnceLock::new(), state: RwLock::new(state) }
+    }
+
     /// Bytes in all.
     pub fn limit(&self) -> u64 {
         self.read().limit
@@ -161,7 +172,9 @@ impl Heap {
     /// `free`: gives a block back. What is at the address if none begins there.
     pub(crate) fn free(&self, address: u64, by: Caller) -> Result<(), Option<String>> {
         let mut state = self.write();
-        let Some(block) = state.live.remove(&address) else { return Err(state.describe(address, 1)) };
+        let Some(block) = state.live.remove(&address) else {
+            return Err(state.describe(address, 1, self.names));
+        };
         state.give(block.offset, block.len.next_multiple_of(STEP));
         state.freed.insert(address, (block, by));
         state.freed_order.push_back(address);
@@ -193,7 +206,7 @@ impl Heap {
 
     /// Says where the bytes at an address lie; `None` if that has nothing to do with a block of the heap.
     pub(super) fn describe(&self, address: u64, bytes: u64) -> Option<String> {
-        self.read().describe(address, bytes)
+        self.read().describe(address, bytes, self.names)
     }
 
     /// What was allocated and not given back, by the place in the code.
@@ -285,7 +298,7 @@ impl State {
         Some(at)
     }
 
-    fn describe(&self, address: u64, bytes: u64) -> Option<String> {
+    fn describe(&self, address: u64, bytes: u64, [taken, given]: [&str; 2]) -> Option<String> {
         /// Farther behind a block than this, it has nothing to do with it.
         const NEAR: u64 = GAP;
         let live = self.live.range(..=address).next_back().map(|(base, block)| (*base, block, None));
@@ -297,9 +310,9 @@ impl State {
             return None;
         }
         let Block { len, by, .. } = block;
-        let end = freed.map_or_else(String::new, |freed| format!("; `free` in {freed}"));
+        let end = freed.map_or_else(String::new, |freed| format!("; `{given}` in {freed}"));
         let freed = if freed.is_some() { "freed " } else { "" };
-        let whose = format!("the {freed}block 0x{base:x} of {len} bytes (`malloc` in {by}{end})");
+        let whose = format!("the {freed}block 0x{base:x} of {len} bytes (`{taken}` in {by}{end})");
         let inside = offset < *len;
         Some(if inside && (offset.saturating_add(bytes) <= *len || !end.is_empty()) {
             format!("inside {whose}, at offset {offset}")

@@ -56,6 +56,8 @@ pub struct Memory {
     objects: Arc<Objects>,
     /// Where kernels allocate.
     heap: Arc<Heap>,
+    /// Where the parameters of launches by kernels are, while there may be some.
+    buffers: Option<Arc<Heap>>,
     /// What launches on it are checked for, and where findings go.
     checker: Option<Arc<Checker>>,
     profiler: Option<Arc<Profiler>>,
@@ -120,7 +122,16 @@ impl Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
         let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        Memory { map, view, objects, heap: Arc::default(), checker, profiler: None, scheduler: None }
+        Memory {
+            map,
+            view,
+            objects,
+            heap: Arc::default(),
+            buffers: None,
+            checker,
+            profiler: None,
+            scheduler: None,
+        }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
@@ -136,7 +147,7 @@ impl Memory {
         let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
         let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
         let heap = Arc::default();
-        let first = Memory { map, view, objects, heap, checker, profiler, scheduler: None };
+        let first = Memory { map, view, objects, heap, buffers: None, checker, profiler, scheduler: None };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
@@ -159,6 +170,27 @@ impl Memory {
     pub(crate) fn allocate_in_heap(&self, bytes: u64, by: Caller) -> Option<u64> {
         let tracked = self.checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         self.heap.allocate(bytes, self.view.device, tracked, by)
+    }
+
+    /// The same memory for kernels that launch kernels, with room for so many bytes of parameters.
+    pub(crate) fn with_buffers(&self, bytes: u64) -> Memory {
+        Memory { buffers: Some(Arc::new(Heap::for_buffers(bytes))), ..self.clone() }
+    }
+
+    /// A block for the parameters of a launch; `None` if there is no room.
+    pub(crate) fn allocate_buffer(&self, bytes: u64, by: Caller) -> Option<u64> {
+        let tracked = self.checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
+        self.buffers.as_ref()?.allocate(bytes, self.view.device, tracked, by)
+    }
+
+    /// Gives the parameters of a launch back; false if none are at the address.
+    pub(crate) fn free_buffer(&self, address: u64, by: Caller) -> bool {
+        self.buffers.as_ref().is_some_and(|buffers| buffers.free(address, by).is_ok())
+    }
+
+    /// The block of the heap, or of parameters of a launch, around an address.
+    pub(crate) fn block(&self, address: u64) -> Option<heap::Found<'_>> {
+        self.heap.find(address).or_else(|| self.buffers.as_ref()?.find(address))
     }
 
     /// What launches on it are checked for; `None` if for nothing but faults.
@@ -252,7 +284,8 @@ impl Memory {
     /// Says in words where the `bytes` bytes at `address` lie: inside, behind or before which allocation, or in
     /// one that was freed. For error messages.
     pub fn describe(&self, address: u64, bytes: u64) -> String {
-        if let Some(place) = self.heap.describe(address, bytes) {
+        let heaps = [Some(&self.heap), self.buffers.as_ref()];
+        if let Some(place) = heaps.into_iter().flatten().find_map(|heap| heap.describe(address, bytes)) {
             return place;
         }
         let map = self.read_map();

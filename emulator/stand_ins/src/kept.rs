@@ -9,7 +9,11 @@ use std::ffi::{CStr, CString};
 use crate::real::Compiler;
 
 /// What the emulator has itself, or refuses by name.
-const OF_THE_DRIVER: [&str; 5] = ["vprintf", "malloc", "free", "__assertfail", "cudaCG"];
+const OF_THE_DRIVER: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
+/// The same of the device runtime: what names begin with.
+pub(crate) const OF_THE_RUNTIME: [&str; 4] =
+    ["cudaCG", "__cudaCDP2", "cudaGetParameterBuffer", "cudaLaunchDevice"];
 
 /// The functions that some PTX declares and none defines, by name.
 pub(crate) fn asked(pieces: &[Vec<u8>]) -> Vec<String> {
@@ -23,7 +27,8 @@ pub(crate) fn asked(pieces: &[Vec<u8>]) -> Vec<String> {
             if before.contains(".extern") { declared.push(name) } else { defined.push(name) }
         }
     }
-    let is_ours = |name: &String| OF_THE_DRIVER.iter().any(|own| name.starts_with(own));
+    let is_ours =
+        |name: &String| OF_THE_DRIVER.iter().chain(&OF_THE_RUNTIME).any(|own| name.starts_with(own));
     declared.retain(|name| !defined.contains(name) && !is_ours(name));
     declared.sort_unstable();
     declared.dedup();

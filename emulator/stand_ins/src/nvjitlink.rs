@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::kept;
+use crate::kept::{self, OF_THE_RUNTIME};
 use crate::linked::linked;
 use crate::real::{Compiler, forward};
 use crate::version::lower;
@@ -60,9 +60,9 @@ fn is_device_runtime(kind: c_uint, name: &[u8]) -> bool {
     kind == LIBRARY && name.windows(10).any(|part| part == b"cudadevrt.")
 }
 
-/// Whether a text calls what the emulator has of it: the functions by which a grid waits for itself.
+/// Whether a text calls what the emulator has of it: the functions by which a grid waits for itself, and by which kernels launch kernels.
 fn asks_for_runtime(text: &[u8]) -> bool {
-    text.windows(6).any(|part| part == b"cudaCG")
+    OF_THE_RUNTIME.iter().any(|name| text.windows(name.len()).any(|part| part == name.as_bytes()))
 }
 
 impl Link {

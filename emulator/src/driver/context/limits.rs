@@ -39,6 +39,11 @@ impl Limits {
         }
     }
 
+    /// How many launches by kernels may wait at a time.
+    pub(super) fn pending_launches(&self) -> usize {
+        self.0.get(DEV_RUNTIME_PENDING_LAUNCH_COUNT as usize).copied().unwrap_or_default()
+    }
+
     pub(super) fn set(&mut self, limit: CUlimit, value: usize, heap: &Heap) -> Outcome {
         let value = match limit.0 {
             // Local memory of a thread is at most 512 KiB.

@@ -133,6 +133,11 @@ impl Context {
         self.id == other.id || (self.device == other.device && of_primary(self) && of_primary(other))
     }
 
+    /// How many launches by kernels may wait at a time.
+    pub(super) fn pending_launches(&self) -> usize {
+        lock(&self.settings).limits.pending_launches()
+    }
+
     /// Whether it is not destroyed.
     pub(super) fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)

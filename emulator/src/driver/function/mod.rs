@@ -40,7 +40,7 @@ pub(super) struct Function {
     /// The kernel for launches that are counted.
     pub(super) countable: Countable,
     pub(super) shape: Shape,
-    module: usize,
+    pub(super) module: usize,
     name: CString,
     settings: Mutex<Settings>,
     pub(super) steps: Mutex<Steps>,
@@ -76,10 +76,23 @@ impl Function {
         }
     }
 
-    /// Refuses a kernel that needs what the emulator does not have. Nothing is launched, and the first time it is also said on
-    /// standard error.
+    /// Refuses a kernel that needs what the emulator does not have: nothing is launched.
     pub(super) fn is_complete(&self) -> Outcome {
-        let Some((line, reason)) = self.kernel.unsupported().next() else { return Ok(()) };
+        let Some(reason) = self.lacks() else { return Ok(()) };
+        logs::because(reason);
+        Err(NOT_SUPPORTED)
+    }
+
+    /// The same of a launch by a kernel.
+    pub(super) fn is_complete_for_kernels(&self) -> Outcome {
+        let Some(reason) = self.lacks() else { return Ok(()) };
+        logs::tell(vec![reason]);
+        Err(NOT_SUPPORTED)
+    }
+
+    /// What the emulator does not have of what the kernel needs. The first time it is also said on standard error.
+    fn lacks(&self) -> Option<String> {
+        let (line, reason) = self.kernel.unsupported().next()?;
         let name = &self.kernel.name;
         let more = match self.kernel.unsupported().count() {
             1 => String::new(),
@@ -89,8 +102,7 @@ impl Function {
         if !self.told.swap(true, Ordering::Relaxed) {
             report::line(format_args!("{reason}; it was not launched"));
         }
-        logs::because(reason);
-        Err(NOT_SUPPORTED)
+        Some(reason)
     }
 
     /// From now on it counts as loaded; true the first time.

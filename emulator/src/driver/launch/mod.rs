@@ -1,5 +1,6 @@
 //! `cuLaunch*`: checks a launch and submits it to its stream.
 
+mod children;
 pub(super) mod cluster;
 pub(super) mod parameters;
 pub(super) mod steps;
@@ -132,15 +133,12 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked
 /// Checks what driver 580 checks, in its order, and copies the parameters. Takes the attributes out of the request.
 pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcome<KernelCall> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
-    let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {
         return Err(INVALID_VALUE);
     }
     let cluster = asked.request.cluster(function, grid)?;
     let parameters = asked.packet.read(&function.kernel)?;
-    if threads > function.warps_by_registers() * 32 {
-        return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    }
+    let threads = has_registers(function, block)?;
     if asked.request.cooperative {
         let blocks =
             grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
@@ -150,10 +148,7 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         }
     }
     function.is_complete()?;
-    if function.kernel.uses_heap() {
-        function.context.heap.fix_limit();
-    }
-    function.mark_loaded();
+    begin(function);
     let launch = Launch {
         grid,
         block,
@@ -163,7 +158,31 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         parameters,
         ..Launch::default()
     };
-    Ok(KernelCall::new(Arc::clone(function), asked.grid, asked.block, launch, asked.request.attributes()))
+    Ok(KernelCall::new(
+        Arc::clone(function),
+        asked.grid,
+        asked.block,
+        launch,
+        asked.request.attributes(),
+        children::of,
+    ))
+}
+
+/// The threads of a block, for which there have to be registers.
+fn has_registers(function: &Function, block: [u32; 3]) -> Outcome<u32> {
+    let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
+    if threads > function.warps_by_registers() * 32 {
+        return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    }
+    Ok(threads)
+}
+
+/// It is launched now.
+fn begin(function: &Function) {
+    if function.kernel.uses_heap() {
+        function.context.heap.fix_limit();
+    }
+    function.mark_loaded();
 }
 
 /// Most blocks in each dimension of a grid.

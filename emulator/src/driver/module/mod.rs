@@ -130,6 +130,12 @@ impl Module {
         Ok(function)
     }
 
+    /// The function of the kernel that is that function of the text.
+    pub(super) fn function_at(self: &Arc<Self>, index: usize) -> Option<Arc<Function>> {
+        let name = self.contents().as_ref()?.program.kernel_at(index)?.to_owned();
+        self.function(&name).ok()
+    }
+
     /// Whether a variable of the module starts there.
     pub(super) fn owns(&self, address: u64) -> bool {
         self.contents().iter().any(|contents| contents.variables.iter().any(|(start, _)| *start == address))

@@ -10,7 +10,7 @@ use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
 use crate::driver::work::Turn;
-use crate::engine::{self, Fault, Launch, RunControl};
+use crate::engine::{self, Fault, Launch, Launcher, RunControl};
 use crate::profile::Profiler;
 use crate::progress;
 
@@ -27,7 +27,11 @@ struct Kept {
     /// Pointers to the parameters in `launch`, for programs that ask for them. In memory they are plain pointers.
     pointers: OnceLock<Box<[AtomicPtr<c_void>]>>,
     attributes: Attributes,
+    children: MakeLauncher,
 }
+
+/// Makes what knows the kernels that a function launches, which are counted or not; `None` once its module is gone.
+pub(in crate::driver) type MakeLauncher = fn(&Function, bool) -> Option<Box<dyn Launcher>>;
 
 /// Launch attributes, as the program gave them.
 pub(in crate::driver) struct Attributes {
@@ -52,8 +56,17 @@ impl KernelCall {
         block: [u32; 3],
         launch: Launch,
         attributes: Attributes,
+        children: MakeLauncher,
     ) -> KernelCall {
-        KernelCall(Arc::new(Kept { function, grid, block, launch, pointers: OnceLock::new(), attributes }))
+        KernelCall(Arc::new(Kept {
+            function,
+            grid,
+            block,
+            launch,
+            pointers: OnceLock::new(),
+            attributes,
+            children,
+        }))
     }
 
     /// Whether the kernel is still there.
@@ -80,7 +93,7 @@ impl KernelCall {
 
     /// The same, counted by that profiler if there is one.
     fn run_in(&self, state: &State, profiler: Option<&Arc<Profiler>>) -> Result<(), Box<Fault>> {
-        let Kept { function, launch, .. } = &*self.0;
+        let Kept { function, launch, children, .. } = &*self.0;
         let context = &function.context;
         let memory = context.memory.with_peers(context.peer_devices()).with_heap(Arc::clone(&context.heap));
         let (kernel, memory) = match profiler {
@@ -89,10 +102,13 @@ impl KernelCall {
         };
         let blocks = launch.grid.iter().map(|extent| u64::from(*extent)).product();
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
+        let launches = kernel.launches_kernels();
+        let children = launches.then(|| children(function, profiler.is_some())).flatten();
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),
+            launcher: children.as_deref(),
         };
         engine::run_until(kernel, launch, &memory, state.config.workers, ends).map(|_| ())
     }

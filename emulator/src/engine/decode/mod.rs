@@ -21,7 +21,7 @@ mod values;
 
 use std::sync::Arc;
 
-use super::code::{Code, Extern};
+use super::code::{Code, DeviceRuntime, Extern};
 use super::image::Image;
 use super::kernel::Kernel;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
@@ -63,6 +63,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         ptx_version: image.version,
         target: image.target,
         allocates: codes.iter().any(|code| code.calls(&[Extern::Malloc, Extern::Free])),
+        launches: codes.iter().any(|code| code.calls(&DeviceRuntime::ALL.map(Extern::Runtime))),
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),

@@ -88,6 +88,8 @@ fn run(
         stop: AtomicBool::new(false),
         deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
         undo: env.undo.clone(),
+        // Kernels that launch others have one order.
+        runtime: None,
         grid_id: env.grid_id,
     };
     Driver::new(&again, seed, late_stores, usual, unwanted).map_or((End::Done, Vec::new()), Driver::run)

@@ -8,7 +8,7 @@ use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
 use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
-use super::super::{conditions, heap, print, windows};
+use super::super::{conditions, device_calls, heap, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
 use super::{BlockState, Warp};
@@ -205,6 +205,15 @@ impl Warp {
         true
     }
 
+    /// What a function of the engine returns to a lane.
+    fn give(&mut self, frame: usize, call: &Call, lane: usize, value: u64) {
+        let result = call.returns.first().copied().unwrap_or(ParamRows { row: 0, rows: 0 });
+        let rows = self.frames.rows_mut(frame, result.row, result.rows);
+        for (row, word) in rows.iter_mut().zip([value as u32, (value >> 32) as u32]) {
+            row.0[lane] = word;
+        }
+    }
+
     fn call_extern(&mut self, index: usize, function: Extern, call: &Call, lanes: &mut Lanes<'_>) -> bool {
         let split = self.splits[index];
         let code = self.frames.code(lanes.env.kernel, split.frame);
@@ -220,25 +229,28 @@ impl Warp {
                 Extern::Vprintf => {
                     let (format, values) = (argument(self, 0, lane), argument(self, 1, lane));
                     let Some(printed) = print::printf(lanes, lane, format, values) else { return false };
-                    let result = call.returns.first().copied().unwrap_or(ParamRows { row: 0, rows: 0 });
-                    if let Some(row) = self.frames.rows_mut(split.frame, result.row, result.rows).first_mut()
-                    {
-                        row.0[lane] = printed;
-                    }
+                    self.give(split.frame, call, lane, printed.into());
                 }
                 Extern::Malloc => {
                     let address = heap::malloc(lanes, lane, argument(self, 0, lane), origin);
-                    let result = call.returns.first().copied().unwrap_or(ParamRows { row: 0, rows: 0 });
-                    let rows = self.frames.rows_mut(split.frame, result.row, result.rows);
-                    for (row, word) in rows.iter_mut().zip([address as u32, (address >> 32) as u32]) {
-                        row.0[lane] = word;
-                    }
+                    self.give(split.frame, call, lane, address);
                 }
                 Extern::Free if !heap::free(lanes, lane, argument(self, 0, lane), origin) => return false,
                 Extern::Free => {}
                 Extern::SetConditional if lanes.order.as_ref().is_some_and(|order| !order.is_ordinary()) => {}
                 Extern::SetConditional => {
                     conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);
+                }
+                Extern::Runtime(function) => {
+                    let word = |number: usize, at: usize| {
+                        let rows = call.args.get(number).copied().unwrap_or(ParamRows { row: 0, rows: 0 });
+                        let words = self.frames.rows(split.frame, rows.row, rows.rows);
+                        words.get(at).map_or(0, |row: &Row| row.0[lane])
+                    };
+                    let Some(value) = device_calls::call(lanes, lane, function, origin, word) else {
+                        return false;
+                    };
+                    self.give(split.frame, call, lane, value);
                 }
                 Extern::AssertFail => {
                     let [message, file, line, function] =

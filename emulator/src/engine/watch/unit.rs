@@ -48,7 +48,7 @@ impl Unit {
         address: u64,
     ) -> Option<(&'u Written, u64)> {
         if !region.private {
-            if let Some(block) = env.memory.heap().find(address) {
+            if let Some(block) = env.memory.block(address) {
                 return block.written;
             }
             let snapshot = &env.snapshot;

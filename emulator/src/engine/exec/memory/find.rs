@@ -21,7 +21,7 @@ fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     let writes = access.has(Access::WRITE | Access::ATOMIC);
     // Not remembered: the block may be given back at any time.
     if matches!(access.space(), GLOBAL | GENERIC)
-        && let Some(block) = lanes.env.memory.heap().find(address)
+        && let Some(block) = lanes.env.memory.block(address)
     {
         return Some(Region { base: block.base, len: block.len, host: block.host, private: false });
     }

@@ -1,0 +1,78 @@
+//! Launches of kernels by kernels: checked as those from the host are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::cluster::Request;
+use super::{begin, dimensions, has_registers};
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::function::Function;
+use crate::driver::module::{MODULES, Module};
+use crate::driver::slot;
+use crate::engine::{Asked, Child, Launch, Launcher};
+
+/// `cudaErrorInvalidConfiguration`
+const INVALID_CONFIGURATION: u32 = 9;
+/// `cudaErrorInvalidDeviceFunction`
+const INVALID_DEVICE_FUNCTION: u32 = 98;
+
+/// The kernels of a module, for one of them.
+struct Children {
+    module: Arc<Module>,
+    /// Whose driver it is: the threads that run a kernel work for none.
+    slot: usize,
+    /// Whether what kernels do is counted.
+    counted: bool,
+    most: usize,
+}
+
+impl fmt::Debug for Children {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Children").field("module", &self.module.handle).finish_non_exhaustive()
+    }
+}
+
+/// The kernels that a function may launch; `None` once its module is gone.
+pub(super) fn of(function: &Function, counted: bool) -> Option<Box<dyn Launcher>> {
+    let module = MODULES.get(function.module)?;
+    let most = function.context.pending_launches();
+    Some(Box::new(Children { module, slot: slot::current(), counted, most }))
+}
+
+impl Children {
+    fn checked(&self, asked: &Asked) -> Result<Child, u32> {
+        let function = self.module.function_at(asked.function).ok_or(INVALID_DEVICE_FUNCTION)?;
+        let launch = place(&function, asked).map_err(|code| match code {
+            INVALID_VALUE => INVALID_CONFIGURATION,
+            // The others have the same number there.
+            code => code.0,
+        })?;
+        let kernel = if self.counted { function.countable.counted() } else { &function.kernel };
+        Ok(Child { kernel: Arc::clone(kernel), launch })
+    }
+}
+
+impl Launcher for Children {
+    fn check(&self, asked: &Asked) -> Result<Child, u32> {
+        let _entered = slot::enter(self.slot);
+        self.checked(asked)
+    }
+
+    fn most_waiting(&self) -> usize {
+        self.most
+    }
+}
+
+/// The launch, without its parameters.
+fn place(function: &Arc<Function>, asked: &Asked) -> Outcome<Launch> {
+    let (grid, block) = dimensions(function, asked.grid, asked.block)?;
+    if asked.dynamic_shared > function.settings().dynamic_shared {
+        return Err(INVALID_VALUE);
+    }
+    let cluster = Request::default().cluster(function, grid)?;
+    has_registers(function, block)?;
+    function.is_complete_for_kernels()?;
+    begin(function);
+    let (cluster, dynamic_shared) = (cluster.unwrap_or([1; 3]), asked.dynamic_shared);
+    Ok(Launch { grid, block, cluster, dynamic_shared, ..Launch::default() })
+}

@@ -1,0 +1,63 @@
+//! Kernels that launch kernels: a launch from the host with all that it leads to.
+//!
+//! What a grid launches begins when the grid has ended, and is done, with all that it leads to, before the next: so the launches of a block
+//! to one stream are in order, and all that a grid wrote is seen. What it launches to its tail comes after all of that. CUDA promises no
+//! more: a grid that waits for one that it has launched may wait for ever.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::device_runtime::{MOST_BYTES, Runtime, Waiting};
+use super::fault::{Fault, FaultKind};
+use super::kernel::Kernel;
+use super::launch::{Child, Launch, RunControl, Stats};
+use super::{grid, report};
+use crate::memory::Memory;
+
+/// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
+/// deterministic.
+pub fn run(
+    kernel: &Arc<Kernel>,
+    launch: &Launch,
+    memory: &Memory,
+    workers: usize,
+) -> Result<Stats, Box<Fault>> {
+    run_until(kernel, launch, memory, workers, RunControl::default())
+}
+
+/// The same, with all that it launches, for a launch that may be ended before its threads do so themselves.
+pub fn run_until(
+    kernel: &Arc<Kernel>,
+    launch: &Launch,
+    memory: &Memory,
+    workers: usize,
+    ends: RunControl<'_>,
+) -> Result<Stats, Box<Fault>> {
+    let deadline = ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
+    let Some(launcher) = ends.launcher.filter(|_| kernel.launches) else {
+        return grid::run(kernel, launch, memory, workers, ends, deadline, None);
+    };
+    let most = launcher.most_waiting();
+    let memory = memory.with_buffers((most as u64 + 1).saturating_mul(MOST_BYTES).min(1 << 32));
+    let child = Child { kernel: Arc::clone(kernel), launch: launch.clone() };
+    // The next one is the last.
+    let mut waiting = vec![Waiting { child, depth: 0 }];
+    let (mut stats, mut ends) = (Stats::default(), ends);
+    while let Some(Waiting { child, depth }) = waiting.pop() {
+        if ends.is_unwanted() {
+            break;
+        }
+        if let Some((_, limit)) = deadline.filter(|(end, _)| Instant::now() >= *end) {
+            return Err(grid::unplaced(&child.kernel, FaultKind::TimeLimit, report::too_long(limit)));
+        }
+        let runtime = Runtime::new(launcher, depth, most.saturating_sub(waiting.len()));
+        let (kernel, launch) = (&child.kernel, &child.launch);
+        let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
+        stats.instructions += ran.instructions;
+        // Who looks on counts the blocks of the launch from the host.
+        ends.progress = None;
+        let [ordinary, tail] = runtime.end(&memory, &child.kernel.name);
+        waiting.extend(ordinary.into_iter().chain(tail).rev());
+    }
+    Ok(stats)
+}

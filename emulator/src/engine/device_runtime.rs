@@ -1,0 +1,173 @@
+//! What the device runtime keeps for one grid.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::launch::{Child, Launcher};
+use crate::memory::{Caller, Memory};
+
+/// How many grids deep a launch may lead, the one from the host not counted.
+const DEEPEST: u32 = 24;
+/// Bytes of parameters that a launch of a kernel by a kernel may have, as CUDA has it.
+pub(super) const MOST_BYTES: u64 = 4096;
+
+/// Codes of `cudaError_t`.
+pub(super) const SUCCESS: u32 = 0;
+pub(super) const INVALID_VALUE: u32 = 1;
+pub(super) const MEMORY_ALLOCATION: u32 = 2;
+pub(super) const LAUNCH_MAX_DEPTH_EXCEEDED: u32 = 65;
+pub(super) const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
+pub(super) const INVALID_DEVICE_FUNCTION: u32 = 98;
+pub(super) const INVALID_RESOURCE_HANDLE: u32 = 400;
+
+/// Streams that every grid has: that of the block, by its three names; that of the grid's tail; that of launches without an order.
+const BLOCK: std::ops::RangeInclusive<u64> = 0..=2;
+const TAIL: u64 = 3;
+const FORGET: u64 = 4;
+
+/// A launch whose turn has not come.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) child: Child,
+    /// How deep: 0 for that of the host.
+    pub(super) depth: u32,
+}
+
+/// What a handle may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Stream,
+    Event,
+}
+
+/// A thread of the grid: the number of its block, and its own in there.
+pub(super) type Thread = (u64, u32);
+
+/// What the threads of a grid launch, and have made for that.
+#[derive(Debug)]
+pub(crate) struct Runtime<'e> {
+    pub(super) launcher: &'e dyn Launcher,
+    depth: u32,
+    /// Launches that the grid may have waiting.
+    room: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Buffers for parameters, by address, with the launch that each was made for.
+    buffers: HashMap<u64, Option<Child>>,
+    /// Launches, and those to the tail.
+    launched: [Vec<Waiting>; 2],
+    errors: HashMap<Thread, u32>,
+    handles: HashMap<u64, Kind>,
+    /// Handles that there were.
+    made: u64,
+}
+
+impl<'e> Runtime<'e> {
+    pub(super) fn new(launcher: &'e dyn Launcher, depth: u32, room: usize) -> Runtime<'e> {
+        Runtime { launcher, depth, room, state: Mutex::default() }
+    }
+
+    // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a buffer, for one launch if that is known. `make` allocates it; a code if there is none.
+    pub(super) fn buffer(
+        &self,
+        child: Option<Child>,
+        make: impl FnOnce() -> Option<u64>,
+    ) -> Result<u64, u32> {
+        let mut state = self.state();
+        let waiting = state.buffers.len() + state.launched.iter().map(Vec::len).sum::<usize>();
+        if waiting >= self.room {
+            return Err(LAUNCH_PENDING_COUNT_EXCEEDED);
+        }
+        let address = make().ok_or(MEMORY_ALLOCATION)?;
+        state.buffers.insert(address, child);
+        Ok(address)
+    }
+
+    /// Takes a buffer and the launch that it was made for, if it was made for one.
+    pub(super) fn take(&self, address: u64) -> Result<Option<Child>, u32> {
+        self.state().buffers.remove(&address).ok_or(INVALID_VALUE)
+    }
+
+    /// A launch to a stream.
+    pub(super) fn launch(&self, child: Child, stream: u64) -> Result<(), u32> {
+        let mut state = self.state();
+        let is_stream = |state: &State| state.handles.get(&stream) == Some(&Kind::Stream);
+        // What runs in the place of the grid is no deeper than it.
+        let (list, depth) = match stream {
+            TAIL => (1, self.depth),
+            stream if BLOCK.contains(&stream) || stream == FORGET || is_stream(&state) => (0, self.depth + 1),
+            _ => return Err(INVALID_RESOURCE_HANDLE),
+        };
+        if depth > DEEPEST {
+            return Err(LAUNCH_MAX_DEPTH_EXCEEDED);
+        }
+        state.launched[list].push(Waiting { child, depth });
+        Ok(())
+    }
+
+    /// The last error of a thread; with `forget` it is none from now on.
+    pub(super) fn last_error(&self, thread: Thread, forget: bool) -> u32 {
+        let mut state = self.state();
+        let error = if forget { state.errors.remove(&thread) } else { state.errors.get(&thread).copied() };
+        error.unwrap_or(SUCCESS)
+    }
+
+    /// Makes a code the last error of a thread, if it is an error, and answers it.
+    pub(super) fn fail(&self, thread: Thread, code: u32) -> u32 {
+        if code != SUCCESS {
+            self.state().errors.insert(thread, code);
+        }
+        code
+    }
+
+    /// A new stream or event.
+    pub(super) fn create(&self, kind: Kind) -> u64 {
+        let mut state = self.state();
+        state.made += 1;
+        // None of the streams that every grid has.
+        let handle = state.made << 8;
+        state.handles.insert(handle, kind);
+        handle
+    }
+
+    /// Whether a handle stands for that, as a code; what all work that was given to a stream waits for is done in any case.
+    pub(super) fn use_handle(&self, handle: u64, kind: Kind, destroy: bool) -> u32 {
+        let mut state = self.state();
+        match (state.handles.get(&handle), kind) {
+            (Some(known), _) if *known == kind => {
+                if destroy {
+                    state.handles.remove(&handle);
+                }
+                SUCCESS
+            }
+            (None, Kind::Stream) if !destroy && BLOCK.contains(&handle) => SUCCESS,
+            // Nothing can be ordered before or after what is launched there.
+            (None, Kind::Stream) if matches!(handle, TAIL | FORGET) => INVALID_VALUE,
+            _ => INVALID_RESOURCE_HANDLE,
+        }
+    }
+
+    /// The grid has ended: what it launched, and what it launched to its tail. Buffers that were not launched are given back.
+    pub(super) fn end(self, memory: &Memory, kernel: &str) -> [Vec<Waiting>; 2] {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for address in state.buffers.into_keys() {
+            let by = Caller {
+                kernel: kernel.to_owned(),
+                block: [0; 3],
+                thread: [0; 3],
+                ptx_line: 0,
+                source: None,
+            };
+            memory.free_buffer(address, by);
+        }
+        state.launched
+    }
+}

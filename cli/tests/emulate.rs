@@ -147,7 +147,7 @@ int main(int count, char **arguments)
     void *program;
     char *image;
     size_t size;
-    const char *options[] = {"-DSEVEN=7", arguments[2]};
+    const char *options[] = {"-DSEVEN=7", arguments[2], arguments[3]};
     start();
     version(&major, &minor);
     printf("NVRTC %d.%d\n", major, minor);
@@ -156,11 +156,13 @@ int main(int count, char **arguments)
     int (*cubin_size)(void *, size_t *) = dlsym(nvrtc, "nvrtcGetCUBINSize");
     int (*cubin)(void *, char *) = dlsym(nvrtc, "nvrtcGetCUBIN");
     create(&program, "extern \"C\" __global__ void seven(unsigned *p) { *p = 7; }", "seven.cu", 0, NULL, NULL);
-    compile(program, 2, options);
+    compile(program, count - 1, options);
     cubin_size(program, &size);
     image = malloc(size + 1);
     image[size] = 0;
     cubin(program, image);
+    if (count > 3 && (!strstr(image, ".maxnreg 38") || strlen(image) + 1 != size))
+        return 95;
     return dlsym(RTLD_DEFAULT, "nvJitLinkCreate") ? 96 : run(image);
 }
 "#;
@@ -179,12 +181,15 @@ int main(int count, char **arguments)
     const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS"};
     int is_asking = !strcmp(arguments[2], "runtime"), is_half = !strcmp(arguments[2], "lto-of-half");
     int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strncmp(arguments[2], "lto-of-", 7);
+    int is_limited = !strcmp(arguments[2], "limited");
     int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
     void *link;
     char *image;
     size_t size;
     start();
-    create(&link, 1 + is_lto, options);
+    if (is_limited)
+        options[1] = "-maxrregcount=38";
+    create(&link, 1 + is_lto + is_limited, options);
     for (int i = is_two; i <= 2 * is_two; i++)
         if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[3 * is_asking + is_half + i], strlen(pieces[3 * is_asking + is_half + i]) + 1, "piece"))
             return 94;
@@ -206,6 +211,8 @@ int main(int count, char **arguments)
     image = malloc(size + 1);
     image[size] = 0;
     cubin(link, image);
+    if (is_limited && !strstr(image, ".maxnreg 38"))
+        return 90;
     return run(image);
 }
 "#;
@@ -238,6 +245,9 @@ fn nvrtc_is_asked_for_ptx_where_a_cubin_is_wanted() {
         let asked_for = run.out.lines().last().and_then(|line| line.split_once('=')).map(|(_, value)| value);
         assert_eq!((run.code, asked_for), (0, Some(real)), "{}{}", run.out, run.err);
     }
+    // The PTX itself has no limit, unlike a cubin.
+    let run = start("emulate", &[], &[program, nvrtc, "-arch=sm_90", "--maxrregcount=38"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -280,6 +290,7 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
     for (what, printed) in [
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
+        ("limited", "option -arch=sm_90\noption -maxrregcount=38\nlinked\n"),
         ("runtime", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
         // nvJitLink makes no PTX of a program that PTX and the device runtime are parts of: it does not get them.
@@ -393,6 +404,9 @@ fn ptxas_leaves_ptx() {
     let line = "rm -f k.cubin; ptxas -v --gpu-name=sm_90 k.ptx -o k.cubin";
     let (run, made) = assembled(Path::new("/no/such"), line);
     assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    // The limit of registers that a cubin would have.
+    let (run, made) = assembled(Path::new("/no/such"), &line.replace("-v", "--maxrregcount 38"));
+    assert!(run.code == 0 && made.contains(".maxnreg 38") && made.ends_with('\0'), "{made}{}", run.err);
     let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
     assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
 

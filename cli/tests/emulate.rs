@@ -177,18 +177,20 @@ int main(int count, char **arguments)
     int (*complete)(void *) = dlsym(library, "nvJitLinkComplete");
     int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
-    const char *options[] = {"-arch=sm_90", "-lto"};
+    const char *options[3] = {"-arch=sm_90"};
     const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS"};
     int is_asking = !strcmp(arguments[2], "runtime"), is_half = !strcmp(arguments[2], "lto-of-half");
     int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strncmp(arguments[2], "lto-of-", 7);
-    int is_limited = !strcmp(arguments[2], "limited");
-    int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
+    int is_limited = strstr(arguments[2], "limited") != NULL;
+    int is_lto = !strcmp(arguments[2], "lto") || !strcmp(arguments[2], "lto-limited") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
     void *link;
     char *image;
     size_t size;
     start();
+    if (is_lto)
+        options[1] = "-lto";
     if (is_limited)
-        options[1] = "-maxrregcount=38";
+        options[1 + is_lto] = "-maxrregcount=38";
     create(&link, 1 + is_lto + is_limited, options);
     for (int i = is_two; i <= 2 * is_two; i++)
         if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[3 * is_asking + is_half + i], strlen(pieces[3 * is_asking + is_half + i]) + 1, "piece"))
@@ -291,6 +293,7 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
         ("limited", "option -arch=sm_90\noption -maxrregcount=38\nlinked\n"),
+        ("lto-limited", "option -arch=sm_90\noption -lto\noption -maxrregcount=38\noption -ptx\nlinked\n"),
         ("runtime", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
         // nvJitLink makes no PTX of a program that PTX and the device runtime are parts of: it does not get them.

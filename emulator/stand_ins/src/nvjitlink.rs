@@ -245,8 +245,10 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
         if code != SUCCESS {
             return code;
         }
-        let is_part = |link: &Link| link.keeps_ptx && (!link.ptx.is_empty() || link.runtime.is_some());
-        if links().get(&handle).is_some_and(is_part) {
+        let is_changed = |link: &Link| {
+            link.keeps_ptx && (!link.ptx.is_empty() || link.runtime.is_some() || link.registers != 0)
+        };
+        if links().get(&handle).is_some_and(is_changed) {
             made = linked_ptx(handle);
             if made.is_none() {
                 return INTERNAL;

@@ -149,7 +149,7 @@ int main(int count, char **arguments)
     void *program;
     char *image;
     size_t size;
-    const char *options[] = {"-DSEVEN=7", arguments[2]};
+    const char *options[] = {"-DSEVEN=7", arguments[2], arguments[3]};
     start();
     version(&major, &minor);
     printf("NVRTC %d.%d\n", major, minor);
@@ -158,11 +158,13 @@ int main(int count, char **arguments)
     int (*cubin_size)(void *, size_t *) = dlsym(nvrtc, "nvrtcGetCUBINSize");
     int (*cubin)(void *, char *) = dlsym(nvrtc, "nvrtcGetCUBIN");
     create(&program, "extern \"C\" __global__ void seven(unsigned *p) { *p = 7; }", "seven.cu", 0, NULL, NULL);
-    compile(program, 2, options);
+    compile(program, count - 1, options);
     cubin_size(program, &size);
     image = malloc(size + 1);
     image[size] = 0;
     cubin(program, image);
+    if (count > 3 && (!strstr(image, ".maxnreg 38") || strlen(image) + 1 != size))
+        return 95;
     return dlsym(RTLD_DEFAULT, "nvJitLinkCreate") ? 96 : run(image);
 }
 "#;
@@ -177,18 +179,22 @@ int main(int count, char **arguments)
     int (*complete)(void *) = dlsym(library, "nvJitLinkComplete");
     int (*cubin_size)(void *, size_t *) = dlsym(library, "nvJitLinkGetLinkedCubinSize");
     int (*cubin)(void *, char *) = dlsym(library, "nvJitLinkGetLinkedCubin");
-    const char *options[] = {"-arch=sm_90", "-lto"};
+    const char *options[3] = {"-arch=sm_90"};
     const char *pieces[] = {"WHOLE", "CALLS", "CALLED", "ASKS", "LAUNCHES"};
     int is_launching = !strcmp(arguments[2], "launches"), is_asking = is_launching || !strcmp(arguments[2], "runtime");
-    int is_half = !strcmp(arguments[2], "lto-of-half");
+    int is_half = !strcmp(arguments[2], "lto-of-half"), is_limited = strstr(arguments[2], "limited") != NULL;
     int is_mixed = !strcmp(arguments[2], "lto-and-ptx"), is_kept = !strncmp(arguments[2], "lto-of-", 7);
-    int is_lto = !strcmp(arguments[2], "lto") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
+    int is_lto = !strcmp(arguments[2], "lto") || !strcmp(arguments[2], "lto-limited") || is_mixed || is_kept, is_two = !strcmp(arguments[2], "two") || is_mixed;
     int first = 3 * is_asking + is_launching + is_half;
     void *link;
     char *image;
     size_t size;
     start();
-    create(&link, 1 + is_lto, options);
+    if (is_lto)
+        options[1] = "-lto";
+    if (is_limited)
+        options[1 + is_lto] = "-maxrregcount=38";
+    create(&link, 1 + is_lto + is_limited, options);
     for (int i = is_two; i <= 2 * is_two; i++)
         if (add(link, is_lto && !is_kept && i < 2 ? 3 : 2, pieces[first + i], strlen(pieces[first + i]) + 1, "piece"))
             return 94;
@@ -210,6 +216,8 @@ int main(int count, char **arguments)
     image = malloc(size + 1);
     image[size] = 0;
     cubin(link, image);
+    if (is_limited && !strstr(image, ".maxnreg 38"))
+        return 90;
     return run(image);
 }
 "#;
@@ -242,6 +250,9 @@ fn nvrtc_is_asked_for_ptx_where_a_cubin_is_wanted() {
         let asked_for = run.out.lines().last().and_then(|line| line.split_once('=')).map(|(_, value)| value);
         assert_eq!((run.code, asked_for), (0, Some(real)), "{}{}", run.out, run.err);
     }
+    // The PTX itself has no limit, unlike a cubin.
+    let run = start("emulate", &[], &[program, nvrtc, "-arch=sm_90", "--maxrregcount=38"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -285,6 +296,8 @@ fn nvjitlink_gives_the_ptx_that_it_links() {
     for (what, printed) in [
         ("ptx", "option -arch=sm_90\nlinked\n"),
         ("two", "option -arch=sm_90\nlinked\n"),
+        ("limited", "option -arch=sm_90\noption -maxrregcount=38\nlinked\n"),
+        ("lto-limited", "option -arch=sm_90\noption -lto\noption -maxrregcount=38\noption -ptx\nlinked\n"),
         ("runtime", "option -arch=sm_90\nlinked\n"),
         ("launches", "option -arch=sm_90\nlinked\n"),
         ("lto", "option -arch=sm_90\noption -lto\noption -ptx\nlinked\n"),
@@ -399,6 +412,9 @@ fn ptxas_leaves_ptx() {
     let line = "rm -f k.cubin; ptxas -v --gpu-name=sm_90 k.ptx -o k.cubin";
     let (run, made) = assembled(Path::new("/no/such"), line);
     assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    // The limit of registers that a cubin would have.
+    let (run, made) = assembled(Path::new("/no/such"), &line.replace("-v", "--maxrregcount 38"));
+    assert!(run.code == 0 && made.contains(".maxnreg 38") && made.ends_with('\0'), "{made}{}", run.err);
     let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
     assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
 

@@ -324,6 +324,8 @@ fn registers_are_limited_by_option_and_directive() {
         assert!((1..=40).contains(&of(".maxnreg 40", &[])));
         assert!((65..=96).contains(&of(".maxnreg 96", &[(MOST, 64)])), "the kernel's own goes first");
         assert!((1..=64).contains(&of(".maxnreg 96", &[(MOST, 64), (OVERRIDE, 1)])));
+        assert!(of(".maxntid 128", &[(MOST, 64)]) > 200, "and so do bounds of threads");
+        assert!((1..=64).contains(&of(".maxntid 128", &[(MOST, 64), (OVERRIDE, 1)])));
         assert_eq!(of("", &[(MOST, 1)]), 24, "the least that the compiler takes");
     }
     let module = load(&hungry("", 200), &[(MOST, 64)]);

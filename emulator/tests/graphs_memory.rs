@@ -248,6 +248,76 @@ fn conditions_choose_and_repeat() {
     }
 }
 
+/// In a body, of a condition that was made for the graph around it.
+#[test]
+fn conditions_of_a_graph_decide_in_its_bodies() {
+    use CUgraphConditionalNodeType as T;
+    if on_system() {
+        return skip::skipped("its kernels are not linked with that library");
+    }
+    let (cuda, _) = with_own_context();
+    let store = function(&cuda, load(&cuda, KERNELS), "store");
+    let decide = function(&cuda, load(&cuda, DECIDE), "decide");
+    let (memory, stream) = (alloc(&cuda, 4), stream(&cuda, 1));
+    let bench = Decisions { cuda: Arc::clone(&cuda), decide, memory, stream };
+    for (default, expected) in [(0, 22), (1, 11)] {
+        let outer = graph(&cuda);
+        let (first, second) = (bench.handle(outer, 1), bench.handle(outer, default));
+        let body = bench.node(outer, first, T::CU_GRAPH_COND_TYPE_IF, 1).unwrap()[0];
+        let bodies = bench.node(body, second, T::CU_GRAPH_COND_TYPE_IF, 2).unwrap();
+        assert_eq!(bench.node(body, second, T::CU_GRAPH_COND_TYPE_IF, 1), Err(INVALID), "it has a node");
+        number(&cuda, bodies[0], &[], store, memory, 11);
+        number(&cuda, bodies[1], &[], store, memory, 22);
+        assert_eq!(bench.result(outer), expected);
+        // But not the other way round.
+        let inner = bench.handle(bodies[0], 1);
+        assert_eq!(bench.node(outer, inner, T::CU_GRAPH_COND_TYPE_IF, 1), Err(INVALID));
+    }
+}
+
+/// An update takes over values and graphs, not another kind of choice.
+#[test]
+fn executable_choices_are_updated() {
+    use CUgraphConditionalNodeType as T;
+    if on_system() {
+        return skip::skipped("its kernels are not linked with that library");
+    }
+    let (cuda, _) = with_own_context();
+    let store = function(&cuda, load(&cuda, KERNELS), "store");
+    let (memory, stream) = (alloc(&cuda, 4), stream(&cuda, 1));
+    let bench = Decisions { cuda: Arc::clone(&cuda), decide: null_mut(), memory, stream };
+    let choice = |kind, default, first: u32, count: u32| {
+        let graph = graph(&cuda);
+        let handle = bench.handle(graph, default);
+        let bodies = bench.node(graph, handle, kind, count).unwrap();
+        for (body, value) in bodies.into_iter().zip(first..) {
+            number(&cuda, body, &[], store, memory, value);
+        }
+        graph
+    };
+    let (switch, first) = (T::CU_GRAPH_COND_TYPE_SWITCH, choice(T::CU_GRAPH_COND_TYPE_SWITCH, 0, 100, 2));
+    let exec = instantiate(&cuda, first);
+    let update = |graph| {
+        let mut info = CUgraphExecUpdateResultInfo::default();
+        let code = unsafe { cuda.cuGraphExecUpdate(exec, graph, &mut info) };
+        (code == CUresult::SUCCESS, info.result)
+    };
+    let result = || {
+        write(&cuda, memory, &[0; 4]);
+        run(&cuda, exec, stream);
+        u32::from_ne_bytes(read(&cuda, memory, 4).try_into().unwrap())
+    };
+    assert_eq!(result(), 100);
+    let second = choice(switch, 1, 200, 2);
+    assert!(update(second).0);
+    ok(unsafe { cuda.cuGraphDestroy(second) });
+    assert_eq!(result(), 201);
+    let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    assert_eq!(update(choice(switch, 1, 300, 3)), (false, changed), "another number of graphs");
+    assert_eq!(update(choice(T::CU_GRAPH_COND_TYPE_IF, 1, 300, 2)), (false, changed), "another kind");
+    assert_eq!(result(), 201);
+}
+
 #[test]
 fn conditions_have_one_node_each() {
     use CUgraphConditionalNodeType as T;

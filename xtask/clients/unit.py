@@ -22,6 +22,9 @@ class Result(unittest.TestResult):
         faulthandler.dump_traceback_later(report.SECONDS, exit=True)
 
     def addFailure(self, test, err):
+        if issubclass(err[0], pytest.skip.Exception):
+            # `pytest.importorskip` in a test of unittest's.
+            return self.addSkip(test, str(err[1]))
         self.failure = self.failure or " ".join(f"{err[0].__name__}: {err[1]}".split())[:400]
         if not hasattr(test, "_testMethodName"):
             # A class or a module whose setting up failed: none of its tests is started.

@@ -1,5 +1,6 @@
 //! This program, started as `ptxas` by a program under `cuda-launch emulate`: it writes the PTX that it was given, unassembled.
 
+use cuda_emulator_stand_ins::registers::{self, limited};
 use cuda_emulator_stand_ins::version::lower;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,7 +42,10 @@ pub(super) fn assemble(arguments: &[OsString]) -> ExitCode {
         lower(&mut ptx);
         // A driver reads PTX up to its NUL.
         ptx.push(0);
-        std::fs::write(&output, ptx)
+        std::fs::write(
+            &output,
+            limited(ptx, registers::of(arguments.iter().map(|one| one.as_encoded_bytes()))),
+        )
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,

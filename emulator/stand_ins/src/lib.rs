@@ -14,11 +14,13 @@
 //! | `link_map` | what the loader keeps of a library |
 //! | `kept` | functions that only PTX calls |
 //! | `linked` | several pieces of PTX made one |
+//! | `registers` | the limit of registers |
 //! | `version` | the `.version` of PTX |
 //!
 //! `CUDA_LAUNCH_EMULATE_FOLDER` names the folder in which the tool and the copies of the libraries leave each other word.
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 
+pub mod registers;
 pub mod version;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::kept::{self, OF_THE_RUNTIME};
 use crate::linked::linked;
 use crate::real::{Compiler, forward};
+use crate::registers::{self, limited};
 use crate::version::lower;
 
 /// `NVJITLINK_SUCCESS`
@@ -32,6 +33,8 @@ struct Link {
     is_lto: bool,
     /// The option that says for which architecture.
     arch: Option<CString>,
+    /// Most registers of a thread, by an option; 0 is no limit.
+    registers: u32,
     /// Functions that its LTO IR is to keep, for the PTX.
     kept: Vec<String>,
     /// The program wants a cubin of it, of which PTX is a part.
@@ -86,6 +89,11 @@ impl Link {
 
     /// What stands for the cubin, if it is not nvJitLink's to make: of what it made, and of the rest. An error is what the linker said.
     fn image(&self, made: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Vec<u8>> {
+        let image = self.whole(made)?;
+        Ok(image.map(|text| limited(text, self.registers)))
+    }
+
+    fn whole(&self, made: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Vec<u8>> {
         let is_made = made.is_some();
         let made = made.map(|text| kept::exported(&text, &self.kept));
         let pieces: Vec<Vec<u8>> = made.into_iter().chain(self.ptx.iter().cloned()).collect();
@@ -142,6 +150,7 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
         asked.push(c"-ptx".to_owned());
     }
     let arch = asked.iter().find(|option| option.to_bytes().starts_with(b"-arch=")).cloned();
+    let registers = registers::of(asked.iter().map(|option| option.to_bytes()));
     let pointers: Vec<*const c_char> = asked.iter().map(|option| option.as_ptr()).collect();
     // SAFETY: 1: it takes a place, a number and a pointer: the caller's own place for a handle, and as many options,
     // each with its NUL, which live over the call.
@@ -151,7 +160,8 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
     if code == SUCCESS && !handle.is_null() {
         // SAFETY: not null, as was compared, so by the contract an aligned place for a handle, which nobody else uses
         // during the call; the function has written it, as it succeeded.
-        links().insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, arch, ..Link::default() });
+        links()
+            .insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, arch, registers, ..Link::default() });
     }
     code
 }
@@ -235,8 +245,10 @@ unsafe extern "C" fn nvJitLinkComplete(handle: usize) -> usize {
         if code != SUCCESS {
             return code;
         }
-        let is_part = |link: &Link| link.keeps_ptx && (!link.ptx.is_empty() || link.runtime.is_some());
-        if links().get(&handle).is_some_and(is_part) {
+        let is_changed = |link: &Link| {
+            link.keeps_ptx && (!link.ptx.is_empty() || link.runtime.is_some() || link.registers != 0)
+        };
+        if links().get(&handle).is_some_and(is_changed) {
             made = linked_ptx(handle);
             if made.is_none() {
                 return INTERNAL;

@@ -1,11 +1,12 @@
 //! NVRTC: compiles for a virtual architecture (`compute_90`) where it is asked for a real one (`sm_90`), and gives the PTX as the cubin.
 #![allow(unsafe_code)] // C functions, and calls of the program's own.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 
 use crate::real::{Compiler, forward};
+use crate::registers;
 use crate::version::lower;
 
 /// `NVRTC_SUCCESS`
@@ -13,8 +14,9 @@ const SUCCESS: usize = 0;
 /// `NVRTC_ERROR_INTERNAL_ERROR`
 const INTERNAL: usize = 11;
 
-/// Programs, by their handles, that were compiled for another architecture than they were to be.
-static VIRTUAL: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+/// Programs, by their handles, that were compiled for another architecture than they were to be, and how many registers their kernels are to have
+/// at most; 0 is no limit.
+static VIRTUAL: Mutex<BTreeMap<usize, u32>> = Mutex::new(BTreeMap::new());
 
 forward! { Nvrtc, INTERNAL;
     nvrtcAddNameExpression nvrtcCreateProgram nvrtcGetBundledHeadersInfo nvrtcGetLTOIR nvrtcGetLTOIRSize nvrtcGetLoweredName
@@ -47,13 +49,14 @@ unsafe extern "C" fn nvrtcCompileProgram(
     let given = usize::try_from(count).ok().filter(|_| !options.is_null()).unwrap_or(0);
     // SAFETY: by the function's contract there are as many options, `count` aligned pointers, each to a text with its
     // NUL; nobody writes either during the call, and the texts are copied in it.
-    let given = (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) });
-    let asked: Vec<(CString, bool)> = virtually(given);
+    let given: Vec<&CStr> = (0..given).map(|at| unsafe { CStr::from_ptr(*options.add(at)) }).collect();
+    let most = registers::of(given.iter().map(|option| option.to_bytes()));
+    let asked: Vec<(CString, bool)> = virtually(given.into_iter());
     let is_changed = asked.iter().any(|(_, is_changed)| *is_changed);
     let pointers: Vec<*const c_char> = asked.iter().map(|(option, _)| option.as_ptr()).collect();
     let mut known = VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner);
     if is_changed {
-        known.insert(program);
+        known.insert(program, most);
     } else {
         known.remove(&program);
     }
@@ -88,8 +91,47 @@ fn virtually<'o>(options: impl Iterator<Item = &'o CStr>) -> Vec<(CString, bool)
     asked
 }
 
-fn is_virtual(program: usize) -> bool {
-    VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner).contains(&program)
+/// What stands for a cubin.
+enum Image {
+    /// The library's own.
+    Real,
+    /// The PTX, which NVRTC still has.
+    Ptx,
+    /// The PTX with a limit of registers.
+    Limited(Vec<u8>),
+}
+
+impl Image {
+    fn of(program: usize) -> Image {
+        let most = VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner).get(&program).copied();
+        match most {
+            None => Image::Real,
+            Some(0) => Image::Ptx,
+            Some(most) => {
+                ptx_of(program).map_or(Image::Ptx, |text| Image::Limited(registers::limited(text, most)))
+            }
+        }
+    }
+}
+
+/// The size of a program's PTX, with its NUL; an error is NVRTC's.
+fn ptx_size(program: usize) -> Result<usize, usize> {
+    let mut size = 0_usize;
+    // SAFETY: 1: it takes a handle and a place for a size. 2: the caller's handle, and a local place that outlives the
+    // call.
+    let code = unsafe {
+        Compiler::Nvrtc.call(c"nvrtcGetPTXSize", [program, &raw mut size as usize, 0, 0, 0, 0], INTERNAL)
+    };
+    // An enum of 32 bits: the others of the register mean nothing.
+    if code as u32 as usize == SUCCESS { Ok(size) } else { Err(code) }
+}
+
+/// A program's PTX, with its NUL.
+fn ptx_of(program: usize) -> Option<Vec<u8>> {
+    let mut text = vec![0_u8; ptx_size(program).ok()?];
+    // SAFETY: its contract: the caller's own handle, and as many bytes as the PTX has, which nobody else uses.
+    let code = unsafe { nvrtcGetPTX(program, text.as_mut_ptr()) };
+    (code as u32 as usize == SUCCESS).then_some(text)
 }
 
 /// `nvrtcGetCUBINSize`
@@ -98,7 +140,16 @@ fn is_virtual(program: usize) -> bool {
 // C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usize {
-    let name = if is_virtual(program) { c"nvrtcGetPTXSize" } else { c"nvrtcGetCUBINSize" };
+    let name = match Image::of(program) {
+        Image::Limited(text) if !size.is_null() => {
+            // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which
+            // nobody else uses during the call.
+            unsafe { size.write(text.len()) };
+            return SUCCESS;
+        }
+        Image::Real => c"nvrtcGetCUBINSize",
+        _ => c"nvrtcGetPTXSize",
+    };
     // SAFETY: 1: both take a handle and a place for a size. 2: the caller's own, which keep the contract of either: it
     // is the same.
     unsafe { Compiler::Nvrtc.call(name, [program, size as usize, 0, 0, 0, 0], INTERNAL) }
@@ -110,10 +161,18 @@ unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usiz
 // C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
-    if is_virtual(program) {
+    match Image::of(program) {
+        Image::Limited(text) if !cubin.is_null() => {
+            // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+            // `nvrtcGetCUBINSize` gave, which was that of this text: NVRTC answers the same until the program is compiled again. The text is
+            // this library's own, so the place is not in it. Bytes need no alignment.
+            unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+            return SUCCESS;
+        }
         // SAFETY: its contract: the caller's own handle, and a place of the size that `nvrtcGetCUBINSize` gave, which
         // was that of the PTX.
-        return unsafe { nvrtcGetPTX(program, cubin) };
+        Image::Ptx | Image::Limited(_) => return unsafe { nvrtcGetPTX(program, cubin) },
+        Image::Real => {}
     }
     // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
     unsafe { Compiler::Nvrtc.call(c"nvrtcGetCUBIN", [program, cubin as usize, 0, 0, 0, 0], INTERNAL) }
@@ -125,16 +184,10 @@ unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
 // C's enum has: one of its codes, or what the library answered.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
-    let mut size = 0_usize;
-    // SAFETY: 1: it takes a handle and a place for a size. 2: the caller's handle, and a local place that outlives the
-    // call.
-    let code = unsafe {
-        Compiler::Nvrtc.call(c"nvrtcGetPTXSize", [program, &raw mut size as usize, 0, 0, 0, 0], INTERNAL)
+    let size = match ptx_size(program) {
+        Ok(size) => size,
+        Err(code) => return code,
     };
-    // An enum of 32 bits: the others of the register mean nothing.
-    if code as u32 as usize != SUCCESS {
-        return code;
-    }
     // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
     let code = unsafe { Compiler::Nvrtc.call(c"nvrtcGetPTX", [program, ptx as usize, 0, 0, 0, 0], INTERNAL) };
     if code as u32 as usize == SUCCESS && !ptx.is_null() {

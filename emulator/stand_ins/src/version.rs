@@ -3,8 +3,12 @@
 /// The newest that the emulator reads.
 const NEWEST: (u32, u32) = (9, 0);
 
-/// Writes the newest `.version` that the emulator reads over a newer one, in as many bytes. Instructions that came with the newer
-/// version are still there, and the emulator refuses them by name.
+/// Volatile accesses to local memory, which compilers write since 9.1. No other thread sees that memory: they are plain accesses.
+const VOLATILE_LOCAL: [&[u8]; 2] = [b"ld.volatile.local", b"st.volatile.local"];
+const VOLATILE: usize = b".volatile".len();
+
+/// Writes the newest `.version` that the emulator reads over a newer one, in as many bytes, and what the older one has over volatile accesses
+/// to local memory. Other instructions that came with the newer version are still there, and the emulator refuses them by name.
 pub fn lower(ptx: &mut [u8]) {
     let Some(number) = place(ptx) else { return };
     let Some(text) = ptx.get_mut(number) else { return };
@@ -14,6 +18,22 @@ pub fn lower(ptx: &mut [u8]) {
         let lower = format!("{}.{}", NEWEST.0, NEWEST.1);
         let padded = lower.bytes().chain(std::iter::repeat(b' '));
         text.iter_mut().zip(padded).for_each(|(byte, new)| *byte = new);
+        make_local_accesses_plain(ptx);
+    }
+}
+
+fn make_local_accesses_plain(ptx: &mut [u8]) {
+    let mut rest = ptx;
+    while let Some(at) = rest.windows(VOLATILE_LOCAL[0].len()).position(|text| VOLATILE_LOCAL.contains(&text))
+    {
+        // Behind `ld` or `st`.
+        rest = rest.get_mut(at + 2..).unwrap_or_default();
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at_mut(end);
+        name.rotate_left(VOLATILE);
+        let blank = name.len() - VOLATILE;
+        name.iter_mut().skip(blank).for_each(|byte| *byte = b' ');
+        rest = behind;
     }
 }
 
@@ -54,5 +74,18 @@ mod tests {
         for kept in [".version 9.0\n", ".version 8.7\n", ".version", ".version x.y", "", ".target sm_90\n"] {
             assert_eq!(lowered(kept), kept);
         }
+    }
+
+    #[test]
+    fn volatile_accesses_to_local_memory_become_plain_ones() {
+        let newer = ".version 9.5\n\tld.volatile.local.u64 %rd1, [%SPL];\nst.volatile.local.v2.f32\t[%SPL], {%f1, %f2};\n\
+                     ld.volatile.global.u32 %r1, [%rd1];\n@%p1 st.volatile.local.u8 [%SPL+4], %rs1;";
+        let older = ".version 9.0\n\tld.local.u64          %rd1, [%SPL];\nst.local.v2.f32         \t[%SPL], {%f1, %f2};\n\
+                     ld.volatile.global.u32 %r1, [%rd1];\n@%p1 st.local.u8          [%SPL+4], %rs1;";
+        assert_eq!(lowered(newer), older);
+        // An older text with them is wrong, and stays so.
+        let wrong = ".version 9.0\nld.volatile.local.u64 %rd1, [%SPL];\n";
+        assert_eq!(lowered(wrong), wrong);
+        assert_eq!(lowered(".version 9.1\nld.volatile.local"), ".version 9.0\nld.local         ");
     }
 }

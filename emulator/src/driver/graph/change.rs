@@ -54,6 +54,8 @@ impl Operation {
             _ if self.kind() != new.kind() => {
                 return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
             }
+            // Whatever value decides from now on; its graphs are compared next.
+            (Operation::Conditional(old), Operation::Conditional(new)) => old.is_like(new),
             _ if self.is_unique() => return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED),
             _ => true,
         };

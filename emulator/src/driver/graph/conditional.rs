@@ -5,10 +5,11 @@
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Graph;
 use super::operation::Operation;
 use super::plan::Plan;
-use super::{Contents, Graph};
 use crate::driver::context::{CONTEXTS, Context};
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::state::Call;
@@ -22,19 +23,26 @@ entries! {
 /// Most graphs of a SWITCH: they are made with the node, so that a number that was never meant must not take the machine's memory.
 const MOST_BODIES: c_uint = 1 << 16;
 
-/// A value that decides, of one graph.
-#[derive(Clone, Copy)]
+/// A value that decides, of one graph or of one in a body of its nodes.
 pub(super) struct Condition {
     handle: u64,
     /// What it is when a launch begins, if that is wanted.
     default: Option<u32>,
     /// Whether a node has it.
-    used: bool,
+    used: AtomicBool,
 }
 
 impl Condition {
     pub(super) fn is_used(&self) -> bool {
-        self.used
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Graph {
+    /// The condition of that handle, of the graph or of one that it is a body in.
+    fn condition(&self, handle: u64) -> Option<Arc<Condition>> {
+        let own = self.contents().conditions.iter().find(|condition| condition.handle == handle).cloned();
+        own.or_else(|| self.outer.upgrade()?.condition(handle))
     }
 }
 
@@ -43,7 +51,7 @@ impl Condition {
 pub(in crate::driver) struct Conditional(Arc<Kept>);
 
 struct Kept {
-    condition: Condition,
+    condition: Arc<Condition>,
     kind: CUgraphConditionalNodeType,
     bodies: Vec<Arc<Graph>>,
     /// The handles of the bodies, for the program.
@@ -72,17 +80,20 @@ impl Conditional {
             return Err(OUT_OF_MEMORY);
         }
         let level = graph.level_below(1)?;
-        let mut contents = graph.contents();
-        let mut conditions = contents.conditions.iter_mut();
-        let free = |condition: &&mut Condition| condition.handle == parameters.handle && !condition.used;
-        let condition = conditions.find(free).ok_or(INVALID_VALUE)?;
-        condition.used = true;
-        let condition = *condition;
-        drop(contents);
-        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create(level)).collect();
+        let condition = graph.condition(parameters.handle).ok_or(INVALID_VALUE)?;
+        if condition.used.swap(true, Ordering::Relaxed) {
+            return Err(INVALID_VALUE);
+        }
+        let outer = Arc::downgrade(&graph);
+        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create(level, outer.clone())).collect();
         let handles: Box<[usize]> = bodies.iter().map(|body| body.handle).collect();
         parameters.phGraph_out = handles.as_ptr().cast_mut().cast();
         Ok(Conditional(Arc::new(Kept { condition, kind: parameters.type_, bodies, handles })))
+    }
+
+    /// Whether it does the same with a value.
+    pub(super) fn is_like(&self, other: &Conditional) -> bool {
+        self.0.kind == other.0.kind && self.0.bodies.len() == other.0.bodies.len()
     }
 
     pub(super) fn graphs(&self) -> &[Arc<Graph>] {
@@ -90,12 +101,8 @@ impl Conditional {
     }
 
     /// No node has been made of it: its condition is free again.
-    pub(super) fn release(&self, contents: &mut Contents) {
-        let mut conditions = contents.conditions.iter_mut();
-        let own = |condition: &&mut Condition| condition.handle == self.0.condition.handle;
-        if let Some(condition) = conditions.find(own) {
-            condition.used = false;
-        }
+    pub(super) fn release(&self) {
+        self.0.condition.used.store(false, Ordering::Relaxed);
     }
 
     /// The condition as it is when a launch begins.
@@ -171,7 +178,7 @@ fn create(
     }
     let default = (flags & CU_GRAPH_COND_ASSIGN_DEFAULT != 0).then_some(default);
     let handle = state.id();
-    graph.contents().conditions.push(Condition { handle, default, used: false });
+    graph.contents().conditions.push(Arc::new(Condition { handle, default, used: AtomicBool::new(false) }));
     place.set(handle);
     Ok(())
 }

@@ -53,6 +53,8 @@ pub(super) struct Graph {
     pub(super) handle: usize,
     /// In how many others it is: 0 unless it is a part of a node of another graph, which alone can take it down.
     level: u32,
+    /// Of a body of a conditional node the graph that the node is in.
+    outer: Weak<Graph>,
     contents: Mutex<Contents>,
 }
 
@@ -66,7 +68,7 @@ struct Contents {
     /// The nodes by those that they were cloned from.
     clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
-    conditions: Vec<Condition>,
+    conditions: Vec<Arc<Condition>>,
     /// What it was instantiated as last, if it ever was.
     exec: Option<Weak<exec::Exec>>,
 }
@@ -96,9 +98,9 @@ pub(super) fn clear() {
 
 impl Graph {
     /// An empty graph, known to the driver, in so many others.
-    fn create(level: u32) -> Arc<Graph> {
+    fn create(level: u32, outer: Weak<Graph>) -> Arc<Graph> {
         let handle = GRAPHS.reserve();
-        let graph = Arc::new(Graph { handle, level, contents: Mutex::default() });
+        let graph = Arc::new(Graph { handle, level, outer, contents: Mutex::default() });
         GRAPHS.insert(handle, Arc::clone(&graph));
         graph
     }
@@ -141,7 +143,7 @@ impl Graph {
 
     /// A graph of its own that is the same, in so many others. It knows which nodes its own are clones of.
     fn duplicate(&self, level: u32) -> Arc<Graph> {
-        let clone = Graph::create(level);
+        let clone = Graph::create(level, Weak::new());
         let contents = self.contents();
         let mut handles = BTreeMap::new();
         for (origin, node) in &contents.nodes {

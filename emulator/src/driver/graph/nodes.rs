@@ -48,10 +48,10 @@ pub(super) fn insert_after<O: Into<Operation>>(
     let place = node.required()?;
     let graph = call.graph(graph)?;
     let operation = make(call)?.into();
-    let mut contents = graph.contents();
+    let contents = graph.contents();
     if let Err(refused) = contents.check_edges(&after, &operation) {
         if let Operation::Conditional(conditional) = &operation {
-            conditional.release(&mut contents);
+            conditional.release();
         }
         drop(contents);
         operation.graphs().iter().for_each(|graph| graph.discard());

@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
+use std::sync::Weak;
 
 use super::Graph;
 use super::capture::are_into;
@@ -23,7 +24,7 @@ fn create(call: &Call, graph: Out<CUgraph>, flags: c_uint) -> Outcome {
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    place.set(to_c(Graph::create(0).handle));
+    place.set(to_c(Graph::create(0, Weak::new()).handle));
     Ok(())
 }
 

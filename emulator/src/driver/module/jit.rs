@@ -5,7 +5,6 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
-use cuda_ptx::FunctionKind;
 use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::Mutex;
@@ -196,22 +195,12 @@ impl<'call> Options<'call> {
 impl Registers {
     /// The text in which the limit stands as each kernel's `.maxnreg`, on the lines that are there.
     pub(super) fn limit<'a>(self, text: Cow<'a, str>) -> Cow<'a, str> {
-        let Registers { most, overrides } = self;
-        // What is not parsed does not load either.
-        let Some(module) = cuda_ptx::parse(&text).ok().filter(|_| most != 0) else { return text };
-        let kernels = module.functions.iter().filter(|function| function.kind == FunctionKind::Entry);
-        let limited = kernels.filter(|kernel| overrides || kernel.directives.maxnreg.is_none());
-        let bodies = limited.filter_map(|kernel| kernel.span.end.checked_sub(kernel.body?.len()));
-        let mut with_limits = String::with_capacity(text.len());
-        let mut end = 0;
-        for body in bodies {
-            with_limits += text.get(end..body).unwrap_or_default();
-            // Of two the last counts.
-            with_limits += &format!(" .maxnreg {most} ");
-            end = body;
+        match text {
+            Cow::Borrowed(text) => cuda_ptx::limit_registers(text, self.most, self.overrides),
+            Cow::Owned(text) => {
+                cuda_ptx::limit_registers(&text, self.most, self.overrides).into_owned().into()
+            }
         }
-        with_limits += text.get(end..).unwrap_or_default();
-        Cow::Owned(with_limits)
     }
 }
 

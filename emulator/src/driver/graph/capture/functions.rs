@@ -5,7 +5,7 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::{CAPTURES, Capture, Inner, Member, of};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
@@ -35,7 +35,7 @@ const ILLEGAL_STATE: CUresult = CUresult::CUDA_ERROR_ILLEGAL_STATE;
 
 fn begin(call: &Call, stream: CUstream, mode: CUstreamCaptureMode) -> Outcome {
     let stream = ready(call, stream, mode)?;
-    let graph = Graph::create(0);
+    let graph = Graph::create(0, Weak::new());
     start(call, &stream, mode, graph, None)
 }
 

@@ -388,3 +388,45 @@ pub fn exact<A: Accumulator>(pairs: &[(Number, Number)], c: u32) -> u32 {
     let significand = u128::from(sum.unsigned_abs());
     A::round_exact(Exact { negative: sum < 0, exponent: top - A::PLACES, significand })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The products of words of any bits, by both compilations.
+    fn same<F: Factor, A: Accumulator, const P: usize>() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 32) as u32
+        };
+        for round in 0..200 {
+            // Moderate exponents in every other round, where numbers of 16 bits have them.
+            let mask = if round % 2 == 0 { 0xbfff_bfff } else { u32::MAX };
+            let [rows, more_rows, columns, more_columns] =
+                [(); 4].map(|()| std::array::from_fn(|_| next() & mask));
+            let c: Tile<u32> = std::array::from_fn(|_| std::array::from_fn(|_| next() & mask));
+            let (a, b) = ([&rows, &more_rows], [&columns, &more_columns]);
+            let [mut sums, mut plain] = [c; 2];
+            multiply::<A, P>(&lefts::<F, P>(&a, 0), &rights::<F, P>(&b, 0), &mut sums, 1);
+            multiply_body::<A, P>(&lefts_body::<F, P>(&a, 0), &rights_body::<F, P>(&b, 0), &mut plain, 1);
+            assert_eq!(sums, plain, "{round}");
+            // A sign on both sides changes nothing.
+            let sign = if F::BITS == 32 { 1 << 31 } else { 0x8000_8000 | if F::BITS == 8 { 0x80_0080 } else { 0 } };
+            let mut negative = c;
+            multiply::<A, P>(&lefts::<F, P>(&a, sign), &rights::<F, P>(&b, sign), &mut negative, 1);
+            assert_eq!(sums, negative, "{round}");
+        }
+    }
+
+    #[test]
+    fn both_compilations_give_the_same_bits() {
+        same::<Float16, Single, 4>();
+        same::<Float16, Short, 2>();
+        same::<Bfloat16, Single, 4>();
+        same::<Tf32, Single, 2>();
+        same::<E4m3, Single, 8>();
+        same::<E5m2, Short, 8>();
+        same::<E4m3Itself, CoarseSingle, 8>();
+    }
+}

@@ -412,7 +412,8 @@ mod tests {
             multiply_body::<A, P>(&lefts_body::<F, P>(&a, 0), &rights_body::<F, P>(&b, 0), &mut plain, 1);
             assert_eq!(sums, plain, "{round}");
             // A sign on both sides changes nothing.
-            let sign = if F::BITS == 32 { 1 << 31 } else { 0x8000_8000 | if F::BITS == 8 { 0x80_0080 } else { 0 } };
+            let sign =
+                if F::BITS == 32 { 1 << 31 } else { 0x8000_8000 | if F::BITS == 8 { 0x80_0080 } else { 0 } };
             let mut negative = c;
             multiply::<A, P>(&lefts::<F, P>(&a, sign), &rights::<F, P>(&b, sign), &mut negative, 1);
             assert_eq!(sums, negative, "{round}");

@@ -21,9 +21,7 @@ const DYNAMIC: &str = include_str!("../../tests/kernels/dynamic.ptx");
 const INVALID_VALUE: u32 = 1;
 const MEMORY_ALLOCATION: u32 = 2;
 const INVALID_CONFIGURATION: u32 = 9;
-const LAUNCH_MAX_DEPTH_EXCEEDED: u32 = 65;
 const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
-const INVALID_DEVICE_FUNCTION: u32 = 98;
 const INVALID_RESOURCE_HANDLE: u32 = 400;
 const NOT_SUPPORTED: u32 = 801;
 
@@ -156,26 +154,33 @@ fn a_tail_may_be_longer_than_nesting_is_deep() {
     assert_eq!(Kernels::new().results("again", 1, &mut [3000]), [3000]);
 }
 
+/// What counts is what cannot be done before there is room: the grids that led to a launch, and those in a tail. As on an H200 with driver
+/// 580, where however many others were launched one after the other.
 #[test]
-fn nesting_ends_at_the_deepest_level() {
-    assert_eq!(Kernels::new().results("deep", 3, &mut [0]), [24, LAUNCH_MAX_DEPTH_EXCEEDED, 0]);
+fn as_many_launches_are_under_way_as_the_limit_says() {
+    let kernels = Kernels::new();
+    let refused = LAUNCH_PENDING_COUNT_EXCEEDED;
+    assert_eq!(kernels.results("many", 4, &mut [20_000]), [20_000, 0, 0, 0]);
+    assert_eq!(kernels.results("tails", 4, &mut [2048]), [2048, 0, 0, 0]);
+    assert_eq!(kernels.results("tails", 4, &mut [5000]), [2048, 2952, 2048, refused]);
+    assert_eq!(kernels.results("deep", 3, &mut [0]), [2048, refused, 0]);
+    let limit = CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
+    for (asked, got) in [(0, 32), (16, 32), (1 << 30, 599_186), (3000, 3000), (40, 40)] {
+        let mut value = 0;
+        ok(unsafe { kernels.cuda.cuCtxSetLimit(limit, asked) });
+        ok(unsafe { kernels.cuda.cuCtxGetLimit(&mut value, limit) });
+        assert_eq!(value, got);
+    }
+    assert_eq!(kernels.results("deep", 3, &mut [0]), [40, refused, 0]);
+    assert_eq!(kernels.results("tails", 4, &mut [50]), [40, 10, 40, refused]);
+    // One is under way here at a time.
+    assert_eq!(kernels.results("again", 1, &mut [50]), [50]);
 }
 
+/// What a grid does not launch is there again for the next one.
 #[test]
-fn as_many_launches_wait_as_the_limit_says() {
-    let kernels = Kernels::new();
-    assert_eq!(kernels.results("many", 4, &mut [2048]), [2048, 0, 0, 0]);
-    let refused = LAUNCH_PENDING_COUNT_EXCEEDED;
-    assert_eq!(kernels.results("many", 4, &mut [3000]), [2048, 952, 2048, refused]);
-    let limit = CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
-    ok(unsafe { kernels.cuda.cuCtxSetLimit(limit, 3) });
-    assert_eq!(kernels.results("many", 4, &mut [5]), [3, 2, 3, refused]);
-    // One waits here at a time, at whatever depth.
-    assert_eq!(kernels.results("again", 1, &mut [50]), [50]);
-    // Those of a grid wait while its first one runs, which may have fewer then.
-    assert_eq!(kernels.results("tree", 4, &mut [0, 3]), [1, 2, 4, 0]);
-    ok(unsafe { kernels.cuda.cuCtxSetLimit(limit, 5000) });
-    assert_eq!(kernels.results("many", 4, &mut [5000]), [5000, 0, 0, 0]);
+fn buffers_are_given_back() {
+    assert_eq!(Kernels::new().results("hoard", 2, &mut [3]), [3 * 4096, MEMORY_ALLOCATION]);
 }
 
 /// A launch by `configured`: whether the grid ran, whether it got a buffer, the code of the launch, and of the last error: peeked at, taken,
@@ -211,7 +216,7 @@ fn launches_are_checked_as_those_from_the_host_are() {
     let one = [1, 1, 1];
     let wrong = |function, grid, block, shared, code| {
         let found = configured(&kernels, function, grid, block, shared, 0);
-        assert_eq!(found, [0, 0, 0, code, code, 0], "{grid:?} {block:?} {shared}");
+        assert_eq!(found, [0, 1, code, code, code, 0], "{grid:?} {block:?} {shared}");
     };
     assert_eq!(configured(&kernels, count, one, one, 0, 0), [1, 1, 0, 0, 0, 0]);
     assert_eq!(configured(&kernels, count, [3, 2, 1], [32, 1, 2], 48 << 10, 0), [384, 1, 0, 0, 0, 0]);
@@ -226,14 +231,54 @@ fn launches_are_checked_as_those_from_the_host_are() {
     // What the host allows counts here too.
     wrong(count, one, one, (48 << 10) + 1, INVALID_CONFIGURATION);
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    let function = function(&kernels.cuda, kernels.module, "count");
-    ok(unsafe { kernels.cuda.cuFuncSetAttribute(function, attribute, 100_000) });
-    assert_eq!(configured(&kernels, count, one, one, 100_000, 0), [1, 1, 0, 0, 0, 0]);
-    for nothing in [0, 1, count + 1, count + (1 << 20), memory] {
-        wrong(nothing, one, one, 0, INVALID_DEVICE_FUNCTION);
-    }
-    let code = INVALID_RESOURCE_HANDLE;
+    let kernel = function(&kernels.cuda, kernels.module, "count");
+    ok(unsafe { kernels.cuda.cuFuncSetAttribute(kernel, attribute, 100_000) });
+    // An H200 compares whole pieces.
+    assert_eq!(configured(&kernels, count, one, one, 100_001, 0), [1, 1, 0, 0, 0, 0]);
+    wrong(count, one, one, 100_097, INVALID_CONFIGURATION);
+    let code = INVALID_VALUE;
     assert_eq!(configured(&kernels, count, one, one, 0, 0x500), [0, 1, code, code, code, 0]);
+    // All blocks of a cooperative grid are there at once, and so cannot wait for others.
+    let kernel = function(&kernels.cuda, kernels.module, "each_thread");
+    let arguments = &mut [argument(&mut memory)];
+    let code = unsafe {
+        kernels.cuda.cuLaunchCooperativeKernel(
+            kernel,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            0,
+            null_mut(),
+            arguments.as_mut_ptr(),
+        )
+    };
+    assert_eq!(code, CUresult::CUDA_ERROR_NOT_PERMITTED);
+}
+
+#[test]
+fn a_launch_of_nothing_is_a_fault() {
+    for nothing in [0, 1, 0x7300_0000_0011, 0x7300_0100_0000] {
+        let instance = Instance::new().unwrap();
+        let kernels = Kernels::of(&instance);
+        let (mut memory, mut kernel, mut one, mut zero) = (kernels.zeros(6), nothing, [1_u32; 3], 0_u64);
+        let (mut other, mut shared) = (one, 0_u32);
+        let mut arguments = [
+            argument(&mut memory),
+            argument(&mut kernel),
+            argument(&mut one),
+            argument(&mut other),
+            argument(&mut shared),
+            argument(&mut zero),
+        ];
+        kernels.launch("configured", [1, 1], &mut arguments);
+        assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        let fault = &instance.faults()[0];
+        assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(nothing)));
+        assert!(fault.message.contains("which is no kernel of the module"), "{fault}");
+    }
 }
 
 #[test]
@@ -261,14 +306,14 @@ fn streams_events_copies_fills_and_the_heap() {
 #[test]
 fn calls_that_are_refused() {
     let kernels = Kernels::new();
-    let mut codes = kernels.zeros(18);
-    kernels.launch("misuse", [1, 2], &mut [argument(&mut codes)]);
+    let mut codes = kernels.zeros(20);
+    kernels.launch("misuse", [2, 2], &mut [argument(&mut codes)]);
     let (value, handle) = (INVALID_VALUE, INVALID_RESOURCE_HANDLE);
     let expected =
-        [value, value, value, value, value, handle, 0, handle, handle, handle, value, 0, 1, 0, 0, 0];
+        [value, value, value, value, value, handle, 0, handle, value, handle, value, 0, 1, 0, 0, 0];
     assert_eq!(kernels.words(codes, 16), expected);
     // Each thread has its own.
-    assert_eq!(kernels.words(codes + 64, 2), [0, value]);
+    assert_eq!(kernels.words(codes + 64, 4), [value, 0, 0, 0]);
 }
 
 /// What comes behind a launch in its stream comes behind all that it leads to, and a graph's node may be such a launch.
@@ -395,7 +440,7 @@ fn a_kernel_with_an_unknown_instruction_is_not_launched() {
     let words = kernels.words(memory, 2);
     let address = u64::from(words[0]) | u64::from(words[1]) << 32;
     let found = configured(&kernels, address, [1; 3], [1; 3], 0, 0);
-    assert_eq!(found, [0, 0, 0, NOT_SUPPORTED, NOT_SUPPORTED, 0]);
+    assert_eq!(found, [0, 1, NOT_SUPPORTED, NOT_SUPPORTED, NOT_SUPPORTED, 0]);
     let (mut text, mut size) = (vec![0_u8; 25_601], 25_601);
     ok(unsafe { kernels.cuda.cuLogsDumpToMemory(null_mut(), text.as_mut_ptr().cast(), &mut size, 0) });
     let log = String::from_utf8_lossy(&text[..size]);
@@ -430,28 +475,41 @@ fn under_schedules_there_is_one_order() {
     let kernels = Kernels::of(&instance);
     assert_eq!(kernels.results("tree", 5, &mut [0, 5]), [1, 2, 4, 8, 16]);
     assert_eq!(kernels.results("orders", 12, &mut []), [10, 7, 1, 2, 3, 30, 31, 8, 80, 81, 9, 0]);
+    let mut memory = kernels.zeros(320);
+    kernels.launch("each_thread", [4, 80], &mut [argument(&mut memory)]);
+    assert_eq!(kernels.words(memory, 320)[319], 319 * 319 + 1);
     assert_eq!(instance.take_differences().len(), 0);
 }
 
-/// Every grid is counted, under its kernel's name. In a process of its own: the counts are those of the process.
+/// Every grid is counted, under its kernel's name.
 #[test]
 fn launched_grids_are_counted() {
-    if std::env::var_os("DYNAMIC_PROFILE").is_none() {
-        let output = child("launched_grids_are_counted", &[("DYNAMIC_PROFILE", "1")]);
-        assert!(output.status.success(), "{output:?}");
-        return;
-    }
-    assert!(set_profile());
-    let kernels = Kernels::new();
-    assert_eq!(kernels.results("tree", 3, &mut [0, 3]), [1, 2, 4]);
-    assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
-    let counts = |profile: &cuda_emulator::KernelProfile| {
-        (profile.kernel.to_string(), profile.launches, profile.blocks, profile.threads)
+    let counts = |profiles: &[cuda_emulator::KernelProfile]| {
+        let one = |profile: &cuda_emulator::KernelProfile| {
+            (profile.kernel.clone(), profile.launches, profile.blocks, profile.threads)
+        };
+        let mut found: Vec<_> = profiles.iter().map(one).collect();
+        found.sort_unstable();
+        found
     };
-    let mut found: Vec<_> = take_profiles().iter().map(counts).collect();
-    found.sort_unstable();
     let expected = [("older", 1, 1, 1), ("store", 1, 1, 1), ("tree", 4, 4, 7)];
     let expected =
         expected.map(|(name, launches, blocks, threads)| (name.to_owned(), launches, blocks, threads));
-    assert_eq!(found, expected);
+    let work = |kernels: &Kernels| {
+        assert_eq!(kernels.results("tree", 3, &mut [0, 3]), [1, 2, 4]);
+        assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
+    };
+    // In a process of its own: these counts are those of the process.
+    if std::env::var_os("DYNAMIC_PROFILE").is_some() {
+        assert!(set_profile());
+        work(&Kernels::new());
+        assert_eq!(counts(&take_profiles()), expected);
+        return;
+    }
+    let output = child("launched_grids_are_counted", &[("DYNAMIC_PROFILE", "1")]);
+    assert!(output.status.success(), "{output:?}");
+    // And those of what a thread does.
+    let kernels = Kernels::new();
+    let ((), profiles) = cuda_emulator::profile(|| work(&kernels)).unwrap();
+    assert_eq!(counts(&profiles), expected);
 }

@@ -121,6 +121,19 @@ extern "C" __global__ void many(unsigned *results, unsigned grids)
     }
 }
 
+// The same, all to the tail.
+extern "C" __global__ void tails(unsigned *results, unsigned grids)
+{
+    for (unsigned grid = 0; grid < grids; grid++) {
+        count<<<1, 1, 0, cudaStreamTailLaunch>>>(&results[0]);
+        unsigned code = cudaGetLastError();
+        if (code && atomicAdd(&results[1], 1) == 0) {
+            results[2] = grid;
+            results[3] = code;
+        }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(64) small_blocks(unsigned *out)
 {
     atomicAdd(out, 1);
@@ -193,10 +206,10 @@ extern "C" __global__ void objects(unsigned *out, unsigned *codes)
     codes[14] = cudaGetLastError();
 }
 
-// Calls that are refused, and whose last error that is: results of thread 0, then what the other thread finds.
+// Calls that are refused, and whose last error that is: results of the first thread, then what each thread finds.
 extern "C" __global__ void misuse(unsigned *codes)
 {
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
         cudaStream_t stream = 0;
         cudaEvent_t event = 0;
         codes[0] = cudaStreamCreateWithFlags(&stream, 0);
@@ -218,6 +231,13 @@ extern "C" __global__ void misuse(unsigned *codes)
         codes[13] = cudaGetParameterBuffer(64, 4097) != 0;
     }
     __syncthreads();
-    if (threadIdx.x == 1) codes[16] = cudaGetLastError();
-    if (threadIdx.x == 0) codes[17] = cudaGetLastError();
+    codes[16 + 2 * blockIdx.x + threadIdx.x] = cudaPeekAtLastError();
+}
+
+// Takes all buffers that there are, in so many grids one after the other, and launches none of them: how many, and the code behind them.
+extern "C" __global__ void hoard(unsigned *results, unsigned grids)
+{
+    if (grids > 1) hoard<<<1, 1, 0, cudaStreamTailLaunch>>>(results, grids - 1);
+    while (cudaGetParameterBuffer(64, 4096)) results[0]++;
+    results[1] = cudaGetLastError();
 }

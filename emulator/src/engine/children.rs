@@ -2,17 +2,20 @@
 //!
 //! What a grid launches begins when the grid has ended, and is done, with all that it leads to, before the next: so the launches of a block
 //! to one stream are in order, and all that a grid wrote is seen. What it launches to its tail comes after all of that. CUDA promises no
-//! more: a grid that waits for one that it has launched may wait for ever.
+//! more: a grid that waits for one that it has launched may wait for ever, though on a GPU it seldom does.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::device_runtime::{MOST_BYTES, Runtime, Waiting};
+use super::device_runtime::{Runtime, Waiting};
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
 use super::launch::{Child, Launch, RunControl, Stats};
 use super::{grid, report};
 use crate::memory::Memory;
+
+/// Bytes of the parameters of all launches that do not wait yet.
+const BUFFERS: u64 = 16 << 20;
 
 /// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
 /// deterministic.
@@ -37,8 +40,7 @@ pub fn run_until(
     let Some(launcher) = ends.launcher.filter(|_| kernel.launches) else {
         return grid::run(kernel, launch, memory, workers, ends, deadline, None);
     };
-    let most = launcher.most_waiting();
-    let memory = memory.with_buffers((most as u64 + 1).saturating_mul(MOST_BYTES).min(1 << 32));
+    let memory = memory.with_buffers(BUFFERS);
     let child = Child { kernel: Arc::clone(kernel), launch: launch.clone() };
     // The next one is the last.
     let mut waiting = vec![Waiting { child, depth: 0 }];
@@ -50,7 +52,7 @@ pub fn run_until(
         if let Some((_, limit)) = deadline.filter(|(end, _)| Instant::now() >= *end) {
             return Err(grid::unplaced(&child.kernel, FaultKind::TimeLimit, report::too_long(limit)));
         }
-        let runtime = Runtime::new(launcher, depth, most.saturating_sub(waiting.len()));
+        let runtime = Runtime::new(launcher, depth, waiting.len());
         let (kernel, launch) = (&child.kernel, &child.launch);
         let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
         stats.instructions += ran.instructions;

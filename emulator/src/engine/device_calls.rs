@@ -1,12 +1,12 @@
 //! The functions that the device runtime is made of.
 
 use super::code::{DeviceRuntime, Origin};
-use super::device_runtime::{INVALID_DEVICE_FUNCTION, INVALID_VALUE, Kind, MOST_BYTES, Runtime, Thread};
+use super::device_runtime::{INVALID_VALUE, Kind, MOST_BYTES, Runtime, Thread};
 use super::exec::lanes::Lanes;
 use super::exec::memory::fetch;
 use super::fault::FaultKind;
 use super::heap::caller;
-use super::launch::{Asked, Child};
+use super::launch::Asked;
 use super::windows;
 use crate::memory::Caller;
 
@@ -32,9 +32,8 @@ pub(super) fn call(
         |outcome: Result<(), u32>| u64::from(outcome.err().map_or(0, |code| runtime.fail(thread, code)));
     Some(match function {
         DeviceRuntime::Configure => {
-            let launch = (wide(0), extents(1), extents(2), word(3, 0));
-            let buffer = check(runtime, launch).and_then(|child| configured(lanes, runtime, child, by));
-            address(runtime, thread, buffer)
+            let (asked, bytes) = asked(lanes, lane, runtime, (wide(0), extents(1), extents(2), word(3, 0)))?;
+            address(runtime, thread, buffer(lanes, runtime, Some(asked), bytes, by))
         }
         DeviceRuntime::Buffer => {
             let buffer = match wide(0) {
@@ -44,19 +43,14 @@ pub(super) fn call(
             address(runtime, thread, buffer)
         }
         DeviceRuntime::Launch => {
-            let (address, stream) = (wide(0), wide(1));
-            let child = runtime.take(address).and_then(|child| child.ok_or(INVALID_VALUE));
-            code(child.and_then(|child| launch(lanes, lane, runtime, child, address, stream, by)))
+            let asked = runtime.take(wide(0)).and_then(|asked| asked.ok_or(INVALID_VALUE));
+            code(asked.and_then(|asked| launch(lanes, lane, runtime, asked, [wide(0), wide(1)], by)))
         }
         DeviceRuntime::LaunchAs => {
-            let (address, stream) = (wide(1), wide(5));
-            let child = check(runtime, (wide(0), extents(2), extents(3), word(4, 0)));
+            let (asked, bytes) = asked(lanes, lane, runtime, (wide(0), extents(2), extents(3), word(4, 0)))?;
             // A kernel without parameters needs no buffer.
-            let child = child.and_then(|child| match address {
-                0 if child.kernel.parameter_bytes == 0 => Ok(child),
-                _ => runtime.take(address).map(|_| child),
-            });
-            code(child.and_then(|child| launch(lanes, lane, runtime, child, address, stream, by)))
+            let taken = if wide(1) == 0 && bytes == 0 { Ok(None) } else { runtime.take(wide(1)) };
+            code(taken.and_then(|_| launch(lanes, lane, runtime, asked, [wide(1), wide(5)], by)))
         }
         DeviceRuntime::LastError => runtime.last_error(thread, word(0, 0) != 0).into(),
         DeviceRuntime::Fail => runtime.fail(thread, word(0, 0)).into(),
@@ -76,30 +70,33 @@ fn address(runtime: &Runtime<'_>, thread: Thread, buffer: Result<u64, u32>) -> u
     })
 }
 
-/// A launch by the address of its kernel.
-fn check(
+/// A launch by the address of its kernel, and the bytes of its parameters. `None` after a fault, which it is on a GPU, too.
+fn asked(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
     runtime: &Runtime<'_>,
     (kernel, grid, block, dynamic_shared): (u64, [u32; 3], [u32; 3], u32),
-) -> Result<Child, u32> {
-    let function = windows::function_at(kernel).ok_or(INVALID_DEVICE_FUNCTION)?;
-    runtime.launcher.check(&Asked { function, grid, block, dynamic_shared })
+) -> Option<(Asked, u64)> {
+    let known = windows::function_at(kernel)
+        .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)?)));
+    let Some((function, bytes)) = known else {
+        let message = format!("a launch of 0x{kernel:x}, which is no kernel of the module");
+        lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(kernel), message);
+        return None;
+    };
+    Some((Asked { function, grid, block, dynamic_shared }, bytes as u64))
 }
 
 /// A buffer for the parameters of a launch.
-fn configured(lanes: &mut Lanes<'_>, runtime: &Runtime<'_>, child: Child, by: Caller) -> Result<u64, u32> {
-    let bytes = child.kernel.parameter_bytes as u64;
-    buffer(lanes, runtime, Some(child), bytes, by)
-}
-
 fn buffer(
     lanes: &mut Lanes<'_>,
     runtime: &Runtime<'_>,
-    child: Option<Child>,
+    asked: Option<Asked>,
     bytes: u64,
     by: Caller,
 ) -> Result<u64, u32> {
     let memory = lanes.env.memory;
-    let address = runtime.buffer(child, || memory.allocate_buffer(bytes, by))?;
+    let address = runtime.buffer(asked, || memory.allocate_buffer(bytes, by))?;
     // Whoever had these bytes before is done with them.
     if let (Some(watch), Some(block)) = (&mut lanes.watch, memory.block(address)) {
         watch.allocated(block.host.addr() as u64, block.len);
@@ -112,11 +109,13 @@ fn launch(
     lanes: &mut Lanes<'_>,
     lane: usize,
     runtime: &Runtime<'_>,
-    mut child: Child,
-    address: u64,
-    stream: u64,
+    asked: Asked,
+    [address, stream]: [u64; 2],
     by: Caller,
 ) -> Result<(), u32> {
+    let mut child = runtime.launcher.check(&asked).inspect_err(|_| {
+        lanes.env.memory.free_buffer(address, by.clone());
+    })?;
     let bytes = child.kernel.parameter_bytes;
     let parameters = if bytes == 0 { Vec::new() } else { fetch(lanes, lane, address, bytes, false) };
     // A buffer of other bytes than the kernel's parameters have: what was read behind it is no fault.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::launch::{Child, Launcher};
+use super::launch::{Asked, Child, Launcher};
 use crate::memory::{Caller, Memory};
 
-/// How many grids deep a launch may lead, the one from the host not counted.
-const DEEPEST: u32 = 24;
+/// Launches that may wait in all, however many a GPU would have done by now.
+const MOST_WAITING: usize = 1 << 20;
 /// Bytes of parameters that a launch of a kernel by a kernel may have, as CUDA has it.
 pub(super) const MOST_BYTES: u64 = 4096;
 
@@ -15,9 +15,7 @@ pub(super) const MOST_BYTES: u64 = 4096;
 pub(super) const SUCCESS: u32 = 0;
 pub(super) const INVALID_VALUE: u32 = 1;
 pub(super) const MEMORY_ALLOCATION: u32 = 2;
-pub(super) const LAUNCH_MAX_DEPTH_EXCEEDED: u32 = 65;
 pub(super) const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
-pub(super) const INVALID_DEVICE_FUNCTION: u32 = 98;
 pub(super) const INVALID_RESOURCE_HANDLE: u32 = 400;
 
 /// Streams that every grid has: that of the block, by its three names; that of the grid's tail; that of launches without an order.
@@ -29,8 +27,8 @@ const FORGET: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) child: Child,
-    /// How deep: 0 for that of the host.
-    pub(super) depth: u32,
+    /// How many launches by kernels are not done while it runs, itself and those that led to it: 0 for the one of the host.
+    pub(super) depth: usize,
 }
 
 /// What a handle may stand for.
@@ -47,16 +45,16 @@ pub(super) type Thread = (u64, u32);
 #[derive(Debug)]
 pub(crate) struct Runtime<'e> {
     pub(super) launcher: &'e dyn Launcher,
-    depth: u32,
-    /// Launches that the grid may have waiting.
-    room: usize,
+    depth: usize,
+    /// Launches of other grids that wait.
+    others: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// Buffers for parameters, by address, with the launch that each was made for.
-    buffers: HashMap<u64, Option<Child>>,
+    buffers: HashMap<u64, Option<Asked>>,
     /// Launches, and those to the tail.
     launched: [Vec<Waiting>; 2],
     errors: HashMap<Thread, u32>,
@@ -66,8 +64,8 @@ struct State {
 }
 
 impl<'e> Runtime<'e> {
-    pub(super) fn new(launcher: &'e dyn Launcher, depth: u32, room: usize) -> Runtime<'e> {
-        Runtime { launcher, depth, room, state: Mutex::default() }
+    pub(super) fn new(launcher: &'e dyn Launcher, depth: usize, others: usize) -> Runtime<'e> {
+        Runtime { launcher, depth, others, state: Mutex::default() }
     }
 
     // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
@@ -75,24 +73,19 @@ impl<'e> Runtime<'e> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a buffer, for one launch if that is known. `make` allocates it; a code if there is none.
+    /// Notes a buffer, for one launch if that is known. `make` allocates it; a code if there is no room.
     pub(super) fn buffer(
         &self,
-        child: Option<Child>,
+        asked: Option<Asked>,
         make: impl FnOnce() -> Option<u64>,
     ) -> Result<u64, u32> {
-        let mut state = self.state();
-        let waiting = state.buffers.len() + state.launched.iter().map(Vec::len).sum::<usize>();
-        if waiting >= self.room {
-            return Err(LAUNCH_PENDING_COUNT_EXCEEDED);
-        }
         let address = make().ok_or(MEMORY_ALLOCATION)?;
-        state.buffers.insert(address, child);
+        self.state().buffers.insert(address, asked);
         Ok(address)
     }
 
     /// Takes a buffer and the launch that it was made for, if it was made for one.
-    pub(super) fn take(&self, address: u64) -> Result<Option<Child>, u32> {
+    pub(super) fn take(&self, address: u64) -> Result<Option<Asked>, u32> {
         self.state().buffers.remove(&address).ok_or(INVALID_VALUE)
     }
 
@@ -100,14 +93,17 @@ impl<'e> Runtime<'e> {
     pub(super) fn launch(&self, child: Child, stream: u64) -> Result<(), u32> {
         let mut state = self.state();
         let is_stream = |state: &State| state.handles.get(&stream) == Some(&Kind::Stream);
-        // What runs in the place of the grid is no deeper than it.
+        // A tail begins when the grid is done, which then counts no more.
         let (list, depth) = match stream {
-            TAIL => (1, self.depth),
+            TAIL => (1, self.depth.max(1)),
             stream if BLOCK.contains(&stream) || stream == FORGET || is_stream(&state) => (0, self.depth + 1),
-            _ => return Err(INVALID_RESOURCE_HANDLE),
+            _ => return Err(INVALID_VALUE),
         };
-        if depth > DEEPEST {
-            return Err(LAUNCH_MAX_DEPTH_EXCEEDED);
+        let [ordinary, tail] = [0, 1].map(|list: usize| state.launched[list].len());
+        // On a GPU what is launched elsewhere than to a tail begins, and mostly ends, beside the grid.
+        if self.depth + tail >= self.launcher.most_waiting() || self.others + ordinary + tail >= MOST_WAITING
+        {
+            return Err(LAUNCH_PENDING_COUNT_EXCEEDED);
         }
         state.launched[list].push(Waiting { child, depth });
         Ok(())

@@ -101,6 +101,9 @@ pub struct Child {
 
 /// Who knows the kernels that a kernel launches.
 pub trait Launcher: Sync + fmt::Debug {
+    /// Bytes of the parameters of the kernel with that number; `None` if there is none.
+    fn parameter_bytes(&self, function: usize) -> Option<usize>;
+
     /// Checks a launch as one from the host is checked; a number of `cudaError_t` if it is refused.
     fn check(&self, asked: &Asked) -> Result<Child, u32>;
 

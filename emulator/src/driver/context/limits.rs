@@ -53,7 +53,7 @@ impl Limits {
             MALLOC_HEAP_SIZE => {
                 return if heap.set_limit(value as u64) { Ok(()) } else { Err(INVALID_VALUE) };
             }
-            DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value),
+            DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value.clamp(32, 599_186)),
             MAX_L2_FETCH_GRANULARITY => Some(value).filter(|bytes| *bytes <= 128),
             // The cache is set aside in sixteenths of what can be, at most 37.5 MiB.
             PERSISTING_L2_CACHE_SIZE => {

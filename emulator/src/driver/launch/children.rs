@@ -15,6 +15,8 @@ use crate::engine::{Asked, Child, Launch, Launcher};
 const INVALID_CONFIGURATION: u32 = 9;
 /// `cudaErrorInvalidDeviceFunction`
 const INVALID_DEVICE_FUNCTION: u32 = 98;
+/// Shared memory is given out in such pieces, and a launch by a kernel is compared with whole ones.
+const SHARED_UNIT: u32 = 128;
 
 /// The kernels of a module, for one of them.
 struct Children {
@@ -53,6 +55,11 @@ impl Children {
 }
 
 impl Launcher for Children {
+    fn parameter_bytes(&self, function: usize) -> Option<usize> {
+        let _entered = slot::enter(self.slot);
+        self.module.function_at(function).map(|function| function.kernel.parameter_bytes)
+    }
+
     fn check(&self, asked: &Asked) -> Result<Child, u32> {
         let _entered = slot::enter(self.slot);
         self.checked(asked)
@@ -66,7 +73,7 @@ impl Launcher for Children {
 /// The launch, without its parameters.
 fn place(function: &Arc<Function>, asked: &Asked) -> Outcome<Launch> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
-    if asked.dynamic_shared > function.settings().dynamic_shared {
+    if asked.dynamic_shared > function.settings().dynamic_shared.next_multiple_of(SHARED_UNIT) {
         return Err(INVALID_VALUE);
     }
     let cluster = Request::default().cluster(function, grid)?;

@@ -140,6 +140,9 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
     let parameters = asked.packet.read(&function.kernel)?;
     let threads = has_registers(function, block)?;
     if asked.request.cooperative {
+        if function.kernel.launches_kernels() {
+            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+        }
         let blocks =
             grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
         let fit = function.blocks_per_multiprocessor(threads, asked.shared as usize) * MULTIPROCESSORS;

@@ -162,9 +162,10 @@ struct Decisions {
 }
 
 impl Decisions {
-    fn handle(&self, graph: CUgraph, default: u32) -> CUgraphConditionalHandle {
-        let mut handle = 0;
-        ok(unsafe { self.cuda.cuGraphConditionalHandleCreate(&mut handle, graph, null_mut(), default, 1) });
+    fn handle(&self, graph: CUgraph, default: impl Into<Option<u32>>) -> CUgraphConditionalHandle {
+        let (mut handle, default) = (0, default.into());
+        let (value, flags) = (default.unwrap_or(0), u32::from(default.is_some()));
+        ok(unsafe { self.cuda.cuGraphConditionalHandleCreate(&mut handle, graph, null_mut(), value, flags) });
         handle
     }
 
@@ -286,7 +287,7 @@ fn executable_choices_are_updated() {
     let store = function(&cuda, load(&cuda, KERNELS), "store");
     let (memory, stream) = (alloc(&cuda, 4), stream(&cuda, 1));
     let bench = Decisions { cuda: Arc::clone(&cuda), decide: null_mut(), memory, stream };
-    let choice = |kind, default, first: u32, count: u32| {
+    let choice = |kind, default: Option<u32>, first: u32, count: u32| {
         let graph = graph(&cuda);
         let handle = bench.handle(graph, default);
         let bodies = bench.node(graph, handle, kind, count).unwrap();
@@ -295,7 +296,8 @@ fn executable_choices_are_updated() {
         }
         graph
     };
-    let (switch, first) = (T::CU_GRAPH_COND_TYPE_SWITCH, choice(T::CU_GRAPH_COND_TYPE_SWITCH, 0, 100, 2));
+    let (switch, first) =
+        (T::CU_GRAPH_COND_TYPE_SWITCH, choice(T::CU_GRAPH_COND_TYPE_SWITCH, Some(0), 100, 2));
     let exec = instantiate(&cuda, first);
     let update = |graph| {
         let mut info = CUgraphExecUpdateResultInfo::default();
@@ -308,14 +310,17 @@ fn executable_choices_are_updated() {
         u32::from_ne_bytes(read(&cuda, memory, 4).try_into().unwrap())
     };
     assert_eq!(result(), 100);
-    let second = choice(switch, 1, 200, 2);
+    let second = choice(switch, Some(1), 200, 2);
     assert!(update(second).0);
     ok(unsafe { cuda.cuGraphDestroy(second) });
     assert_eq!(result(), 201);
     let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
-    assert_eq!(update(choice(switch, 1, 300, 3)), (false, changed), "another number of graphs");
-    assert_eq!(update(choice(T::CU_GRAPH_COND_TYPE_IF, 1, 300, 2)), (false, changed), "another kind");
+    assert_eq!(update(choice(switch, Some(1), 300, 3)), (false, changed), "another number of graphs");
+    assert_eq!(update(choice(T::CU_GRAPH_COND_TYPE_IF, Some(1), 300, 2)), (false, changed), "another kind");
     assert_eq!(result(), 201);
+    // A value that no launch sets stays what it was.
+    assert!(update(choice(switch, None, 400, 2)).0);
+    assert_eq!(result(), 401);
 }
 
 #[test]

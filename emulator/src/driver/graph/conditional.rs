@@ -96,6 +96,13 @@ impl Conditional {
         self.0.kind == other.0.kind && self.0.bodies.len() == other.0.bodies.len()
     }
 
+    /// It takes the place of another in an executable graph: a value that no launch sets stays what it was, as on an H200.
+    pub(super) fn follows(&self, old: &Conditional) {
+        if self.0.condition.default.is_none() {
+            conditions::set(self.0.condition.handle, conditions::get(old.0.condition.handle));
+        }
+    }
+
     pub(super) fn graphs(&self) -> &[Arc<Graph>] {
         &self.0.bodies
     }

@@ -4,6 +4,7 @@ use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::change::UpdateRefusal;
+use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::entry::{Out, Outcome, entries};
 use crate::driver::handles::to_c;
@@ -55,6 +56,11 @@ impl Plan {
     pub(super) fn update(&mut self, new: &mut Plan) {
         self.keep_objects_of(new);
         for (step, new) in self.steps_mut().iter_mut().zip(new.steps_mut()) {
+            if let (Operation::Conditional(old), Operation::Conditional(new)) =
+                (&step.operation, &new.operation)
+            {
+                new.follows(old);
+            }
             step.operation = new.operation.clone();
             step.inner.iter_mut().zip(&mut new.inner).for_each(|(step, new)| step.update(new));
         }

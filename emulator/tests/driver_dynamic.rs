@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
-use support::graphs::{graph, instantiate};
+use support::graphs::{graph, instantiate, kernel};
 use support::*;
 
 const PTX: CUjitInputType = CUjitInputType::CU_JIT_INPUT_PTX;
@@ -334,17 +334,7 @@ fn a_stream_and_a_graph_wait_for_all_of_it() {
     assert_eq!(seen, [1, 2, 4, 8, 16, 32, 64, 128]);
 
     let graph = graph(cuda);
-    let node = CUDA_KERNEL_NODE_PARAMS {
-        func: tree,
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        kernelParams: arguments.as_mut_ptr(),
-        ..Default::default()
-    };
+    let node = kernel(tree, arguments);
     let mut added = null_mut();
     ok(unsafe { cuda.cuGraphAddKernelNode(&mut added, graph, std::ptr::null(), 0, &node) });
     let exec = instantiate(cuda, graph);

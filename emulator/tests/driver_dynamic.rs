@@ -23,6 +23,7 @@ const MEMORY_ALLOCATION: u32 = 2;
 const INVALID_CONFIGURATION: u32 = 9;
 const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
 const INVALID_RESOURCE_HANDLE: u32 = 400;
+const UNSUPPORTED_LIMIT: u32 = 215;
 const NOT_SUPPORTED: u32 = 801;
 
 /// A module of these texts, linked with the device runtime; the code and the log if it cannot be linked.
@@ -281,6 +282,70 @@ fn a_launch_of_nothing_is_a_fault() {
     }
 }
 
+/// Two modules of one text: what has a kernel's number in one module is not that kernel in the other.
+#[test]
+fn a_kernel_of_another_module_is_none_of_this_one() {
+    let instance = Instance::new().unwrap();
+    let kernels = Kernels::of(&instance);
+    let other = Kernels::on(Arc::clone(&kernels.cuda));
+    let mut memory = kernels.zeros(4);
+    other.launch("addresses", [1, 1], &mut [argument(&mut memory)]);
+    let words = kernels.words(memory, 2);
+    let mut kernel = u64::from(words[0]) | u64::from(words[1]) << 32;
+    assert_eq!(configured(&other, kernel, [1; 3], [1; 3], 0, 0)[0], 1);
+    let (mut one, mut other, mut shared, mut stream) = ([1_u32; 3], [1_u32; 3], 0_u32, 0_u64);
+    let mut arguments = [
+        argument(&mut memory),
+        argument(&mut kernel),
+        argument(&mut one),
+        argument(&mut other),
+        argument(&mut shared),
+        argument(&mut stream),
+    ];
+    kernels.launch("configured", [1, 1], &mut arguments);
+    assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    let fault = &instance.faults()[0];
+    assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(kernel)));
+}
+
+/// Errors that nobody takes do not outlive their blocks: a grid may have more threads than there is memory for these.
+#[test]
+fn errors_go_with_their_blocks() {
+    let kernels = Kernels::new();
+    let mut codes = kernels.zeros(2 * 40 + 16);
+    // A debug build looks whether any is left.
+    kernels.launch("misuse", [40, 2], &mut [argument(&mut codes)]);
+    let expected: Vec<u32> = [INVALID_VALUE].into_iter().chain([0; 79]).collect();
+    assert_eq!(kernels.words(codes + 64, 80), expected);
+}
+
+#[test]
+fn a_kernel_is_told_the_limits_of_its_context() {
+    let limit = ".version 9.0\n.target sm_90\n.address_size 64\n\
+        .extern .func (.param .b32 r) __cudaCDP2DeviceGetLimit(.param .b64 p, .param .b32 l);\n\
+        .extern .func (.param .b32 r) __cudaCDP2GetLastError();\n\
+        .visible .entry limit(.param .u64 p, .param .u32 l) {\n\
+        .reg .b64 %p; .reg .b32 %l, %c; ld.param.b64 %p, [p]; ld.param.b32 %l, [l];\n\
+        { .param .b64 q; .param .b32 k; .param .b32 o; st.param.b64 [q], %p; st.param.b32 [k], %l;\n\
+        call (o), __cudaCDP2DeviceGetLimit, (q, k); ld.param.b32 %c, [o]; st.global.b32 [%p+8], %c;\n\
+        call (o), __cudaCDP2GetLastError, (); ld.param.b32 %c, [o]; st.global.b32 [%p+12], %c; } ret; }\n";
+    let cuda = with_own_context().0;
+    let module = link(&cuda, &[limit]).unwrap();
+    let kernels = Kernels { cuda, module };
+    let limits = |limit| kernels.results("limit", 4, &mut [limit]);
+    let pending = CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
+    assert_eq!(limits(pending.0), [2048, 0, 0, 0]);
+    ok(unsafe { kernels.cuda.cuCtxSetLimit(pending, 40) });
+    assert_eq!(limits(pending.0), [40, 0, 0, 0]);
+    let mut heap = 0;
+    ok(unsafe { kernels.cuda.cuCtxGetLimit(&mut heap, CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE) });
+    assert_eq!(limits(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE.0), [heap as u32, 0, 0, 0]);
+    // As the host is told.
+    let depth = CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
+    assert_eq!(limits(depth.0), [0, 0, UNSUPPORTED_LIMIT, UNSUPPORTED_LIMIT]);
+    assert_eq!(limits(77), [0, 0, INVALID_VALUE, INVALID_VALUE]);
+}
+
 #[test]
 fn a_buffer_may_be_for_any_launch() {
     assert_eq!(Kernels::new().results("older", 2, &mut []), [0, 77]);
@@ -397,6 +462,22 @@ fn the_time_limit_is_that_of_all_of_it() {
     kernels.launch("again", [1, 1], &mut [argument(&mut memory), argument(&mut most)]);
     assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
     assert_eq!(instance.faults()[0].kernel, "again");
+}
+
+/// Blocks that are done sooner than anybody looks at the time: so many that they would take years.
+#[test]
+fn the_time_limit_is_that_of_many_short_blocks() {
+    let empty = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n";
+    let instance = InstanceOptions::new().time_limit(Duration::from_millis(50)).start().unwrap();
+    let mut kernels = Kernels::of(&instance);
+    kernels.module = load(&kernels.cuda, empty);
+    kernels.launch("empty", [1000, 1], &mut []);
+    ok(unsafe { kernels.cuda.cuCtxSynchronize() });
+    let kernel = function(&kernels.cuda, kernels.module, "empty");
+    let grid = [i32::MAX as u32, 65_535, 65_535];
+    ok(launch_as(&kernels.cuda, kernel, grid, [1; 3], 0, null_mut(), null_mut(), null_mut()));
+    assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
+    assert_eq!(instance.faults()[0].kernel, "empty");
 }
 
 /// What the runtime of a GPU has besides is refused by name, and the process goes on.

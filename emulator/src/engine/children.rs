@@ -55,6 +55,7 @@ pub fn run_until(
         let runtime = Runtime::new(launcher, depth, waiting.len());
         let (kernel, launch) = (&child.kernel, &child.launch);
         let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
+        debug_assert!(ends.is_unwanted() || runtime.has_no_errors(), "errors go with their blocks");
         stats.instructions += ran.instructions;
         // Who looks on counts the blocks of the launch from the host.
         ends.progress = None;

@@ -289,6 +289,8 @@ pub(crate) enum DeviceRuntime {
     Create,
     /// `unsigned (void *handle, unsigned kind, unsigned destroy)`: 0 if it is a stream or event.
     Use,
+    /// `unsigned long long (unsigned limit)`: a limit of the context; all ones, and the thread's last error, if there is none.
+    Limit,
 }
 
 /// A call: rows of the caller's frame for arguments and results.
@@ -342,9 +344,9 @@ impl Code {
 }
 
 impl DeviceRuntime {
-    pub(crate) const ALL: [DeviceRuntime; 8] = {
-        use DeviceRuntime::{Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Use};
-        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use]
+    pub(crate) const ALL: [DeviceRuntime; 9] = {
+        use DeviceRuntime::{Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Limit, Use};
+        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use, Limit]
     };
 
     fn from_name(name: &str) -> Option<DeviceRuntime> {
@@ -357,6 +359,7 @@ impl DeviceRuntime {
             "__cudaEmulatorFail" => DeviceRuntime::Fail,
             "__cudaEmulatorCreate" => DeviceRuntime::Create,
             "__cudaEmulatorUse" => DeviceRuntime::Use,
+            "__cudaEmulatorLimit" => DeviceRuntime::Limit,
             _ => return None,
         })
     }

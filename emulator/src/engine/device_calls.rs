@@ -59,6 +59,10 @@ pub(super) fn call(
             let used = runtime.use_handle(wide(0), kind(1), word(2, 0) != 0);
             runtime.fail(thread, used).into()
         }
+        DeviceRuntime::Limit => runtime.launcher.limit(word(0, 0)).unwrap_or_else(|code| {
+            runtime.fail(thread, code);
+            u64::MAX
+        }),
     })
 }
 
@@ -77,7 +81,7 @@ fn asked(
     runtime: &Runtime<'_>,
     (kernel, grid, block, dynamic_shared): (u64, [u32; 3], [u32; 3], u32),
 ) -> Option<(Asked, u64)> {
-    let known = windows::function_at(kernel)
+    let known = windows::function_at(lanes.env.kernel.first_function, kernel)
         .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)?)));
     let Some((function, bytes)) = known else {
         let message = format!("a launch of 0x{kernel:x}, which is no kernel of the module");

@@ -57,7 +57,8 @@ struct State {
     buffers: HashMap<u64, Option<Asked>>,
     /// Launches, and those to the tail.
     launched: [Vec<Waiting>; 2],
-    errors: HashMap<Thread, u32>,
+    /// Of the threads of blocks that are not done: by the number in the block, by the block's.
+    errors: HashMap<u64, HashMap<u32, u32>>,
     handles: HashMap<u64, Kind>,
     /// Handles that there were.
     made: u64,
@@ -112,16 +113,29 @@ impl<'e> Runtime<'e> {
     /// The last error of a thread; with `forget` it is none from now on.
     pub(super) fn last_error(&self, thread: Thread, forget: bool) -> u32 {
         let mut state = self.state();
-        let error = if forget { state.errors.remove(&thread) } else { state.errors.get(&thread).copied() };
+        let (block, thread) = thread;
+        let Some(errors) = state.errors.get_mut(&block) else { return SUCCESS };
+        let error = if forget { errors.remove(&thread) } else { errors.get(&thread).copied() };
         error.unwrap_or(SUCCESS)
     }
 
     /// Makes a code the last error of a thread, if it is an error, and answers it.
     pub(super) fn fail(&self, thread: Thread, code: u32) -> u32 {
         if code != SUCCESS {
-            self.state().errors.insert(thread, code);
+            let (block, thread) = thread;
+            self.state().errors.entry(block).or_default().insert(thread, code);
         }
         code
+    }
+
+    /// A block is done: nobody asks for the errors of its threads any more, and a grid may have more threads than there is memory for those.
+    pub(super) fn left(&self, block: u64) {
+        self.state().errors.remove(&block);
+    }
+
+    /// Whether it has no thread's last error.
+    pub(super) fn has_no_errors(&self) -> bool {
+        self.state().errors.is_empty()
     }
 
     /// A new stream or event.

@@ -15,7 +15,7 @@ use super::fault::{Fault, FaultKind};
 use super::float_environment::FloatEnvironment;
 use super::kernel::Kernel;
 use super::launch::{Launch, RunControl, Stats};
-use super::schedule;
+use super::{report, schedule};
 use crate::memory::Memory;
 use crate::progress::Progress;
 
@@ -242,10 +242,21 @@ impl Work<'_> {
                     if let Some(profile) = &mut lanes.profile {
                         profile.left((0..group.blocks()).map(|block| group.linear(block)));
                     }
+                    if let Some(runtime) = env.runtime {
+                        (0..group.blocks()).for_each(|block| runtime.left(group.linear(block)));
+                    }
                     if let Some((progress, blocks)) = self.progress {
                         progress.done.fetch_add(blocks, Relaxed);
                     }
                     spare.push(group);
+                    // A grid of many short blocks may be long, too.
+                    let is_last = || running.is_empty() && self.next.0.load(Relaxed) >= self.groups;
+                    if env.is_overdue() && !is_last() {
+                        let limit = env.deadline.map_or(Duration::ZERO, |(_, limit)| limit);
+                        let message = report::too_long(limit);
+                        self.report(index, unplaced(env.kernel, FaultKind::TimeLimit, message));
+                        env.stop.store(true, Relaxed);
+                    }
                 }
                 Turn::Yielded | Turn::Polling if env.is_overdue() => {
                     self.report(index, group.overdue(&lanes));

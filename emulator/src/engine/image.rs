@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::windows;
 use cuda_ptx::{FunctionKind, Linkage, Type, Variable};
 
 /// What decoding needs of a module.
@@ -18,6 +19,8 @@ pub(super) struct Image {
     pub(super) files: HashMap<u32, String>,
     /// Functions that have a body, in source order.
     pub(super) functions: Vec<FunctionEntry>,
+    /// The address of the first of them.
+    pub(super) first_function: u64,
     /// Index in `functions` by name.
     pub(super) by_name: HashMap<String, usize>,
     /// Functions declared and not defined: the device runtime's.
@@ -30,6 +33,14 @@ pub(super) struct Image {
     pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.
     pub(super) shared: HashMap<String, SharedVariable>,
+}
+
+impl Image {
+    /// Index and address of a function.
+    pub(super) fn function(&self, name: &str) -> Option<(usize, u64)> {
+        let index = *self.by_name.get(name)?;
+        Some((index, windows::function_address(self.first_function, index)))
+    }
 }
 
 /// A function of the text.

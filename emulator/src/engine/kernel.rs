@@ -64,6 +64,8 @@ pub struct Kernel {
     pub(super) scheduled: Vec<Vec<Scheduled>>,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
+    /// The address of the program's first function.
+    pub(super) first_function: u64,
     /// Index in `codes` by index of the function in the program.
     pub(super) functions: HashMap<usize, usize>,
     /// Address ranges of `.const` variables.

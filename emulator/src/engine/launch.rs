@@ -109,6 +109,9 @@ pub trait Launcher: Sync + fmt::Debug {
 
     /// How many launches may wait at a time (`CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`).
     fn most_waiting(&self) -> usize;
+
+    /// A limit of the context, by its number of `cudaLimit`; a number of `cudaError_t` if there is none.
+    fn limit(&self, limit: u32) -> Result<u64, u32>;
 }
 
 /// What ends a launch before its threads do, and who looks on.

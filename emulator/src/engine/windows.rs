@@ -6,6 +6,7 @@
 //! a window to all of a register, and takes it away from all of it.
 
 use cuda_ptx::Space;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Size of a window.
 pub(crate) const SIZE: u64 = 1 << 32;
@@ -54,14 +55,22 @@ pub(crate) fn inside(window: u64, address: u64) -> bool {
     address & !(SIZE - 1) == window
 }
 
-/// The address of the function with that index in the program.
-pub(crate) fn function_address(index: usize) -> u64 {
-    FUNCTION + (index as u64 + 1) * FUNCTION_STEP
+/// Addresses for so many functions of one program: where the first one is. Another program's functions lie elsewhere, so that an address
+/// of one is never taken for the other's, before the window has been given out once.
+pub(crate) fn place_functions(count: usize) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let bytes = (count as u64).saturating_mul(FUNCTION_STEP).min(SIZE / 2);
+    FUNCTION + FUNCTION_STEP + NEXT.fetch_add(bytes, Ordering::Relaxed) % (SIZE - FUNCTION_STEP - bytes)
 }
 
-/// The index of the function at that address.
-pub(crate) fn function_at(address: u64) -> Option<usize> {
-    let offset = address.checked_sub(FUNCTION + FUNCTION_STEP)?;
+/// The address of the function with that index in the program whose first one is at `first`.
+pub(crate) fn function_address(first: u64, index: usize) -> u64 {
+    first + index as u64 * FUNCTION_STEP
+}
+
+/// The index of the function at that address, in the program whose first one is at `first`; none of its functions may have that.
+pub(crate) fn function_at(first: u64, address: u64) -> Option<usize> {
+    let offset = address.checked_sub(first)?;
     (offset % FUNCTION_STEP == 0).then_some(())?;
     usize::try_from(offset / FUNCTION_STEP).ok()
 }

@@ -179,7 +179,7 @@ fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
 fn get_limit(call: &Call, value: Out<usize>, limit: CUlimit) -> Outcome {
     let context = call.context()?;
     let value = value.required()?;
-    value.set(lock(&context.settings).limits.get(limit, &context.heap)?);
+    value.set(context.limit(limit)?);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::slot::{PerSlot, per_slot};
 use super::state::{State, lock};
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 use crate::memory::{Heap, Leak, Memory};
-use cuda_driver_sys::{CUdevice, CUfunc_cache, CUsharedconfig};
+use cuda_driver_sys::{CUdevice, CUfunc_cache, CUlimit, CUsharedconfig};
 use limits::Limits;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -131,6 +131,11 @@ impl Context {
     pub(super) fn shares_kernels(&self, other: &Context) -> bool {
         let of_primary = |context: &Context| context.primary || context.green;
         self.id == other.id || (self.device == other.device && of_primary(self) && of_primary(other))
+    }
+
+    /// One of its limits.
+    pub(super) fn limit(&self, limit: CUlimit) -> Outcome<usize> {
+        lock(&self.settings).limits.get(limit, &self.heap)
     }
 
     /// How many launches by kernels may wait at a time.

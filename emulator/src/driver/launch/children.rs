@@ -1,5 +1,6 @@
 //! Launches of kernels by kernels: checked as those from the host are.
 
+use cuda_driver_sys::CUlimit;
 use std::fmt;
 use std::sync::Arc;
 
@@ -67,6 +68,11 @@ impl Launcher for Children {
 
     fn most_waiting(&self) -> usize {
         self.most
+    }
+
+    fn limit(&self, limit: u32) -> Result<u64, u32> {
+        // Both number limits, and the codes that this may have, alike.
+        self.module.context.limit(CUlimit(limit)).map(|value| value as u64).map_err(|code| code.0)
     }
 }
 

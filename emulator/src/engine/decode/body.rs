@@ -389,7 +389,7 @@ impl<'a> Body<'a> {
         if let Some(address) = self.link.shared(name, None) {
             return Some(Symbol::Shared(address));
         }
-        self.image.by_name.get(name).map(|index| Symbol::Function(*index))
+        self.image.function(name).map(|(index, address)| Symbol::Function(index, address))
     }
 
     /// A constant operand.

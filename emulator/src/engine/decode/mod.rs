@@ -75,6 +75,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         unwritten,
         profiled,
         scheduled,
+        first_function: image.first_function,
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
         text: if looks.profiles { Arc::clone(&image.text) } else { Arc::default() },

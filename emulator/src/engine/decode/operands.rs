@@ -201,7 +201,7 @@ fn constant_address(symbol: &Symbol<'_>) -> Option<u64> {
         Symbol::Global(address) => Some(*address),
         Symbol::Shared(address) => Some(u64::from(*address)),
         Symbol::KernelParam(offset) => Some(u64::from(*offset)),
-        Symbol::Function(index) => Some(windows::function_address(*index)),
+        Symbol::Function(_, address) => Some(*address),
         _ => None,
     }
 }

@@ -32,8 +32,8 @@ pub(crate) enum Symbol<'a> {
     },
     /// A label.
     Label(Label),
-    /// A function of the program, by index.
-    Function(usize),
+    /// A function of the program: its index, and its address.
+    Function(usize, u64),
     /// A list of labels or functions.
     Targets(&'a [&'a str]),
     /// A call prototype.

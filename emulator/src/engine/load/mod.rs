@@ -35,6 +35,7 @@ pub(super) fn load(
         ..Image::default()
     };
     collect_functions(&module, &mut image)?;
+    image.first_function = windows::place_functions(image.functions.len());
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
     let nested = check::functions(&module, &image)?;
@@ -240,6 +241,6 @@ impl Symbols<'_> {
     /// The address of `name`: in its own space, or with `generic` the generic one.
     fn address(&self, name: &str) -> Option<u64> {
         let global = self.image.globals.get(name).map(|global| global.address);
-        global.or_else(|| self.image.by_name.get(name).map(|index| windows::function_address(*index)))
+        global.or_else(|| self.image.function(name).map(|(_, address)| address))
     }
 }

@@ -142,7 +142,7 @@ fn call<'a>(builder: &mut Builder<'_, 'a>, _: &Form<'_>) -> Result<(), Refusal> 
 
 fn callee<'a>(builder: &mut Builder<'_, 'a>, name: &'a str) -> Result<(Callee, Option<Operand>), Refusal> {
     match builder.body.find(name) {
-        Some(Symbol::Function(index)) => Ok((Callee::Function(builder.body.linked(index)?), None)),
+        Some(Symbol::Function(index, _)) => Ok((Callee::Function(builder.body.linked(index)?), None)),
         Some(Symbol::Register { .. }) => {
             let target = builder.source(&Text::Name(name), Class::Wide)?;
             Ok((Callee::Indirect, Some(target)))

@@ -150,8 +150,9 @@ impl Warp {
         }
         let mut first = true;
         for (address, mask) in targets {
-            let code = windows::function_at(address)
-                .and_then(|function| lanes.env.kernel.functions.get(&function).copied());
+            let kernel = lanes.env.kernel;
+            let code = windows::function_at(kernel.first_function, address)
+                .and_then(|function| kernel.functions.get(&function).copied());
             let Some(code) = code else {
                 let message = format!("call of 0x{address:x}, which is no function of the module");
                 lanes.fail(FaultKind::InvalidCall, mask.trailing_zeros(), Some(address), message);

@@ -27,6 +27,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "docs/migration/"),
     ("cuda-launch", "docs/testing.md"),
     ("cuda-emulator", "EXACTNESS.md"),
+    ("cuda-emulator", "src/driver/module/device_launches.ptx"),
     ("cuda-emulator", "src/driver/module/device_runtime.ptx"),
     ("cuda-emulator", "src/numeric/special_functions.bin"),
     ("cuda-launch-cli", "src/trace/zoom.js"),

@@ -75,7 +75,7 @@ pub(super) struct Queue {
     slot: usize,
     order: Arc<Order>,
     end: Arc<End>,
-    /// Whether others of its order wait for it.
+    /// Whether no other queue of its order waits for it.
     is_beside: bool,
     tasks: Mutex<Tasks>,
     ready: Condvar,

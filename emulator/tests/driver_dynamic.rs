@@ -184,26 +184,47 @@ fn buffers_are_given_back() {
     assert_eq!(Kernels::new().results("hoard", 2, &mut [3]), [3 * 4096, MEMORY_ALLOCATION]);
 }
 
+/// What a launch by `configured` is given.
+struct Configuration {
+    function: u64,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: u64,
+}
+
+impl Configuration {
+    /// One thread.
+    fn of(function: u64) -> Configuration {
+        Configuration { function, grid: [1; 3], block: [1; 3], shared: 0, stream: 0 }
+    }
+
+    /// Launches `configured`, which writes to six words.
+    fn launch(mut self, kernels: &Kernels, mut memory: CUdeviceptr) {
+        let mut arguments = [
+            argument(&mut memory),
+            argument(&mut self.function),
+            argument(&mut self.grid),
+            argument(&mut self.block),
+            argument(&mut self.shared),
+            argument(&mut self.stream),
+        ];
+        kernels.launch("configured", [1, 1], &mut arguments);
+    }
+}
+
 /// A launch by `configured`: whether the grid ran, whether it got a buffer, the code of the launch, and of the last error: peeked at, taken,
 /// and taken again.
 fn configured(
     kernels: &Kernels,
-    mut function: u64,
-    mut grid: [u32; 3],
-    mut block: [u32; 3],
-    mut shared: u32,
-    mut stream: u64,
+    function: u64,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: u64,
 ) -> [u32; 6] {
-    let mut memory = kernels.zeros(6);
-    let mut arguments = [
-        argument(&mut memory),
-        argument(&mut function),
-        argument(&mut grid),
-        argument(&mut block),
-        argument(&mut shared),
-        argument(&mut stream),
-    ];
-    kernels.launch("configured", [1, 1], &mut arguments);
+    let memory = kernels.zeros(6);
+    Configuration { function, grid, block, shared, stream }.launch(kernels, memory);
     kernels.words(memory, 6).try_into().unwrap()
 }
 
@@ -264,17 +285,7 @@ fn a_launch_of_nothing_is_a_fault() {
     for nothing in [0, 1, 0x7300_0000_0011, 0x7300_0100_0000] {
         let instance = Instance::new().unwrap();
         let kernels = Kernels::of(&instance);
-        let (mut memory, mut kernel, mut one, mut zero) = (kernels.zeros(6), nothing, [1_u32; 3], 0_u64);
-        let (mut other, mut shared) = (one, 0_u32);
-        let mut arguments = [
-            argument(&mut memory),
-            argument(&mut kernel),
-            argument(&mut one),
-            argument(&mut other),
-            argument(&mut shared),
-            argument(&mut zero),
-        ];
-        kernels.launch("configured", [1, 1], &mut arguments);
+        Configuration::of(nothing).launch(&kernels, kernels.zeros(6));
         assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         let fault = &instance.faults()[0];
         assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(nothing)));
@@ -291,18 +302,9 @@ fn a_kernel_of_another_module_is_none_of_this_one() {
     let mut memory = kernels.zeros(4);
     other.launch("addresses", [1, 1], &mut [argument(&mut memory)]);
     let words = kernels.words(memory, 2);
-    let mut kernel = u64::from(words[0]) | u64::from(words[1]) << 32;
+    let kernel = u64::from(words[0]) | u64::from(words[1]) << 32;
     assert_eq!(configured(&other, kernel, [1; 3], [1; 3], 0, 0)[0], 1);
-    let (mut one, mut other, mut shared, mut stream) = ([1_u32; 3], [1_u32; 3], 0_u32, 0_u64);
-    let mut arguments = [
-        argument(&mut memory),
-        argument(&mut kernel),
-        argument(&mut one),
-        argument(&mut other),
-        argument(&mut shared),
-        argument(&mut stream),
-    ];
-    kernels.launch("configured", [1, 1], &mut arguments);
+    Configuration::of(kernel).launch(&kernels, kernels.zeros(6));
     assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let fault = &instance.faults()[0];
     assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(kernel)));

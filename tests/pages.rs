@@ -195,6 +195,37 @@ fn every_program_of_the_docs_is_compiled() {
     assert!(left_out.is_empty(), "src/lib.rs compiles no program of {left_out:?}");
 }
 
+/// rustdoc compiles all examples of a crate as one program, which lies elsewhere: there a relative path leads nowhere, and then it
+/// compiles each of them alone, which takes two minutes more and is not said.
+#[test]
+fn examples_that_include_a_file_stand_alone() {
+    let mut files = Vec::new();
+    for folder in ["src", "sys/src", "ptx/src", "emulator/src", "harness/src", "macros/src"] {
+        below(&root().join(folder), &["rs"], &mut files);
+    }
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in &files {
+        let mut fence = String::new();
+        for (number, line) in fs::read_to_string(file).unwrap().lines().enumerate() {
+            let Some(line) = line.trim_start().strip_prefix("//").and_then(|it| it.strip_prefix(['/', '!']))
+            else {
+                continue;
+            };
+            if let Some(words) = line.trim_start().strip_prefix("```") {
+                words.clone_into(&mut fence);
+            }
+            if line.contains("include_str!(\"") || line.contains("include_bytes!(\"") {
+                count += 1;
+                if !["standalone_crate", "compile_fail"].iter().any(|word| fence.contains(word)) {
+                    wrong.push(format!("{}:{}", file.strip_prefix(root()).unwrap().display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(count > 20, "only {count} were found");
+    assert!(wrong.is_empty(), "write ```standalone_crate above:\n{}", wrong.join("\n"));
+}
+
 /// docs.rs and the registry show it, too: links name the repository. Hidden lines are shown on GitHub, and wide ones scroll.
 #[test]
 fn the_readme_serves_everywhere() {

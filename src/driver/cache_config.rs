@@ -9,7 +9,7 @@ open_number! {
     ///
     /// A preference, which devices of compute capability 7 and later largely ignore.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::module::CacheConfig;
     /// use cuda_launch::sys::CUfunc_cache;
     /// use cuda_launch::CudaContext;

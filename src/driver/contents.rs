@@ -64,7 +64,7 @@ impl CudaModule {
     /// Driver calls: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, and `cuFuncGetName` and `cuFuncIsLoaded` for
     /// each (CUDA 12.4). Older drivers: none; the list comes from the image.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
     /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;

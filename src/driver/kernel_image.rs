@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// A program that loads only texts is smaller by the code that reads cubins and fatbins: pass PTX as a string where you have it as one.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let text = include_str!("../../examples/kernels/fill.ptx");

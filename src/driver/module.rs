@@ -25,7 +25,7 @@ use cuda_ptx::nearest;
 /// Handles are cheap to clone; functions keep their module loaded. The image is unloaded when the last of them is
 /// dropped, which waits for its kernels.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
@@ -91,7 +91,7 @@ impl CudaContext {
     ///
     /// Driver call: `cuModuleLoadDataEx`, asking for both compiler logs.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::CudaContext;
     /// # let ctx = CudaContext::new(0)?;
     /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
@@ -111,7 +111,7 @@ impl CudaContext {
     ///
     /// Driver call: `cuModuleLoadDataEx`.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::CudaContext;
     /// use cuda_launch::module::JitOptions;
     /// # let ctx = CudaContext::new(0)?;
@@ -184,7 +184,7 @@ impl CudaModule {
     ///
     /// What only an image contains, such as the names of parameters, is unknown for it. No driver call.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::{CudaContext, CudaModule};
     /// let ctx = CudaContext::new(0)?;
     /// let owner = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;

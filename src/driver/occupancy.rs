@@ -11,7 +11,7 @@ use crate::options::options;
 flags! {
     /// How occupancy is computed.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::module::OccupancyFlags;
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
@@ -43,7 +43,7 @@ pub struct PotentialBlockSize {
 options! {
     /// The parameters of [`CudaFunction::max_potential_block_size_with`]; all zero by default.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::module::BlockSizeQuery;
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
@@ -69,7 +69,7 @@ impl CudaFunction {
     ///
     /// Driver call: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
     /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;

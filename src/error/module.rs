@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// A variable of a module that cannot be accessed as requested; nothing was read or written.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::error::GlobalError;
 /// use cuda_launch::{CudaContext, ErrorKind};
 /// let ctx = CudaContext::new(0)?;

@@ -53,7 +53,7 @@ impl CudaGraph {
     /// Adds an allocation of `len` elements. A graph with such a node can have only one instantiation at a time, and cannot
     /// be cloned.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::graph::{InstantiateFlags, KernelNode};
     /// use cuda_launch::{CudaContext, CudaGraph, LaunchConfig, kernel_args};
     /// let ctx = CudaContext::new(0)?;

@@ -75,7 +75,7 @@ impl CudaGraph {
     ///
     /// The duties of each `unsafe` in `record` hold for every launch of the graph: see [`CudaGraph::add_kernel`].
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::graph::InstantiateFlags;
     /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, cuda_launch};
     /// let ctx = CudaContext::new(0)?;

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, GraphError};
 /// Nodes are added one by one (`add_kernel`, `add_copy` and so on), or recorded from a stream by
 /// [`CudaGraph::capture`]. What they use is kept alive by the graph and whatever is instantiated from it.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::graph::{InstantiateFlags, KernelNode};
 /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, kernel_args};
 /// let ctx = CudaContext::new(0)?;

@@ -22,7 +22,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// and `ptr_mut` can be named, too. A name that several launches share is set for all of them. A replay passes the
 /// arguments that were set since the last one to the driver, and then launches everything.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, LaunchPlan, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

@@ -7,7 +7,7 @@
 /// are copied; buffers and views stay borrowed until the operation is dropped, and are ordered as there. A kernel that is not found
 /// is an error of the operation.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::operation::DeviceOperation;
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_launch_async};
 /// let ctx = CudaContext::new(0)?;

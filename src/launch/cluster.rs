@@ -14,7 +14,7 @@ impl CudaFunction {
     /// [they are allowed](CudaFunction::set_non_portable_cluster_size_allowed). Driver call:
     /// `cuOccupancyMaxPotentialClusterSize`.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::{CudaContext, LaunchConfig};
     /// let ctx = CudaContext::new(0)?;
     /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;

@@ -4,7 +4,7 @@
 ///
 /// Usable only inside `unsafe`. It is an expression of type `Result<(), Error>`; on an error nothing was launched.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::{cuda_launch, CudaContext, DeviceBuffer, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

@@ -22,7 +22,7 @@ use crate::memory::Allocation;
 /// The arguments are checked against the kernel's parameters, and the dimensions against its limits, as in
 /// [`cuda_launch!`](crate::cuda_launch). Their bytes are copied, so nothing stays borrowed; the module stays loaded.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::graph::KernelNode;
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, kernel_args};
 /// let ctx = CudaContext::new(0)?;

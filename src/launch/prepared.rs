@@ -31,7 +31,7 @@ use crate::ordering::Submission;
 ///
 /// For many launches in one driver call see `LaunchPlan` (feature `graph`).
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::{CudaContext, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

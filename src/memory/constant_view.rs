@@ -26,7 +26,7 @@ use crate::error::Error;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

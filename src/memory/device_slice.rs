@@ -27,7 +27,7 @@ use crate::driver::CudaContext;
 /// [`from_raw_parts`](crate::DeviceBuffer::from_raw_parts), which tracks its users and knows how to free it; your type holds that buffer, or
 /// a share of it, and says which part is its own:
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::memory::SliceParts;
 /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, LaunchConfig, cuda_launch};
 /// use std::sync::Arc;

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, GlobalError};
 /// there. A kernel that uses the variable by name in its own source is not tracked: order such kernels against copies
 /// yourself.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
@@ -51,7 +51,7 @@ pub struct ModuleGlobal<T: DeviceCopy> {
 ///
 /// Otherwise like [`ModuleGlobal`].
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

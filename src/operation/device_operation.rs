@@ -41,7 +41,7 @@ use crate::error::Error;
 /// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not tracked, such as
 ///    memory behind an address passed as a number, must not rely on an output to keep it alive, since any code may drop that.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::operation::{DeviceOperation, ExecutionContext, allocate};
 /// use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 ///

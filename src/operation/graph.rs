@@ -23,7 +23,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// On an H200, awaiting a replay of a hundred small kernels takes 0.31 of the time of launching them; 0.33 to 0.38 once kernels
 /// have run on a second stream of the process, which slows the replay itself: `docs/performance.md`.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::operation::{DeviceOperation, block_on, value};
 /// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
 /// # use cuda_launch::operation::OwnedKernelLaunch;

@@ -26,7 +26,7 @@ use crate::memory::DeviceCopy;
 /// Arguments use the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
 /// [`value`](Self::value), [`byval`](Self::byval), [`named`](Self::named).
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::operation::DeviceOperation;
 /// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;
@@ -250,7 +250,7 @@ impl<'a> KernelLaunch<'a> {
 
 /// A launch that owns what it uses, and returns it when done: it can be spawned and stored.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
 /// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;

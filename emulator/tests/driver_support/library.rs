@@ -7,7 +7,8 @@ pub(crate) fn shared_library() -> Option<std::path::PathBuf> {
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
+        // Not `dev`, of which nothing else is built here: the emulator in it would be built once more.
+        "debug" => "test",
         profile => profile,
     };
     let built = std::process::Command::new(cargo)

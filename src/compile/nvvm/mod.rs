@@ -32,7 +32,7 @@ const LIBRARY: Library = Library {
 ///
 /// Kernels that go through LTO IR must be in `@llvm.used`, or the link drops them.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::compile::NvvmIr;
 /// let ir = NvvmIr::new("kernel.ll", include_str!("../../../tests/kernels/vecadd.ll"));
 /// assert_eq!(ir.origin(), "kernel.ll");
@@ -85,7 +85,7 @@ impl NvvmIr {
 ///
 /// The IR must be well formed: some damaged modules make the library abort the process.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{Nvvm, NvvmIr, NvvmOptions};
 /// # fn main() -> Result<(), cuda_launch::Error> {

@@ -10,7 +10,7 @@ use crate::open_number::open_number;
 open_number! {
     /// An attribute of a function: one of the constants, or any other number that a newer driver knows.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::module::FunctionAttribute;
     /// use cuda_launch::sys::CUfunction_attribute;
     /// use cuda_launch::CudaContext;
@@ -100,7 +100,7 @@ impl SharedCarveout {
 
 /// Everything that limits a function's launches, in one table; print it with `{}`.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let f = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?.load_function("fill")?;

@@ -17,7 +17,7 @@ use crate::error::Error;
 ///
 /// Handles are cheap to clone and may be used from every thread.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let f = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?.load_function("fill")?;
@@ -44,7 +44,7 @@ impl CudaFunction {
     /// Driver calls: `cuFuncGetName` (without it, the name is that of the address), and those of
     /// [`CudaModule::load_function`] that ask about a function.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::{CudaContext, CudaFunction};
     /// let ctx = CudaContext::new(0)?;
     /// let module = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?;

@@ -17,7 +17,7 @@ use crate::open_number::driver_number;
 ///
 /// An option that is not set is left to the driver. Setting one again replaces it.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::module::JitOptions;
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;

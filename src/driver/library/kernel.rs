@@ -19,7 +19,7 @@ use cuda_ptx::nearest;
 ///
 /// [`LibraryKernel::function`] is what a launch takes.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::module::{CudaLibrary, FunctionAttribute};
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;

@@ -34,7 +34,7 @@ use cuda_ptx::nearest;
 /// The driver inspects an image only when it is first used, and reports success for anything until then. So the bytes
 /// are checked here, as for [`CudaContext::load_module`]; compiler errors are reported with the first kernel.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::module::CudaLibrary;
 /// use cuda_launch::{CudaContext, LaunchConfig, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
@@ -93,7 +93,7 @@ struct InContext {
 options! {
     /// How a library is loaded.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions};
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;

@@ -39,7 +39,7 @@ pub(in crate::launch) const USUAL: usize = 16;
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
 /// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::launch::BuilderArgument;
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchBuilder};
 /// fn twice<'a, K>(builder: &mut LaunchBuilder<'a, '_>, argument: impl BuilderArgument<'a, K> + Copy) {

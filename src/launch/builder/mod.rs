@@ -27,7 +27,7 @@ use argument::{Arguments, BuilderArgument};
 ///
 /// Every method returns the builder, for use in one statement or several:
 ///
-/// ```
+/// ```standalone_crate
 /// use cuda_launch::{CudaContext, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

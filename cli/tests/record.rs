@@ -545,9 +545,12 @@ fn files_that_are_no_recordings_are_refused() {
         (b"cu-rec\r\n\x02\0\0\0", "it has version 2"),
         (
             b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",
-            "it is damaged: a length that is too large",
+            "it is damaged at byte 24: a length of 18446744073709551615 bytes, and 0 are left",
         ),
-        (b"cu-rec\r\n\x01\0\0\0done\0\0\0\0\0\0\0\0", "it is damaged: no kernel or image"),
+        (
+            b"cu-rec\r\n\x01\0\0\0done\0\0\0\0\0\0\0\0",
+            "it is damaged at byte 12: the end, but no section `kern`",
+        ),
     ] {
         std::fs::write(folder.file(), bytes).unwrap();
         let run = finished(&tool().arg("replay").arg(folder.file()).output().unwrap());
@@ -564,7 +567,12 @@ fn files_that_are_no_recordings_are_refused() {
         finished(&tool().arg("replay").arg(folder.file()).output().unwrap())
     };
     let run = altered(&|recording| recording.parameters.truncate(2));
-    assert!(run.code == 3 && run.says("parameter 2 of the kernel is not as in the recording"), "{}", run.err);
+    assert!(
+        run.code == 3
+            && run.says("parameter 2 of `saxpy` has 8 bytes in the image, but nothing in the recording"),
+        "{}",
+        run.err
+    );
     // Where the driver cannot say which parameters there are, that is what is said, and not that the file is damaged.
     folder.write(&whole);
     let fault = [

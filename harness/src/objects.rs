@@ -53,6 +53,8 @@ pub(crate) struct Object {
     /// The call that made it, and its function; none where it was there before.
     pub(crate) made_by: Option<(usize, &'static str)>,
     pub(crate) ended_by: Option<usize>,
+    /// A call released it itself, and not something that it belonged to.
+    pub(crate) is_released: bool,
     /// The context that was current, or its owner's; 0 where none is known.
     pub(crate) context: u64,
     /// It goes with that one.
@@ -192,6 +194,7 @@ impl Objects {
             counted: new.counted,
             made_by: new.made_by,
             ended_by: None,
+            is_released: false,
             context: new.context,
             owner: new.owner,
             shares: new.shares,
@@ -262,6 +265,7 @@ impl Objects {
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
         if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
+            object.is_released = false;
             self.live.insert(place);
             self.captures += usize::from(object.name.kind() == Kind::Capture);
             if object.counted {

@@ -8,6 +8,7 @@ use cuda_harness::kernel::parameters;
 use cuda_harness::record::{Recording, Region};
 use cuda_launch::Driver;
 use cuda_launch::sys::*;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
@@ -122,12 +123,13 @@ impl Device {
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
         let function = self.load(recording, file)?;
-        let moved: Vec<(&Region, u64)> = recording
+        let mut moved: Vec<(&Region, u64)> = recording
             .regions
             .iter()
             .zip(places.iter().copied())
             .filter(|(region, at)| region.address != *at)
             .collect();
+        moved.sort_by_key(|(region, _)| region.address);
         let mut arguments = recording.arguments.clone();
         for word in arguments.as_chunks_mut::<8>().0 {
             if let Some(new) = elsewhere(u64::from_le_bytes(*word), &moved) {
@@ -138,13 +140,16 @@ impl Device {
         let mut differences = Vec::new();
         let mut regions = Vec::new();
         for (region, at) in recording.regions.iter().zip(&places) {
-            let (other, words) = region.with_words(|word| elsewhere(word, &moved));
-            let now = if relocates { other } else { region.clone() };
-            *(if relocates { &mut changed } else { &mut stale }) += words;
+            let mut now = Cow::Borrowed(region);
+            if !moved.is_empty() {
+                let (other, words) = region.with_words(|word| elsewhere(word, &moved));
+                *(if relocates { &mut changed } else { &mut stale }) += words;
+                now = if relocates { Cow::Owned(other) } else { now };
+            }
             self.fill(&now, *at)?;
             regions.push(now);
         }
-        let (code, left_out) = self.launch(recording, function, &arguments)?;
+        let (code, left_out) = self.launch(recording, function, &arguments, file)?;
         let is_compared = code == CUresult::SUCCESS && recording.code == CUresult::SUCCESS.0;
         let mut same = 0;
         for (number, (region, at)) in regions.iter().zip(&places).enumerate().filter(|_| is_compared) {
@@ -174,10 +179,13 @@ impl Device {
             return Err(Failure::new(Exit::Driver, message));
         }
         // SAFETY: the module was just loaded, and nothing unloads it; the name is a C string; both and the place outlive the call.
-        unsafe {
-            ok("cuModuleGetFunction", self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()))?;
+        match unsafe { self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()) } {
+            CUresult::CUDA_ERROR_NOT_FOUND => {
+                let message = format!("{}: the image has no kernel `{}`", file.display(), recording.kernel);
+                Err(Failure::new(Exit::File, message))
+            }
+            code => ok("cuModuleGetFunction", code).map(|()| function),
         }
-        Ok(function)
     }
 
     /// Memory, at its address if that can be had and is wanted.
@@ -256,6 +264,7 @@ impl Device {
         recording: &Recording,
         function: CUfunction,
         arguments: &[u8],
+        file: &Path,
     ) -> Result<(CUresult, Vec<u32>), Failure> {
         let kept = |id: &u32| KEPT.contains(&CUlaunchAttributeID(*id));
         let attributes = recording.attributes.iter().filter(|(id, _)| kept(id));
@@ -277,7 +286,7 @@ impl Device {
             attrs: attributes.as_mut_ptr(),
             numAttrs: u32::try_from(attributes.len()).unwrap_or(0),
         };
-        self.fits(recording, function)?;
+        self.fits(recording, function, file)?;
         // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each
         // parameter that was recorded, to as many bytes, as the reader of the file has compared, and `fits` these with
         // the kernel's own. Nothing unloads its module. What it does to memory is its own matter, as the head says.
@@ -296,7 +305,7 @@ impl Device {
     }
 
     /// The parameters of the file are those of the kernel: the driver would read past a list that is too short.
-    fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
+    fn fits(&self, recording: &Recording, function: CUfunction, file: &Path) -> Result<(), Failure> {
         // SAFETY: 1: the function is of the module that `load` loaded, which stays.
         let own = unsafe { parameters(&self.driver, function.expose_provenance() as u64, false) };
         let own = match own {
@@ -305,14 +314,23 @@ impl Device {
             Err((call, code)) => return ok(call, code),
         };
         // Some architectures place what is aligned to more than 16 bytes in their own way: offsets are not compared.
-        let own = own.iter().map(|(_, size)| Some(*size as u64)).chain([None]);
+        let own: Vec<u64> = own.iter().map(|(_, size)| *size as u64).collect();
+        let ends = own.iter().copied().map(Some).chain([None]);
         let recorded = recording.parameters.iter().map(|(_, size)| Some(u64::from(*size))).chain([None]);
-        match own.zip(recorded).position(|(own, recorded)| own != recorded) {
+        match ends.zip(recorded).position(|(own, recorded)| own != recorded) {
             None => Ok(()),
-            Some(number) => Err(Failure::new(
-                Exit::File,
-                format!("parameter {number} of the kernel is not as in the recording: the file is damaged"),
-            )),
+            Some(number) => {
+                let size =
+                    |size: Option<u64>| size.map_or("nothing".to_owned(), |bytes| format!("{bytes} bytes"));
+                let recorded = size(recording.parameters.get(number).map(|(_, size)| u64::from(*size)));
+                let message = format!(
+                    "{}: parameter {number} of `{}` has {} in the image, but {recorded} in the recording: the file is damaged",
+                    file.display(),
+                    recording.kernel,
+                    size(own.get(number).copied())
+                );
+                Err(Failure::new(Exit::File, message))
+            }
         }
     }
 
@@ -385,8 +403,10 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     attribute
 }
 
-/// Where an address is now, if it was in memory that is elsewhere.
+/// Where an address is now, if it was in memory that is elsewhere: of these, in the order of their recorded addresses.
 fn elsewhere(address: u64, moved: &[(&Region, u64)]) -> Option<u64> {
-    let inside = |(region, _): &&(&Region, u64)| address.wrapping_sub(region.address) < region.bytes;
-    moved.iter().find(inside).map(|(region, at)| at + (address - region.address))
+    let behind = moved.partition_point(|(region, _)| region.address <= address);
+    let (region, at) = moved.get(behind.checked_sub(1)?)?;
+    let offset = address - region.address;
+    (offset < region.bytes).then(|| at + offset)
 }

@@ -4,6 +4,7 @@ mod device;
 mod report;
 
 use cuda_harness::record::Recording;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// How many allocations begin where another ends.
 fn adjacent(recording: &Recording) -> usize {
     let regions = &recording.regions;
-    let ends: Vec<u64> = regions
+    let ends: HashSet<u64> = regions
         .iter()
         .map(|region| region.address.saturating_add(region.bytes).next_multiple_of(UNIT))
         .collect();

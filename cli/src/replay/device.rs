@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
 use std::ops::Range;
-use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -113,16 +112,11 @@ impl Device {
     }
 
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
-    pub(super) fn replay(
-        &self,
-        recording: &Recording,
-        file: &Path,
-        relocates: bool,
-    ) -> Result<Replayed, Failure> {
+    pub(super) fn replay(&self, recording: &Recording, relocates: bool) -> Result<Replayed, Failure> {
         // Before the module, whose variables would otherwise take these addresses.
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
-        let function = self.load(recording, file)?;
+        let function = self.load(recording)?;
         let mut moved: Vec<(&Region, u64)> = recording
             .regions
             .iter()
@@ -149,7 +143,7 @@ impl Device {
             self.fill(&now, *at)?;
             regions.push(now);
         }
-        let (code, left_out) = self.launch(recording, function, &arguments, file)?;
+        let (code, left_out) = self.launch(recording, function, &arguments)?;
         let is_compared = code == CUresult::SUCCESS && recording.code == CUresult::SUCCESS.0;
         let mut same = 0;
         for (number, (region, at)) in regions.iter().zip(&places).enumerate().filter(|_| is_compared) {
@@ -160,7 +154,7 @@ impl Device {
         Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, changed, left_out })
     }
 
-    fn load(&self, recording: &Recording, file: &Path) -> Result<CUfunction, Failure> {
+    fn load(&self, recording: &Recording) -> Result<CUfunction, Failure> {
         let (mut module, mut function) = (null_mut(), null_mut());
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
@@ -175,13 +169,13 @@ impl Device {
                 }
                 false => "the image is for another device",
             };
-            let message = format!("{}: the image cannot be loaded: {code:?}\n  help: {next}", file.display());
+            let message = format!("the image cannot be loaded: {code:?}\n  help: {next}");
             return Err(Failure::new(Exit::Driver, message));
         }
         // SAFETY: the module was just loaded, and nothing unloads it; the name is a C string; both and the place outlive the call.
         match unsafe { self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()) } {
             CUresult::CUDA_ERROR_NOT_FOUND => {
-                let message = format!("{}: the image has no kernel `{}`", file.display(), recording.kernel);
+                let message = format!("the image has no kernel `{}`", recording.kernel);
                 Err(Failure::new(Exit::File, message))
             }
             code => ok("cuModuleGetFunction", code).map(|()| function),
@@ -198,7 +192,10 @@ impl Device {
         };
         if !is_there {
             // SAFETY: the place is an address's and outlives the call, which asks for nothing else.
-            unsafe { ok("cuMemAlloc", self.driver.cuMemAlloc(&mut address, bytes))? };
+            let code = unsafe { self.driver.cuMemAlloc(&mut address, bytes) };
+            ok("cuMemAlloc", code).map_err(|failure| {
+                failure.with(&format!("{bytes} bytes of memory, recorded at {:#x}", region.address))
+            })?;
         }
         Ok(address)
     }
@@ -264,7 +261,6 @@ impl Device {
         recording: &Recording,
         function: CUfunction,
         arguments: &[u8],
-        file: &Path,
     ) -> Result<(CUresult, Vec<u32>), Failure> {
         let kept = |id: &u32| KEPT.contains(&CUlaunchAttributeID(*id));
         let attributes = recording.attributes.iter().filter(|(id, _)| kept(id));
@@ -286,7 +282,7 @@ impl Device {
             attrs: attributes.as_mut_ptr(),
             numAttrs: u32::try_from(attributes.len()).unwrap_or(0),
         };
-        self.fits(recording, function, file)?;
+        self.fits(recording, function)?;
         // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each
         // parameter that was recorded, to as many bytes, as the reader of the file has compared, and `fits` these with
         // the kernel's own. Nothing unloads its module. What it does to memory is its own matter, as the head says.
@@ -294,7 +290,8 @@ impl Device {
             if recording.shared > SHARED {
                 let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
                 let bytes = i32::try_from(recording.shared).unwrap_or(i32::MAX);
-                ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))?;
+                ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))
+                    .map_err(|failure| failure.with(&format!("{bytes} bytes of dynamic shared memory")))?;
             }
             let portable = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
             // Where a device has no clusters there is no such attribute.
@@ -305,7 +302,7 @@ impl Device {
     }
 
     /// The parameters of the file are those of the kernel: the driver would read past a list that is too short.
-    fn fits(&self, recording: &Recording, function: CUfunction, file: &Path) -> Result<(), Failure> {
+    fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
         // SAFETY: 1: the function is of the module that `load` loaded, which stays.
         let own = unsafe { parameters(&self.driver, function.expose_provenance() as u64, false) };
         let own = match own {
@@ -324,8 +321,7 @@ impl Device {
                     |size: Option<u64>| size.map_or("nothing".to_owned(), |bytes| format!("{bytes} bytes"));
                 let recorded = size(recording.parameters.get(number).map(|(_, size)| u64::from(*size)));
                 let message = format!(
-                    "{}: parameter {number} of `{}` has {} in the image, but {recorded} in the recording: the file is damaged",
-                    file.display(),
+                    "parameter {number} of `{}` has {} in the image, but {recorded} in the recording: the file is damaged",
                     recording.kernel,
                     size(own.get(number).copied())
                 );

@@ -126,6 +126,13 @@ impl Objects {
         self.live.iter().filter_map(|place| Some((*place, self.all.get(*place)?)))
     }
 
+    /// Captures that were never ended, and went with their streams.
+    #[cfg(feature = "check")]
+    pub(crate) fn lost_captures(&self) -> impl Iterator<Item = &Object> {
+        let is_lost = |object: &&Object| !object.is_live() && !object.is_released && object.made_by.is_some();
+        self.all.iter().filter(|object| object.name.kind() == Kind::Capture).filter(is_lost)
+    }
+
     pub(crate) fn at(&self, place: Place) -> Option<&Object> {
         self.all.get(place)
     }
@@ -174,6 +181,7 @@ impl Objects {
         if let Some(before) = self.latest.insert((new.kind.family(), new.address), place) {
             // It went without a call that was seen.
             self.end(before, new.made_by.map_or(0, |(call, _)| call));
+            self.all.get_mut(before).into_iter().for_each(|before| before.is_released = true);
         }
         if matches!(
             new.kind.family(),

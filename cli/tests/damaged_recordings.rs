@@ -126,7 +126,7 @@ fn what_is_no_file_is_refused() {
     refused(std::path::Path::new("/dev/null"), "it is not a recording of a launch");
     std::fs::write(folder.file(), b"").unwrap();
     refused(&folder.file(), "it is not a recording of a launch");
-    std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0o000)).unwrap();
     // Root may read it all the same.
     if std::fs::read(folder.file()).is_err() {
         refused(&folder.file(), "this user may not read it");

@@ -117,16 +117,12 @@ impl Device {
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
         let function = self.load(recording)?;
-        let mut moved: Vec<(&Region, u64)> = recording
-            .regions
-            .iter()
-            .zip(places.iter().copied())
-            .filter(|(region, at)| region.address != *at)
-            .collect();
-        moved.sort_by_key(|(region, _)| region.address);
+        let mut placed: Vec<(&Region, u64)> = recording.regions.iter().zip(places.iter().copied()).collect();
+        placed.sort_by_key(|(region, _)| region.address);
+        let moved = placed.iter().filter(|(region, at)| region.address != *at).count();
         let mut arguments = recording.arguments.clone();
         for word in arguments.as_chunks_mut::<8>().0 {
-            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &moved) {
+            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &placed) {
                 *word = new.to_le_bytes();
             }
         }
@@ -135,8 +131,8 @@ impl Device {
         let mut regions = Vec::new();
         for (region, at) in recording.regions.iter().zip(&places) {
             let mut now = Cow::Borrowed(region);
-            if !moved.is_empty() {
-                let (other, words) = region.with_words(|word| elsewhere(word, &moved));
+            if moved > 0 {
+                let (other, words) = region.with_words(|word| elsewhere(word, &placed));
                 *(if relocates { &mut changed } else { &mut stale }) += words;
                 now = if relocates { Cow::Owned(other) } else { now };
             }
@@ -151,7 +147,7 @@ impl Device {
             same += region.bytes - difference.as_ref().map_or(0, |difference| difference.bytes);
             differences.extend(difference);
         }
-        Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, changed, left_out })
+        Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out })
     }
 
     fn load(&self, recording: &Recording) -> Result<CUfunction, Failure> {
@@ -399,10 +395,40 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     attribute
 }
 
-/// Where an address is now, if it was in memory that is elsewhere: of these, in the order of their recorded addresses.
-fn elsewhere(address: u64, moved: &[(&Region, u64)]) -> Option<u64> {
-    let behind = moved.partition_point(|(region, _)| region.address <= address);
-    let (region, at) = moved.get(behind.checked_sub(1)?)?;
+/// Where an address is now, if that is elsewhere: it was in one of these, which are in the order of their recorded addresses. What is
+/// directly past the end of one, and in no other, is its end.
+fn elsewhere(address: u64, placed: &[(&Region, u64)]) -> Option<u64> {
+    let behind = placed.partition_point(|(region, _)| region.address <= address);
+    let (region, at) = placed.get(behind.checked_sub(1)?)?;
     let offset = address - region.address;
-    (offset < region.bytes).then(|| at + offset)
+    (offset <= region.bytes && *at != region.address).then(|| at + offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Region, elsewhere};
+
+    #[test]
+    fn addresses_move_with_their_memory_and_so_does_its_end() {
+        let regions = [(100, 10), (110, 20), (200, 8), (208, 8)];
+        let regions = regions.map(|(address, bytes)| Region { address, bytes, ..Region::default() });
+        let places = [1000, 2000, 3000, 208];
+        let placed: Vec<(&Region, u64)> = regions.iter().zip(places).collect();
+        for (address, now) in [
+            (99, None),
+            (100, Some(1000)),
+            (109, Some(1009)),
+            // Another one begins at the end.
+            (110, Some(2000)),
+            (130, Some(2020)),
+            (131, None),
+            (207, Some(3007)),
+            // The one that begins there is where it was.
+            (208, None),
+            (216, None),
+        ] {
+            assert_eq!(elsewhere(address, &placed), now, "{address}");
+        }
+        assert_eq!(elsewhere(7, &[]), None);
+    }
 }

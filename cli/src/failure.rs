@@ -137,6 +137,17 @@ impl Failure {
         Self { place, ..Self::new(Exit::File, message) }
     }
 
+    /// The same, of this file.
+    pub(crate) fn about(self, path: &Path) -> Self {
+        let message = format!("{}: {}", path.display(), self.message);
+        Self { message, place: json!({ "file": path.display().to_string() }), ..self }
+    }
+
+    /// The same, with the value that was refused.
+    pub(crate) fn with(self, what: &str) -> Self {
+        Self { message: format!("{}: {what}", self.message), ..self }
+    }
+
     /// The word for a program.
     pub(crate) fn kind(&self) -> &'static str {
         match self.exit {

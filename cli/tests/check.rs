@@ -89,6 +89,27 @@ fn rules(answer: &Value) -> Vec<&str> {
     answer["rules"].as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect()
 }
 
+/// Compares lines with those of a file, and shows the ones that differ; with `UPDATE_MATRIX`, writes them there before.
+fn is_in_file(file: &str, lines: &str) {
+    let path = root().join(file);
+    if std::env::var_os("UPDATE_MATRIX").is_some() {
+        std::fs::write(&path, lines).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap();
+    let only_in = |one: &str, other: &str, sign: char| {
+        let others: Vec<&str> = other.lines().collect();
+        let own = one.lines().filter(|line| !others.contains(line));
+        own.map(|line| format!("{sign} {line}\n")).collect::<String>()
+    };
+    let (missing, unexpected) = (only_in(&written, lines, '-'), only_in(lines, &written, '+'));
+    let hint = "(- is in the file only, + was found only; UPDATE_MATRIX=1 rewrites it)";
+    assert!(missing.is_empty() && unexpected.is_empty(), "{file} {hint}:\n{missing}{unexpected}");
+    assert!(
+        written == lines,
+        "{file} has the same lines in another order or number; UPDATE_MATRIX=1 rewrites it"
+    );
+}
+
 /// The rules that a program broke, as the matrix has them; and why it is not as it should be, if it is not.
 fn cell(run: &Run, answer: &Value, fault: &Fault, is_wrong: bool) -> (String, Option<String>) {
     let (rule, words) = if is_wrong { (fault.1, fault.4) } else { ("", "") };
@@ -127,11 +148,7 @@ fn each_rule_finds_its_fault_and_nothing_in_the_right_twin() {
         rows += &format!("{row}\n");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    let file = root().join("cli/tests/check/matrix/emulator.txt");
-    if std::env::var_os("UPDATE_MATRIX").is_some() {
-        std::fs::write(&file, &rows).unwrap();
-    }
-    assert_eq!(rows, std::fs::read_to_string(file).unwrap(), "UPDATE_MATRIX=1 rewrites it");
+    is_in_file("cli/tests/check/matrix/emulator.txt", &rows);
 }
 
 /// It asks the driver for tables that the emulator does not have, and says that there is no device.
@@ -267,11 +284,7 @@ fn the_calls_of_the_stand_in_are_written_down() {
     assert!(words.iter().all(|words| set.contains(words)), "{set}");
     assert!(log.contains("cuMemAlloc_v2(dptr -> memory#1, bytesize: 1024)"), "{log}");
     let text = calls_of_the_runtime(&log);
-    let file = root().join("cli/tests/check/runtime/stand_in_calls.txt");
-    if std::env::var_os("UPDATE_MATRIX").is_some() {
-        std::fs::write(&file, &text).unwrap();
-    }
-    assert_eq!(text, std::fs::read_to_string(file).unwrap(), "UPDATE_MATRIX=1 rewrites it");
+    is_in_file("cli/tests/check/runtime/stand_in_calls.txt", &text);
     // An answer that is an error is there, too; and the file is a new one each time.
     let failed = programs.compile("failed_call", true);
     let file = programs.folder.join("failed.log");
@@ -456,7 +469,7 @@ fn the_page_has_the_matrix() {
     }
     wanted.push(format!("| nothing, of correct programs | {} |", lines(&|row| Some(row.3 == "-"))));
     let missing: Vec<_> = wanted.iter().filter(|line| !page.contains(*line)).map(String::as_str).collect();
-    assert!(missing.is_empty(), "docs/check.md lacks\n{}", wanted.join("\n"));
+    assert!(missing.is_empty(), "docs/check.md lacks\n{}", missing.join("\n"));
 }
 
 /// The functions of the header whose NULL stream is the thread's own: symbol, name, since when, and whether one of today is the same.

@@ -2,121 +2,14 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/recordings.rs"]
+mod recordings;
 mod support;
 
 use cuda_harness::record::Recording;
+use recordings::{ADD, Folder, answered, saxpy};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use support::{Run, TOOL, compiled, emulator_library, finished, recorder, root, scratch, tool};
-
-/// A folder for recordings, gone at the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        Self(scratch(test))
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("launch.record")
-    }
-
-    /// Records a launch of a program on the emulator.
-    fn record(&self, recorder: &Path, options: &[&str], program: &[&str]) -> (Run, Value) {
-        let mut command = tool();
-        command
-            .args(["record", "--json", "--driver", "emulator"])
-            .args(options)
-            .arg("--recorder")
-            .arg(recorder);
-        command.arg("-o").arg(self.file()).arg("--").args(program);
-        answered(finished(&command.output().unwrap()))
-    }
-
-    fn replay(&self) -> (Run, Value) {
-        answered(finished(&tool().args(["replay", "--json"]).arg(self.file()).output().unwrap()))
-    }
-
-    fn recording(&self) -> Recording {
-        Recording::read(&std::fs::read(self.file()).unwrap()).unwrap()
-    }
-
-    fn write(&self, recording: &Recording) {
-        std::fs::write(self.file(), recording.to_bytes()).unwrap();
-    }
-
-    /// A C program over the driver API, with a kernel in PTX.
-    fn program(&self, name: &str, ptx: &str, main: &str) -> Option<PathBuf> {
-        let lines: String = ptx.lines().map(|line| format!("    \"{line}\\n\"\n")).collect();
-        let source = format!("{OPENS}static const char *ptx =\n{lines};\nint main(void)\n{{\n{main}\n}}\n");
-        compiled(&self.0, name, &source, &[])
-    }
-}
-
-fn answered(run: Run) -> (Run, Value) {
-    let answer = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
-    (run, answer)
-}
-
-/// saxpy's arguments are count, factor, x, y.
-fn saxpy(count: &str) -> Vec<&str> {
-    let mut program = vec![TOOL, "run", "examples/kernels/saxpy.ptx", "saxpy", "--print", "0"];
-    let arguments = [count, "f32:2", "in:f32:0..100", "inout:f32:100*1"];
-    program.extend(arguments.iter().flat_map(|argument| ["--arg", argument]));
-    program
-}
-
-/// Finds the functions of the driver, and has `OK` for calls that have to succeed.
-const OPENS: &str = r#"
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-typedef unsigned long long ptr;
-typedef unsigned int u32;
-typedef void *handle;
-#define OK(name, ...)                                                                                                              \
-    do {                                                                                                                           \
-        int code = ((int (*)())dlsym(dlopen("libcuda.so.1", RTLD_NOW), #name))(__VA_ARGS__);                                       \
-        if (code) {                                                                                                                \
-            fprintf(stderr, "%s: %d\n", #name, code);                                                                              \
-            return 9;                                                                                                              \
-        }                                                                                                                          \
-    } while (0)
-#define BEGIN(kernel)                                                                                                              \
-    handle context, module, function;                                                                                              \
-    OK(cuInit, 0);                                                                                                                 \
-    OK(cuDevicePrimaryCtxRetain, &context, 0);                                                                                     \
-    OK(cuCtxSetCurrent, context);                                                                                                  \
-    OK(cuModuleLoadData, &module, ptx);                                                                                            \
-    OK(cuModuleGetFunction, &function, module, kernel);
-#define LAUNCH(threads, stream, ...)                                                                                               \
-    do {                                                                                                                           \
-        void *arguments[] = {__VA_ARGS__};                                                                                         \
-        OK(cuLaunchKernel, function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, (void *)0);                                     \
-    } while (0)
-"#;
-
-/// `add(u32 *number, u32 value)`
-const ADD: &str = ".version 7.0
-.target sm_75
-.address_size 64
-.visible .entry add(.param .u64 number, .param .u32 value)
-{
-    .reg .u64 %p;
-    .reg .u32 %r<3>;
-    ld.param.u64 %p, [number];
-    ld.param.u32 %r0, [value];
-    ld.global.u32 %r1, [%p];
-    add.u32 %r2, %r0, %r1;
-    st.global.u32 [%p], %r2;
-    ret;
-}";
+use support::{TOOL, emulator_library, finished, recorder, root, tool};
 
 #[test]
 fn a_launch_is_recorded_and_does_the_same_again() {
@@ -545,9 +438,12 @@ fn files_that_are_no_recordings_are_refused() {
         (b"cu-rec\r\n\x02\0\0\0", "it has version 2"),
         (
             b"cu-rec\r\n\x01\0\0\0kern\xff\xff\xff\xff\xff\xff\xff\xff",
-            "it is damaged: a length that is too large",
+            "it is damaged at byte 24: a length of 18446744073709551615 bytes, and 0 are left",
         ),
-        (b"cu-rec\r\n\x01\0\0\0done\0\0\0\0\0\0\0\0", "it is damaged: no kernel or image"),
+        (
+            b"cu-rec\r\n\x01\0\0\0done\0\0\0\0\0\0\0\0",
+            "it is damaged at byte 12: the end, but no section `kern`",
+        ),
     ] {
         std::fs::write(folder.file(), bytes).unwrap();
         let run = finished(&tool().arg("replay").arg(folder.file()).output().unwrap());
@@ -564,7 +460,12 @@ fn files_that_are_no_recordings_are_refused() {
         finished(&tool().arg("replay").arg(folder.file()).output().unwrap())
     };
     let run = altered(&|recording| recording.parameters.truncate(2));
-    assert!(run.code == 3 && run.says("parameter 2 of the kernel is not as in the recording"), "{}", run.err);
+    assert!(
+        run.code == 3
+            && run.says("parameter 2 of `saxpy` has 8 bytes in the image, but nothing in the recording"),
+        "{}",
+        run.err
+    );
     // Where the driver cannot say which parameters there are, that is what is said, and not that the file is damaged.
     folder.write(&whole);
     let fault = [
@@ -584,7 +485,7 @@ fn files_that_are_no_recordings_are_refused() {
         run.code,
         run.err
     );
-    let run = altered(&|recording| recording.image = b"\x7fELF nothing".to_vec());
+    let run = altered(&|recording| recording.image = b"nothing".to_vec());
     assert!(run.code == 4 && run.says("the image cannot be loaded"), "{}", run.err);
     let run = altered(&|recording| recording.regions[0].bytes = 1 << 60);
     assert!(run.code == 4 && run.says("cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY"), "{}", run.err);

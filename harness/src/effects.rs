@@ -162,6 +162,10 @@ impl Doing<'_> {
         let Some(place) = objects.find(kind, address) else { return };
         let Some(object) = objects.at_mut(place) else { return };
         if !object.is_live() {
+            // A graph outlives the context in which it counts as ended.
+            if object.name.kind() == Kind::Graph && !object.is_released {
+                return;
+            }
             problems.extend(self.problem(objects, place, Mistake::DoubleFree));
             return;
         }
@@ -170,6 +174,7 @@ impl Doing<'_> {
             object.shares = left;
             undo.push(Undo::Shares(place, shares));
         } else {
+            object.is_released = true;
             objects.end(place, self.number);
             undo.push(Undo::Ended(place));
         }

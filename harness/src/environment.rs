@@ -176,7 +176,7 @@ fn listed(value: Option<(&'static str, String)>) -> Vec<String> {
 fn version(text: &str) -> Option<u32> {
     let (major, minor) = text.trim().split_once('.')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-    (major < 1000 && minor < 100).then_some(major * 1000 + minor * 10)
+    (major < 1000 && minor < 100).then(|| major * 1000 + minor * 10)
 }
 
 /// `512M` as a number.
@@ -281,6 +281,9 @@ mod tests {
     #[test]
     fn numbers_and_names_are_read() {
         assert_eq!(version("11.8"), Some(11_080));
+        for text in ["11", "11.8.0", "-1.0", "11.100", "1000.0", "4294967.295", "1.4294967295"] {
+            assert_eq!(version(text), None, "{text}");
+        }
         assert_eq!((bytes("512M"), bytes("7"), bytes("2 k")), (Some(512 << 20), Some(7), Some(2048)));
         assert_eq!(result("OUT_OF_MEMORY"), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         assert_eq!(result("CUDA_ERROR_OUT_OF_MEMORY"), result("2"));

@@ -47,6 +47,9 @@ pub enum Error {
     /// A fault that returns `CUDA_SUCCESS` for calls that were not made.
     #[error("CUDA_SUCCESS is not an error\n  help: name an error, or inject nothing")]
     SuccessIsNoFault,
+    /// A fault of the 0th call.
+    #[error("a fault of call 0 has no effect\n  help: `nth` and `from_nth` count from 1")]
+    CallZero,
     /// A driver call that the harness made failed.
     #[error("{function} returned {code:?}")]
     Call {

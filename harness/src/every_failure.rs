@@ -363,7 +363,14 @@ where
                 findings.push(What::Panics(panic));
                 (None, calls)
             }
-            Err(_) => return Run { findings, result: None, calls: 0, is_lost: true },
+            // It has ended without an answer, as what it panicked with panicked in turn when it was dropped: below.
+            Err(RecvTimeoutError::Disconnected) => {
+                spy.heal();
+                (None, spy.calls().len())
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                return Run { findings, result: None, calls: 0, is_lost: true };
+            }
         };
         // `settle` is the caller's, and may last.
         match thread.join() {

@@ -30,7 +30,7 @@ impl<T: Recorded + ?Sized> Recorded for &T {
 }
 
 /// Panics unless the calls are these, in this order. Each is written as a function's name (`"cuMemAlloc"` or `"cuMemAlloc_v2"`), or as
-/// the whole call in the words of a [snapshot](Calls::snapshot) (`"cuMemFree_v2(dptr: memory#1)"`).
+/// the whole call in the words of a [snapshot](Calls::snapshot) (`"cuMemFree(dptr: memory#1)"`).
 ///
 /// The first argument is a [`Spy`] or [`Calls`]. The message shows both lists, with missing and unexpected calls.
 ///
@@ -131,7 +131,12 @@ enum Edit<'a> {
 }
 
 fn is_it(call: &Call, expected: &str) -> bool {
-    if expected.contains('(') { call.snapshot() == expected } else { call.name() == symbol(expected) }
+    let (name, arguments) = expected.find('(').map_or((expected, None), |at| {
+        let (name, arguments) = expected.split_at(at);
+        (name, Some(arguments))
+    });
+    let is_same = |arguments| call.snapshot().strip_prefix(call.name()) == Some(arguments);
+    call.name() == symbol(name) && arguments.is_none_or(is_same)
 }
 
 /// The fewest edits that make one list of the other.

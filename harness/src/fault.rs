@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::functions;
 use crate::short;
 use cuda_driver_sys::CUresult;
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -109,7 +110,7 @@ impl Fault {
 
     /// Only calls for which the predicate is true. It sees a call that has no result yet; calls for which it is false are not counted.
     ///
-    /// It may query the spy and call the driver. If it panics, the call proceeds as if it had returned false, and
+    /// It may query the spy and call the driver; it is not asked about the calls that it makes itself. If it panics, the call proceeds as if it had returned false, and
     /// [`Spy::panics`](crate::Spy::panics) has the message: a panic cannot unwind through a C function.
     pub fn when(self, predicate: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Fault {
         Fault { when: Some(Arc::new(predicate)), ..self }
@@ -262,6 +263,9 @@ impl Active {
                 return Err(Error::NoShortAnswer { name: name.clone(), known: fault.replaced });
             }
         }
+        if fault.first == 0 {
+            return Err(Error::CallZero);
+        }
         if [fault.answer, fault.sticky].contains(&Some(CUresult::SUCCESS)) {
             return Err(Error::SuccessIsNoFault);
         }
@@ -290,6 +294,7 @@ impl Active {
             return false;
         }
         if let Some(when) = &self.fault.when {
+            let Some(_asked) = Asked::begin(self) else { return false };
             match catch_unwind(AssertUnwindSafe(|| when(call))) {
                 Ok(true) => {}
                 Ok(false) => return false,
@@ -305,6 +310,33 @@ impl Active {
             self.hits.fetch_add(1, Ordering::AcqRel);
         }
         meets
+    }
+}
+
+thread_local! {
+    /// The faults whose predicates run on this thread.
+    static ASKED: RefCell<Vec<*const Active>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A predicate runs; a call that it makes does not ask it again, which would have no end.
+struct Asked;
+
+impl Asked {
+    /// None while it runs on this thread already.
+    fn begin(active: &Active) -> Option<Asked> {
+        let begin = |asked: &RefCell<Vec<_>>| {
+            let mut asked = asked.borrow_mut();
+            let is_new = !asked.contains(&std::ptr::from_ref(active));
+            is_new.then(|| asked.push(active)).map(|()| Asked)
+        };
+        // A thread that ends may make calls when its own variables are gone.
+        ASKED.try_with(begin).unwrap_or_else(|_| Some(Asked))
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let _ = ASKED.try_with(|asked| asked.borrow_mut().pop());
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Object {
     /// The call that made it, and its function; none where it was there before.
     pub(crate) made_by: Option<(usize, &'static str)>,
     pub(crate) ended_by: Option<usize>,
+    /// A call released it itself, and not something that it belonged to.
+    pub(crate) is_released: bool,
     /// The context that was current, or its owner's; 0 where none is known.
     pub(crate) context: u64,
     /// It goes with that one.
@@ -124,6 +126,13 @@ impl Objects {
         self.live.iter().filter_map(|place| Some((*place, self.all.get(*place)?)))
     }
 
+    /// Captures that were never ended, and went with their streams.
+    #[cfg(feature = "check")]
+    pub(crate) fn lost_captures(&self) -> impl Iterator<Item = &Object> {
+        let is_lost = |object: &&Object| !object.is_live() && !object.is_released && object.made_by.is_some();
+        self.all.iter().filter(|object| object.name.kind() == Kind::Capture).filter(is_lost)
+    }
+
     pub(crate) fn at(&self, place: Place) -> Option<&Object> {
         self.all.get(place)
     }
@@ -172,6 +181,7 @@ impl Objects {
         if let Some(before) = self.latest.insert((new.kind.family(), new.address), place) {
             // It went without a call that was seen.
             self.end(before, new.made_by.map_or(0, |(call, _)| call));
+            self.all.get_mut(before).into_iter().for_each(|before| before.is_released = true);
         }
         if matches!(
             new.kind.family(),
@@ -192,6 +202,7 @@ impl Objects {
             counted: new.counted,
             made_by: new.made_by,
             ended_by: None,
+            is_released: false,
             context: new.context,
             owner: new.owner,
             shares: new.shares,
@@ -262,6 +273,7 @@ impl Objects {
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
         if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
+            object.is_released = false;
             self.live.insert(place);
             self.captures += usize::from(object.name.kind() == Kind::Capture);
             if object.counted {

@@ -142,7 +142,8 @@ impl Spy {
     /// # Errors
     ///
     /// [`Error::NoSuchFunction`] if the fault names a function that is not in the API, [`Error::NoShortAnswer`] if that has no short or
-    /// malformed result, and [`Error::SuccessIsNoFault`] if the calls should return `CUDA_SUCCESS` without being made.
+    /// malformed result, [`Error::SuccessIsNoFault`] if the calls should return `CUDA_SUCCESS` without being made, and [`Error::CallZero`]
+    /// if it is for the 0th call.
     pub fn inject(&self, fault: Fault) -> Result<Injected, Error> {
         let active = Arc::new(Active::new(fault)?);
         self.inner.lock().faults.push(active.clone());

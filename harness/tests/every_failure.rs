@@ -135,6 +135,29 @@ fn a_panic_is_found_with_its_message() {
     );
 }
 
+/// What it panics with panics when it is dropped: the thread ends without an answer.
+#[test]
+fn a_panic_that_cannot_be_dropped_is_found() {
+    struct Unlucky;
+    impl Drop for Unlucky {
+        fn drop(&mut self) {
+            panic!("dropped, too");
+        }
+    }
+    let report = search(&one_code(), |cuda| match unsafe { cuda.cuInit(0) } {
+        CUresult::SUCCESS => cuda.version().map(drop).map_err(|code| format!("{code:?}")),
+        _ => std::panic::panic_any(Unlucky),
+    });
+    assert_eq!(
+        report.findings().iter().map(place).collect::<Vec<_>>(),
+        [("cuInit", false), ("cuInit", true)],
+        "{report}"
+    );
+    assert!(matches!(report.findings()[1].what(), What::Panics(text) if text == "dropped, too"), "{report}");
+    // The search went on: the second call failed, too.
+    assert_eq!(report.sites(), 4);
+}
+
 #[test]
 fn a_double_free_is_found() {
     let report = search(&one_code(), |cuda| {

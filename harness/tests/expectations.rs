@@ -30,6 +30,13 @@ fn calls_are_named_by_symbol_by_the_headers_name_or_whole() {
         ["cuMemAlloc_v2(dptr -> memory#1, bytesize: 64)", "cuMemFree_v2(dptr: memory#1)"]
     );
     assert_calls!(&spy.calls().of("cuMemFree"), ["cuMemFree"]);
+    // Whole by the header's name, too.
+    assert_calls!(spy.calls().of("cuMemFree"), ["cuMemFree(dptr: memory#1)"]);
+    for other in
+        ["cuMemFree(dptr: memory#2)", "cuMemFree(", "cuMemFree_v3(dptr: memory#1)", "(dptr: memory#1)"]
+    {
+        assert!(compare(&spy.calls().of("cuMemFree"), &[other]).is_err(), "{other}");
+    }
 }
 
 #[test]

@@ -88,18 +88,41 @@ fn a_predicate_may_call_the_driver_and_ask_the_spy() {
     let spy = Arc::new(spy());
     let asked = Arc::new(AtomicUsize::new(0));
     let (inside, count) = (Arc::downgrade(&spy), asked.clone());
-    let fault = Fault::on("cuDriverGetVersion").when(move |call| {
-        // The first call asks for the version too; that one asks no more.
-        if count.fetch_add(1, Ordering::SeqCst) == 0 {
-            let spy = inside.upgrade().unwrap();
-            assert!(spy.driver().version().is_ok());
-            assert_eq!(spy.calls().len(), 2);
-        }
+    let fault = Fault::any().when(move |call| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let spy = inside.upgrade().unwrap();
+        assert!(spy.driver().version().is_ok(), "it is not asked about its own calls");
+        assert_eq!(spy.calls().len(), 2);
         call.number() == 1
     });
     spy.inject(fault).unwrap();
     assert_eq!(spy.driver().version(), Err(UNKNOWN));
-    assert_eq!((asked.load(Ordering::SeqCst), spy.panics().len()), (2, 0));
+    assert_eq!((asked.load(Ordering::SeqCst), spy.panics()), (1, vec![]));
+}
+
+/// Another fault meets the calls of a predicate; and after a panic in it, it is asked as before.
+#[test]
+fn a_predicate_that_calls_the_driver_meets_other_faults() {
+    let spy = Arc::new(spy());
+    let inside = Arc::downgrade(&spy);
+    let asked = spy.inject(Fault::on("cuInit").when(move |call| {
+        let other = inside.upgrade().unwrap().driver().version();
+        assert!(call.number() > 1, "the first time");
+        other == Err(UNKNOWN)
+    }));
+    let other = spy.inject(Fault::on("cuDriverGetVersion")).unwrap();
+    let init = || unsafe { spy.driver().cuInit(0) };
+    assert_eq!((init(), init(), init()), (CUresult::SUCCESS, UNKNOWN, UNKNOWN));
+    assert_eq!((asked.unwrap().hits(), other.hits(), spy.panics().len()), (2, 3, 1));
+}
+
+#[test]
+fn there_is_no_call_zero() {
+    let spy = spy();
+    for fault in [Fault::any().nth(0), Fault::on("cuInit").from_nth(0)] {
+        assert!(matches!(spy.inject(fault), Err(Error::CallZero)));
+    }
+    assert!(spy.driver().version().is_ok());
 }
 
 #[test]

@@ -230,6 +230,28 @@ fn what_is_given_back_twice_is_a_mistake() {
     assert_eq!(text, "call 7, cuMemFree_v2, releases memory#1 again; call 6 already released it");
 }
 
+/// A graph outlives the context that was current when it was made: to destroy it then is right, and only twice is a mistake.
+#[test]
+fn a_graph_may_be_destroyed_after_the_context() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (mut context, mut graph) = (null_mut(), null_mut());
+    unsafe {
+        ok(cuda.driver.cuCtxCreate(&mut context, null_mut(), 0, 0)).unwrap();
+        ok(cuda.driver.cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(cuda.driver.cuCtxDestroy(context)).unwrap();
+        ok(cuda.driver.cuGraphDestroy(graph)).unwrap();
+    }
+    assert_eq!(mistakes(&spy.ledger()), vec![]);
+    cuda.make_current();
+    unsafe {
+        ok(cuda.driver.cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(cuda.driver.cuGraphDestroy(graph)).unwrap();
+        let _ = cuda.driver.cuGraphDestroy(graph);
+    }
+    assert_eq!(mistakes(&spy.ledger()), [(Mistake::DoubleFree, "graph#2".to_owned())]);
+}
+
 #[test]
 fn what_is_used_after_its_end_is_a_mistake() {
     let spy = spy();

@@ -91,6 +91,118 @@ fn a_damaged_file_is_an_error_or_another_recording() {
     assert_eq!(Recording::read(&later), Err(FormatError::Version(2)));
 }
 
+/// A file that was damaged on its way: whatever it was, it is seen.
+#[test]
+fn damage_is_found_by_the_hash() {
+    let file = recording().to_bytes();
+    let tag = file.len() - 12 - 20;
+    assert_eq!(&file[tag..tag + 4], b"hash");
+    // Its own tag may be damaged to one that is not known: then nothing else is.
+    for place in (0..file.len()).filter(|place| !(tag..tag + 4).contains(place)) {
+        let mut damaged = file.clone();
+        damaged[place] ^= 1 << (place % 8);
+        assert!(Recording::read(&damaged).is_err(), "byte {place}");
+    }
+    // Two sections that changed places are what they were, but for the hash.
+    let conf = 12 + 12 + recording().kernel.len();
+    let end = conf + 12 + 36;
+    let swapped = [&file[..12], &file[conf..end], &file[12..conf], &file[end..]].concat();
+    let error = Recording::read(&swapped).unwrap_err().to_string();
+    assert!(error.contains(&format!("at byte {tag}: what is before has the hash")), "{error}");
+    assert_eq!(Recording::read(&without_hash(&swapped)), Ok(recording()));
+}
+
+/// As a program writes it that knows no hash, or somebody who means no good.
+fn without_hash(file: &[u8]) -> Vec<u8> {
+    let end = file.len() - 12;
+    [&file[..end - 20], &file[end..]].concat()
+}
+
+#[test]
+fn what_a_launch_needs_is_there_once() {
+    let file = without_hash(&recording().to_bytes());
+    let mut at = 12;
+    while &file[at..at + 4] != b"done" {
+        let length = u64::from_le_bytes(file[at + 4..at + 12].try_into().unwrap()) as usize;
+        let (tag, next) = (file[at..at + 4].to_vec(), at + 12 + length);
+        let tag = String::from_utf8(tag).unwrap();
+        let error = |file: Vec<u8>| Recording::read(&file).err().map(|error| error.to_string());
+        let lacks = error([&file[..at], &file[next..]].concat()).unwrap_or_default();
+        let is_needed =
+            lacks.contains(&format!("no section `{tag}`")) || lacks.contains("0 bytes of arguments");
+        assert_eq!(is_needed, ["kern", "conf", "imag", "args"].contains(&tag.as_str()), "{tag}: {lacks}");
+        let twice = error([&file[..next], &file[at..]].concat()).unwrap_or_default();
+        let is_once = twice == format!("it is damaged at byte {next}: a second section `{tag}`");
+        assert_eq!(is_once, !["attr", "memo"].contains(&tag.as_str()), "{tag}: {twice}");
+        at = next;
+    }
+}
+
+/// Of a binary image the driver reads what its headers say: that has to be there.
+#[test]
+fn an_image_is_as_long_as_it_says() {
+    let fatbin: Vec<u8> =
+        [&0xba55_ed50_u32.to_le_bytes()[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[7; 8]].concat();
+    let mut elf = vec![0; 64 + 64 + 100];
+    elf[..5].copy_from_slice(b"\x7fELF\x02");
+    // One section in the list behind the header, whose 100 bytes are at 128.
+    (elf[40], elf[58], elf[60]) = (64, 64, 1);
+    (elf[64 + 4], elf[64 + 24], elf[64 + 32]) = (1, 128, 100);
+    let read = |image: &[u8]| {
+        let recording = Recording { image: image.to_vec(), ..recording() };
+        Recording::read(&recording.to_bytes()).map(drop).map_err(|error| error.to_string())
+    };
+    for image in [&fatbin, &elf] {
+        assert_eq!(read(image), Ok(()));
+        for length in 4..image.len() {
+            let error = read(&image[..length]).unwrap_err();
+            assert!(error.contains(&format!("an image of {length} bytes, whose headers say")), "{error}");
+        }
+    }
+    // 32 bits, and an address in the process that was recorded.
+    elf[4] = 1;
+    let wrapper = [&0x4662_43b1_u32.to_le_bytes()[..], &[0; 20]].concat();
+    for image in [elf, wrapper] {
+        assert!(read(&image).unwrap_err().contains("whose headers say no length"));
+    }
+}
+
+/// Files that nobody wrote: each of these seeds changes a few places of one, in ways that are likely to be taken for something.
+#[test]
+fn whatever_a_file_has_is_an_error_with_its_place_or_a_recording() {
+    const ODD: [u64; 10] = [0, 1, 8, 64, 4096, u32::MAX as u64, 1 << 32, 1 << 47, 1 << 63, u64::MAX];
+    let file = without_hash(&recording().to_bytes());
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let mut read = 0;
+    for seed in 0..4000 {
+        let mut damaged = file.clone();
+        for _ in 0..1 + random(3) {
+            // The first bytes say the most.
+            let near = if random(2) == 0 { 300 } else { damaged.len() };
+            let at = random(near.min(damaged.len()).max(9) - 8);
+            match random(4) {
+                0 => damaged[at] ^= 1 << random(8),
+                1 => damaged[at..at + 8].copy_from_slice(&ODD[random(ODD.len())].to_le_bytes()),
+                2 => drop(damaged.drain(at..at + 1 + random(8))),
+                _ => damaged.truncate(at + 8),
+            }
+        }
+        match Recording::read(&damaged) {
+            Ok(recording) => {
+                read += 1;
+                assert_eq!(Recording::read(&recording.to_bytes()).as_ref(), Ok(&recording), "{seed}");
+            }
+            Err(FormatError::Damaged { offset, .. }) => assert!(offset <= damaged.len(), "{seed}"),
+            Err(error) => assert!(!damaged.starts_with(&file[..12]), "{seed}: {error}"),
+        }
+    }
+    assert!((100..2000).contains(&read), "{read} of them were read");
+}
+
 /// Pieces that overlap, or lie outside of their memory.
 #[test]
 fn pieces_are_in_their_memory_and_in_order() {

@@ -8,11 +8,11 @@ use cuda_harness::kernel::parameters;
 use cuda_harness::record::{Recording, Region};
 use cuda_launch::Driver;
 use cuda_launch::sys::*;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
 use std::ops::Range;
-use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -112,25 +112,17 @@ impl Device {
     }
 
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
-    pub(super) fn replay(
-        &self,
-        recording: &Recording,
-        file: &Path,
-        relocates: bool,
-    ) -> Result<Replayed, Failure> {
+    pub(super) fn replay(&self, recording: &Recording, relocates: bool) -> Result<Replayed, Failure> {
         // Before the module, whose variables would otherwise take these addresses.
         let places = recording.regions.iter().map(|region| self.place(region));
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
-        let function = self.load(recording, file)?;
-        let moved: Vec<(&Region, u64)> = recording
-            .regions
-            .iter()
-            .zip(places.iter().copied())
-            .filter(|(region, at)| region.address != *at)
-            .collect();
+        let function = self.load(recording)?;
+        let mut placed: Vec<(&Region, u64)> = recording.regions.iter().zip(places.iter().copied()).collect();
+        placed.sort_by_key(|(region, _)| region.address);
+        let moved = placed.iter().filter(|(region, at)| region.address != *at).count();
         let mut arguments = recording.arguments.clone();
         for word in arguments.as_chunks_mut::<8>().0 {
-            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &moved) {
+            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &placed) {
                 *word = new.to_le_bytes();
             }
         }
@@ -138,9 +130,12 @@ impl Device {
         let mut differences = Vec::new();
         let mut regions = Vec::new();
         for (region, at) in recording.regions.iter().zip(&places) {
-            let (other, words) = region.with_words(|word| elsewhere(word, &moved));
-            let now = if relocates { other } else { region.clone() };
-            *(if relocates { &mut changed } else { &mut stale }) += words;
+            let mut now = Cow::Borrowed(region);
+            if moved > 0 {
+                let (other, words) = region.with_words(|word| elsewhere(word, &placed));
+                *(if relocates { &mut changed } else { &mut stale }) += words;
+                now = if relocates { Cow::Owned(other) } else { now };
+            }
             self.fill(&now, *at)?;
             regions.push(now);
         }
@@ -152,10 +147,10 @@ impl Device {
             same += region.bytes - difference.as_ref().map_or(0, |difference| difference.bytes);
             differences.extend(difference);
         }
-        Ok(Replayed { code, is_compared, differences, same, moved: moved.len(), stale, changed, left_out })
+        Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out })
     }
 
-    fn load(&self, recording: &Recording, file: &Path) -> Result<CUfunction, Failure> {
+    fn load(&self, recording: &Recording) -> Result<CUfunction, Failure> {
         let (mut module, mut function) = (null_mut(), null_mut());
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
@@ -170,14 +165,17 @@ impl Device {
                 }
                 false => "the image is for another device",
             };
-            let message = format!("{}: the image cannot be loaded: {code:?}\n  help: {next}", file.display());
+            let message = format!("the image cannot be loaded: {code:?}\n  help: {next}");
             return Err(Failure::new(Exit::Driver, message));
         }
         // SAFETY: the module was just loaded, and nothing unloads it; the name is a C string; both and the place outlive the call.
-        unsafe {
-            ok("cuModuleGetFunction", self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()))?;
+        match unsafe { self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()) } {
+            CUresult::CUDA_ERROR_NOT_FOUND => {
+                let message = format!("the image has no kernel `{}`", recording.kernel);
+                Err(Failure::new(Exit::File, message))
+            }
+            code => ok("cuModuleGetFunction", code).map(|()| function),
         }
-        Ok(function)
     }
 
     /// Memory, at its address if that can be had and is wanted.
@@ -190,7 +188,10 @@ impl Device {
         };
         if !is_there {
             // SAFETY: the place is an address's and outlives the call, which asks for nothing else.
-            unsafe { ok("cuMemAlloc", self.driver.cuMemAlloc(&mut address, bytes))? };
+            let code = unsafe { self.driver.cuMemAlloc(&mut address, bytes) };
+            ok("cuMemAlloc", code).map_err(|failure| {
+                failure.with(&format!("{bytes} bytes of memory, recorded at {:#x}", region.address))
+            })?;
         }
         Ok(address)
     }
@@ -285,7 +286,8 @@ impl Device {
             if recording.shared > SHARED {
                 let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
                 let bytes = i32::try_from(recording.shared).unwrap_or(i32::MAX);
-                ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))?;
+                ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))
+                    .map_err(|failure| failure.with(&format!("{bytes} bytes of dynamic shared memory")))?;
             }
             let portable = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
             // Where a device has no clusters there is no such attribute.
@@ -305,14 +307,22 @@ impl Device {
             Err((call, code)) => return ok(call, code),
         };
         // Some architectures place what is aligned to more than 16 bytes in their own way: offsets are not compared.
-        let own = own.iter().map(|(_, size)| Some(*size as u64)).chain([None]);
+        let own: Vec<u64> = own.iter().map(|(_, size)| *size as u64).collect();
+        let ends = own.iter().copied().map(Some).chain([None]);
         let recorded = recording.parameters.iter().map(|(_, size)| Some(u64::from(*size))).chain([None]);
-        match own.zip(recorded).position(|(own, recorded)| own != recorded) {
+        match ends.zip(recorded).position(|(own, recorded)| own != recorded) {
             None => Ok(()),
-            Some(number) => Err(Failure::new(
-                Exit::File,
-                format!("parameter {number} of the kernel is not as in the recording: the file is damaged"),
-            )),
+            Some(number) => {
+                let size =
+                    |size: Option<u64>| size.map_or("nothing".to_owned(), |bytes| format!("{bytes} bytes"));
+                let recorded = size(recording.parameters.get(number).map(|(_, size)| u64::from(*size)));
+                let message = format!(
+                    "parameter {number} of `{}` has {} in the image, but {recorded} in the recording: the file is damaged",
+                    recording.kernel,
+                    size(own.get(number).copied())
+                );
+                Err(Failure::new(Exit::File, message))
+            }
         }
     }
 
@@ -385,8 +395,40 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     attribute
 }
 
-/// Where an address is now, if it was in memory that is elsewhere.
-fn elsewhere(address: u64, moved: &[(&Region, u64)]) -> Option<u64> {
-    let inside = |(region, _): &&(&Region, u64)| address.wrapping_sub(region.address) < region.bytes;
-    moved.iter().find(inside).map(|(region, at)| at + (address - region.address))
+/// Where an address is now, if that is elsewhere: it was in one of these, which are in the order of their recorded addresses. What is
+/// directly past the end of one, and in no other, is its end.
+fn elsewhere(address: u64, placed: &[(&Region, u64)]) -> Option<u64> {
+    let behind = placed.partition_point(|(region, _)| region.address <= address);
+    let (region, at) = placed.get(behind.checked_sub(1)?)?;
+    let offset = address - region.address;
+    (offset <= region.bytes && *at != region.address).then(|| at + offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Region, elsewhere};
+
+    #[test]
+    fn addresses_move_with_their_memory_and_so_does_its_end() {
+        let regions = [(100, 10), (110, 20), (200, 8), (208, 8)];
+        let regions = regions.map(|(address, bytes)| Region { address, bytes, ..Region::default() });
+        let places = [1000, 2000, 3000, 208];
+        let placed: Vec<(&Region, u64)> = regions.iter().zip(places).collect();
+        for (address, now) in [
+            (99, None),
+            (100, Some(1000)),
+            (109, Some(1009)),
+            // Another one begins at the end.
+            (110, Some(2000)),
+            (130, Some(2020)),
+            (131, None),
+            (207, Some(3007)),
+            // The one that begins there is where it was.
+            (208, None),
+            (216, None),
+        ] {
+            assert_eq!(elsewhere(address, &placed), now, "{address}");
+        }
+        assert_eq!(elsewhere(7, &[]), None);
+    }
 }

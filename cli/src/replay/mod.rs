@@ -4,6 +4,7 @@ mod device;
 mod report;
 
 use cuda_harness::record::Recording;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
@@ -63,7 +64,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
     }
     let device = Device::open(&place, &recording, arguments.apart)?;
-    let replayed = device.replay(&recording, &arguments.file, arguments.relocate || arguments.apart)?;
+    let replayed = device.replay(&recording, arguments.relocate || arguments.apart);
+    let replayed = replayed.map_err(|failure| failure.about(&arguments.file))?;
     let findings = if place.is_emulator() { cuda_emulator::take_findings() } else { Default::default() };
     let adjacent = if arguments.apart { 0 } else { adjacent(&recording) };
     let mut outcome = report::outcome(&recording, &replayed, &findings, &place, adjacent);
@@ -76,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// How many allocations begin where another ends.
 fn adjacent(recording: &Recording) -> usize {
     let regions = &recording.regions;
-    let ends: Vec<u64> = regions
+    let ends: HashSet<u64> = regions
         .iter()
         .map(|region| region.address.saturating_add(region.bytes).next_multiple_of(UNIT))
         .collect();
@@ -85,5 +87,5 @@ fn adjacent(recording: &Recording) -> usize {
 
 fn read(path: &Path) -> Result<Recording, Failure> {
     let bytes = files::read(path, LARGEST, "recordings")?;
-    Recording::read(&bytes).map_err(|error| Failure::new(Exit::File, format!("{}: {error}", path.display())))
+    Recording::read(&bytes).map_err(|error| Failure::new(Exit::File, error.to_string()).about(path))
 }

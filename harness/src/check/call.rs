@@ -329,6 +329,10 @@ impl Inner {
             }
             Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
             Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,
+            // Some of these are made by calls that tell no handle: one that is used again may be another's.
+            Kind::Graph | Kind::Array | Kind::MipmappedArray | Kind::Context | Kind::Pool => {
+                problem.mistake == Mistake::DoubleFree
+            }
             _ => false,
         };
         is_wrong.then(|| call.finding(rule, words_of(problem)))

@@ -38,6 +38,7 @@ fn is_runtime_s(kind: Kind) -> bool {
 fn leaks(state: &State) -> Vec<Finding> {
     let owed = state.objects.live().map(|(_, object)| object).filter(|object| object.is_owed());
     let owed = owed.filter(|object| !(state.is_runtime && is_runtime_s(object.name.kind())));
+    let owed = owed.chain(state.objects.lost_captures());
     let mut groups: BTreeMap<(Kind, &'static str), Vec<&Object>> = BTreeMap::new();
     for object in owed {
         let function = object.made_by.map_or("", |(_, function)| function);

@@ -14,17 +14,35 @@ pub(super) fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
     call.function.uses.iter().filter_map(|at| handle(call, state, *at)).collect()
 }
 
+/// What may be mistaken for another: objects of their own, no two of which are at one address.
+const OBJECTS: [Kind; 8] = [
+    Kind::Stream,
+    Kind::Event,
+    Kind::Function,
+    Kind::Module,
+    Kind::Library,
+    Kind::Graph,
+    Kind::ExecutableGraph,
+    Kind::Context,
+];
+
 fn handle(call: &Call<'_>, state: &State, at: usize) -> Option<Finding> {
     let (parameter, word) = (call.function.parameters.get(at)?, call.word(at));
     let Type::Plain(Plain::Handle(kind)) = parameter.ty else { return None };
-    // What else is mistaken for it.
-    let other = match kind {
-        Kind::Event | Kind::Function | Kind::Module => Kind::Stream,
+    let is_looked_at = match kind {
+        Kind::Event | Kind::Function | Kind::Module | Kind::ExecutableGraph => true,
         // The first three are the default streams.
-        Kind::Stream if word > 2 => Kind::Event,
-        _ => return None,
+        Kind::Stream => word > 2,
+        _ => false,
     };
-    let wanted = if kind == Kind::Event { "an event".to_owned() } else { format!("a {kind}") };
+    if !is_looked_at {
+        return None;
+    }
+    let wanted = match kind {
+        Kind::Event => "an event".to_owned(),
+        Kind::ExecutableGraph => "an executable graph".to_owned(),
+        _ => format!("a {kind}"),
+    };
     let name = parameter.name;
     if word == 0 {
         return Some(call.finding(Rule::NullHandle, format!("{name} is null, but has to be {wanted}")));
@@ -36,8 +54,11 @@ fn handle(call: &Call<'_>, state: &State, at: usize) -> Option<Finding> {
     if live(kind).is_some() {
         return None;
     }
-    let what = match live(other) {
+    let what = match OBJECTS.into_iter().find_map(live) {
         Some(object) => object.to_string(),
+        None if state.objects.primaries.values().any(|primary| *primary == word) => {
+            "a primary context".to_owned()
+        }
         None if word < LOWEST => format!("{word:#x}, which is not a handle"),
         None => return None,
     };

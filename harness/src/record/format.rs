@@ -1,5 +1,7 @@
 //! The file of a recorded launch: `docs/recording.md` describes the format.
 
+use super::image;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What a recording begins with. The end of a line of DOS shows a file that was sent as text.
@@ -12,6 +14,10 @@ const PAGE: usize = 4096;
 const GRAIN: usize = 64;
 /// Bytes of the value of an attribute.
 pub const ATTRIBUTE: usize = 64;
+/// The sections that a file has once.
+const ONCE: [&[u8; 4]; 6] = [b"kern", b"conf", b"para", b"args", b"imag", b"hash"];
+/// Of these, the ones without which there is no launch.
+const NEEDED: [&[u8; 4]; 3] = [b"kern", b"conf", b"imag"];
 
 /// One launch, with everything that it needs, and its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,12 +74,12 @@ pub enum FormatError {
     #[error("it has version {0}, but this program reads version {VERSION}: use a newer program")]
     Version(u32),
     /// It is damaged.
-    #[error("it is damaged: {what} at byte {offset}")]
+    #[error("it is damaged at byte {offset}: {what}")]
     Damaged {
         /// Where.
         offset: usize,
         /// What is wrong.
-        what: &'static str,
+        what: String,
     },
 }
 
@@ -169,11 +175,7 @@ impl Recording {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut file = Vec::from(MAGIC);
         file.extend(VERSION.to_le_bytes());
-        let mut section = |tag: &[u8; 4], content: &[u8]| {
-            file.extend(tag);
-            file.extend((content.len() as u64).to_le_bytes());
-            file.extend(content);
-        };
+        let mut section = |tag, content: &[u8]| section(&mut file, tag, content);
         section(b"kern", self.kernel.as_bytes());
         let numbers = self.grid.iter().chain(&self.block).chain([&self.shared, &self.code, &self.driver]);
         section(b"conf", &numbers.flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>());
@@ -195,7 +197,9 @@ impl Recording {
             }
             section(b"memo", &content);
         }
-        section(b"done", &[]);
+        let hash = hash(&file).to_le_bytes();
+        self::section(&mut file, b"hash", &hash);
+        self::section(&mut file, b"done", &[]);
         file
     }
 
@@ -213,15 +217,20 @@ impl Recording {
         if version != VERSION {
             return Err(FormatError::Version(version));
         }
-        let mut recording = Recording::default();
+        let (mut recording, mut seen) = (Recording::default(), BTreeSet::new());
         loop {
+            let start = reader.at;
             let tag = reader.take(4)?;
             let length = reader.length()?;
             let mut section =
                 Reader { file: file.get(..reader.at + length).unwrap_or_default(), at: reader.at };
             reader.at += length;
+            if !seen.insert(tag) && ONCE.iter().any(|once| *once == tag) {
+                return Err(damaged(start, format!("a second section `{}`", tag.escape_ascii())));
+            }
             match tag {
-                b"done" => return recording.whole(reader.at),
+                b"done" => return recording.whole(start, &seen),
+                b"hash" => unchanged(file.get(..start).unwrap_or_default(), section.u64()?)?,
                 _ => recording.add(tag, &mut section)?,
             }
         }
@@ -232,9 +241,9 @@ impl Recording {
             b"kern" => {
                 let at = section.at;
                 let text = std::str::from_utf8(section.rest());
-                let is_name = |text: &&str| !text.is_empty() && !text.contains('\0');
+                let is_name = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
                 let text = text.ok().filter(is_name);
-                self.kernel = text.ok_or(FormatError::Damaged { offset: at, what: "no name" })?.to_owned();
+                self.kernel = text.ok_or_else(|| damaged(at, "not the name of a kernel"))?.to_owned();
             }
             b"conf" => {
                 self.grid = [section.u32()?, section.u32()?, section.u32()?];
@@ -252,7 +261,15 @@ impl Recording {
                 }
             }
             b"args" => self.arguments = section.rest().to_vec(),
-            b"imag" => self.image = section.rest().to_vec(),
+            b"imag" => {
+                let at = section.at;
+                self.image = section.rest().to_vec();
+                let (length, end) = (self.image.len(), image::length(&self.image));
+                if end.is_none_or(|end| end > length as u64) {
+                    let end = end.map_or("no length".to_owned(), |end| format!("{end} bytes"));
+                    return Err(damaged(at, format!("an image of {length} bytes, whose headers say {end}")));
+                }
+            }
             b"memo" => self.regions.push(Region::read(section)?),
             // A later program may have added something that can be left out.
             _ => {}
@@ -261,16 +278,51 @@ impl Recording {
     }
 
     /// What belongs together is there and fits.
-    fn whole(self, offset: usize) -> Result<Recording, FormatError> {
-        let damaged = |what| Err(FormatError::Damaged { offset, what });
-        let end = |(offset, size): &(u32, u32)| u64::from(*offset) + u64::from(*size);
-        if self.kernel.is_empty() || self.image.is_empty() {
-            return damaged("no kernel or image");
+    fn whole(self, offset: usize, seen: &BTreeSet<&[u8]>) -> Result<Recording, FormatError> {
+        if let Some(missing) = NEEDED.iter().find(|tag| !seen.contains(tag.as_slice())) {
+            return Err(damaged(offset, format!("the end, but no section `{}`", missing.escape_ascii())));
         }
-        if self.parameters.iter().any(|parameter| end(parameter) > self.arguments.len() as u64) {
-            return damaged("fewer arguments than parameters");
+        let end = |(offset, size): &(u32, u32)| u64::from(*offset) + u64::from(*size);
+        let (needed, bytes) = (self.parameters.iter().map(end).max().unwrap_or(0), self.arguments.len());
+        if needed > bytes as u64 {
+            let what = format!("{bytes} bytes of arguments, but the parameters take {needed}");
+            return Err(damaged(offset, what));
         }
         Ok(self)
+    }
+}
+
+fn section(file: &mut Vec<u8>, tag: &[u8; 4], content: &[u8]) {
+    file.extend(tag);
+    file.extend((content.len() as u64).to_le_bytes());
+    file.extend(content);
+}
+
+fn damaged(offset: usize, what: impl Into<String>) -> FormatError {
+    FormatError::Damaged { offset, what: what.into() }
+}
+
+/// A number that is another one whenever a word of eight bytes is, or the length. Nobody is kept from making both fit.
+fn hash(bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+    let length = (bytes.len() as u64).to_le_bytes();
+    let words = words.iter().chain([&last, &length]);
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+        (hash ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(23)
+    })
+}
+
+/// Compares what was written before the hash with what is there.
+fn unchanged(before: &[u8], recorded: u64) -> Result<(), FormatError> {
+    match hash(before) {
+        same if same == recorded => Ok(()),
+        other => {
+            let what = format!("what is before has the hash {other:#x}, but {recorded:#x} was written");
+            Err(damaged(before.len(), what))
+        }
     }
 }
 
@@ -278,7 +330,7 @@ impl Region {
     fn read(section: &mut Reader<'_>) -> Result<Region, FormatError> {
         let (address, bytes) = (section.u64()?, section.u64()?);
         if bytes == 0 || address.checked_add(bytes).is_none() {
-            return Err(section.damaged("an impossible range of memory"));
+            return Err(section.damaged(format!("memory of {bytes} bytes at {address:#x}")));
         }
         let (before, after) = (Contents::read(section, bytes)?, Contents::read(section, bytes)?);
         Ok(Region { address, bytes, before, after })
@@ -292,7 +344,11 @@ impl Contents {
             let at = section.u64()?;
             let length = section.length()?;
             let next = at.checked_add(length as u64).filter(|next| at >= end && *next <= bytes && length > 0);
-            end = next.ok_or_else(|| section.damaged("a piece outside of its memory"))?;
+            end = next.ok_or_else(|| {
+                let piece = format!("a piece of {length} bytes at offset {at}");
+                section
+                    .damaged(format!("{piece}, in memory of {bytes} bytes whose pieces so far end at {end}"))
+            })?;
             pieces.push((at, section.take(length)?.to_vec()));
         }
         Ok(Contents(pieces))
@@ -306,13 +362,18 @@ struct Reader<'file> {
 }
 
 impl<'file> Reader<'file> {
-    fn damaged(&self, what: &'static str) -> FormatError {
-        FormatError::Damaged { offset: self.at, what }
+    fn damaged(&self, what: impl Into<String>) -> FormatError {
+        damaged(self.at, what)
+    }
+
+    fn left(&self) -> usize {
+        self.file.len().saturating_sub(self.at)
     }
 
     fn take(&mut self, count: usize) -> Result<&'file [u8], FormatError> {
         let bytes = self.at.checked_add(count).and_then(|end| self.file.get(self.at..end));
-        let bytes = bytes.ok_or_else(|| self.damaged("an unexpected end"))?;
+        let what = || format!("{count} bytes are expected, and {} are left", self.left());
+        let bytes = bytes.ok_or_else(|| self.damaged(what()))?;
         self.at += count;
         Ok(bytes)
     }
@@ -334,11 +395,11 @@ impl<'file> Reader<'file> {
     /// A number of bytes that follow.
     fn length(&mut self) -> Result<usize, FormatError> {
         let length = self.u64()?;
-        let left = self.file.len() - self.at;
+        let left = self.left();
         usize::try_from(length)
             .ok()
             .filter(|length| *length <= left)
-            .ok_or_else(|| self.damaged("a length that is too large"))
+            .ok_or_else(|| self.damaged(format!("a length of {length} bytes, and {left} are left")))
     }
 
     fn is_over(&self) -> bool {

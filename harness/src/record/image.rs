@@ -18,7 +18,7 @@ const ELF_HEADER: usize = 64;
 const SECTION: usize = 64;
 /// Which of its bytes says how wide the file's addresses are, and what it says for 64 bits: no others have these headers.
 const CLASS: u64 = 4;
-const OF_64_BITS: u64 = 2;
+const OF_64_BITS: u8 = 2;
 /// The kind of section that has no bytes in the file.
 const NO_BITS: u32 = 8;
 
@@ -64,13 +64,11 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
         // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
         return if inner == 0 { None } else { unsafe { at(inner, most) } };
     }
-    let length = if begins(ELF) {
-        // SAFETY: 1, 2: it begins as an ELF file does, and so is one, by duties 1 and 2.
-        unsafe { elf_length(start) }?
-    } else if begins(FATBIN) {
-        // SAFETY: 1: it begins as a fatbin does, whose header has 16 bytes, by duty 1; nothing writes them, by duty 2.
-        let header = unsafe { read::block(start, 16) };
-        number(&header, 8, 8)?.checked_add(number(&header, 6, 2)?)?
+    let length = if begins(ELF) || begins(FATBIN) {
+        // SAFETY: 1: it is one of the binary forms, in which `binary` asks only for what the headers say is there, by
+        // duty 1; nothing writes it, by duty 2.
+        let read = |at: u64, length: usize| Some(unsafe { read::block(start.checked_add(at)?, length) });
+        binary(&read)?
     } else {
         // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nothing writes, by duty 2.
         unsafe { CStr::from_ptr(first.cast()) }.count_bytes() as u64
@@ -80,28 +78,40 @@ unsafe fn at(start: u64, most: usize) -> Option<Vec<u8>> {
     Some(unsafe { read::block(start, length) })
 }
 
-/// Where the last part of an ELF file ends.
-///
-/// # Safety
-///
-/// 1. At the address is an ELF file, with the list of sections that its header names.
-/// 2. Nobody writes it during the call.
-unsafe fn elf_length(start: u64) -> Option<u64> {
-    // SAFETY: 1: every ELF file begins with 16 bytes that say what it is, of which this is the fifth, by duty 1; nobody
-    // writes it, by duty 2.
-    if unsafe { read::value(start + CLASS, Plain::Unsigned(1)) } != OF_64_BITS {
+/// How many bytes an image has by its own headers, which may be more than these; none where they make no sense, and of the wrapper
+/// around a fatbin: an address, which means nothing in another process.
+pub(super) fn length(image: &[u8]) -> Option<u64> {
+    if image.starts_with(&WRAPPER) {
         return None;
     }
-    // SAFETY: 1: one of 64 bits, as was just compared, has a header of that length, by duty 1; nothing writes it, by duty 2.
-    let header = unsafe { read::block(start, ELF_HEADER) };
+    if !image.starts_with(&ELF) && !image.starts_with(&FATBIN) {
+        return Some(image.len() as u64);
+    }
+    binary(&|at, length| {
+        let at = usize::try_from(at).ok()?;
+        image.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+    })
+}
+
+/// How many bytes an ELF file or a fatbin has. `read` gives so many bytes from an offset, of which the image has all that its headers
+/// say is there.
+fn binary(read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<u64> {
+    if read(0, FATBIN.len())? == FATBIN {
+        let header = read(0, 16)?;
+        return number(&header, 8, 8)?.checked_add(number(&header, 6, 2)?);
+    }
+    // Every ELF file begins with 16 bytes that say what it is.
+    if read(CLASS, 1)? != [OF_64_BITS] {
+        return None;
+    }
+    let header = read(0, ELF_HEADER)?;
     let list = |at: usize, size: usize, count: usize| {
         Some((number(&header, at, 8)?, number(&header, size, 2)?.checked_mul(number(&header, count, 2)?)?))
     };
     let (segments, sections) = (list(32, 54, 56)?, list(40, 58, 60)?);
     let ends = [segments, sections].map(|(at, bytes)| at.checked_add(bytes));
     let mut end = ends.into_iter().try_fold(ELF_HEADER as u64, |end, other| Some(end.max(other?)))?;
-    // SAFETY: 1: the list of sections is where the header says, with as many bytes, by duty 1; nothing writes it, by duty 2.
-    let sections = unsafe { read::block(start.checked_add(sections.0)?, usize::try_from(sections.1).ok()?) };
+    let sections = read(sections.0, usize::try_from(sections.1).ok()?)?;
     for section in sections.chunks_exact(SECTION) {
         if number(section, 4, 4)? != u64::from(NO_BITS) {
             end = end.max(number(section, 24, 8)?.checked_add(number(section, 32, 8)?)?);

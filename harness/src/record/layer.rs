@@ -236,7 +236,7 @@ impl Inner {
         answer.unwrap_or(CUresult::CUDA_ERROR_UNKNOWN)
     }
 
-    /// Makes the stream's context current if none is: a launch needs none, and all else does.
+    /// Makes the stream's context current unless it is: a launch needs none, and waits and copies are about the one that is current.
     ///
     /// # Safety
     ///
@@ -246,8 +246,8 @@ impl Inner {
         // SAFETY: the places outlive the calls; the stream lives, by the caller's duty 1, and its context with it.
         unsafe {
             self.base.cuCtxGetCurrent(&mut current) == CUresult::SUCCESS
-                && current.is_null()
                 && self.base.cuStreamGetCtx(self::stream(stream), &mut own) == CUresult::SUCCESS
+                && current != own
                 && self.base.cuCtxPushCurrent(own) == CUresult::SUCCESS
         }
     }
@@ -260,6 +260,9 @@ impl Inner {
         kernel: &Kernel,
         parameters: &[crate::launch::Parameter],
     ) -> Result<(Recording, Vec<Reached>), String> {
+        if state.objects.captures > 0 {
+            return Err("a stream is being captured, and to wait for the context would invalidate that: record a launch before or after it".to_owned());
+        }
         let image = state
             .image_of(raw.function)
             .ok_or("the image that it was loaded from was not seen, or is too large")?;

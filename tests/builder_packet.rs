@@ -178,7 +178,8 @@ fn no_arguments_are_right_for_a_kernel_without_parameters() {
 #[test]
 fn any_number_of_arguments() {
     let mut rig = Rig::new();
-    for count in [15u32, 16, 17, 18, 64, 200] {
+    let counts: &[u32] = if cfg!(miri) { &[15, 16, 17, 64] } else { &[15, 16, 17, 18, 64, 200] };
+    for &count in counts {
         let f = rig.kernel(&vec![4; count as usize]);
         let values: Vec<u32> = (0..count).collect();
         let mut builder = rig.stream.launch_builder(&f);

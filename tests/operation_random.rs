@@ -236,5 +236,5 @@ fn random(cases: u32) {
 #[test]
 fn random_programs_give_what_the_reference_gives() {
     let asked = std::env::var("CUDA_LAUNCH_RANDOM_PROGRAMS").ok();
-    random(asked.map_or(10_000, |programs| programs.parse().expect("a number of programs")));
+    random(asked.map_or(4_000, |programs| programs.parse().expect("a number of programs")));
 }

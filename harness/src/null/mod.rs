@@ -51,7 +51,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 use std::ptr::null;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use functions::set_progress;
 pub use quiet::total_calls;
@@ -82,7 +82,7 @@ impl Default for NullDriver {
 impl NullDriver {
     /// One of CUDA 13.0 with all functions that it can have.
     pub fn new() -> NullDriver {
-        NullDriver { version: 13_000, hidden: Vec::new(), is_quiet: false }
+        NullDriver { version: VERSION, hidden: Vec::new(), is_quiet: false }
     }
 
     /// What `cuDriverGetVersion` answers, such as 12040 for CUDA 12.4: the newest from 11.8 to 13.5 that is not newer than this. Functions are
@@ -116,22 +116,34 @@ impl NullDriver {
 
     /// Makes the driver.
     pub fn driver(self) -> Arc<Driver> {
+        /// That of `new`, filled once: to look for hundreds of names takes Miri seconds.
+        static ALL: LazyLock<Driver> = LazyLock::new(|| made_of(functions::lookup));
+        if !self.is_quiet && self.hidden.is_empty() && self.version == VERSION {
+            return Arc::new(ALL.clone());
+        }
         let hidden: Vec<&str> = self.hidden.iter().map(|name| crate::functions::symbol(name)).collect();
-        let lookup = |name: &CStr| -> *const c_void {
-            // Names of the API are ASCII.
-            let name = name.to_str().unwrap_or_default();
+        Arc::new(made_of(|name| {
             let own = if self.is_quiet { quiet::lookup(name) } else { null() };
             match name {
                 name if hidden.contains(&name) => null(),
                 _ if !own.is_null() => own,
                 "cuDriverGetVersion" => functions::version_of(self.version),
-                name => functions::lookup(name),
+                name => ALL.address(name),
             }
-        };
-        // SAFETY: 1: each name is given a function of its signature, which `pfn` compares in both tables, or null; what it does a program
-        // that keeps the contract of that function can expect of some driver; 2: they are functions of this program.
-        Arc::new(unsafe { Driver::from_lookup(lookup) })
+        }))
     }
+}
+
+/// The version of a driver that is asked for none.
+const VERSION: u32 = 13_000;
+
+/// `lookup` gives functions of `functions` and `quiet`.
+fn made_of(lookup: impl Fn(&str) -> *const c_void) -> Driver {
+    // Names of the API are ASCII.
+    let lookup = |name: &CStr| lookup(name.to_str().unwrap_or_default());
+    // SAFETY: 1: each name is given a function of its signature, which `pfn` compares in both tables, or null; what it does a program
+    // that keeps the contract of that function can expect of some driver; 2: they are functions of this program.
+    unsafe { Driver::from_lookup(lookup) }
 }
 
 /// What the last launch of a thread was given.

@@ -12,7 +12,7 @@ use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled, local_bytes};
 use super::super::schedule::{ORDER, Role, Scheduled};
-use super::super::watch::{Event, Registers, What};
+use super::super::watch::{Event, GUARD, Registers, What};
 use super::bases::Bases;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
@@ -238,10 +238,12 @@ fn inst(
         lists.matrices.push(matrix.map(|operand| places.slot(operand)));
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(places.frame.slot(register).0, negated));
+    let guarded = known.values.as_ref().is_some_and(|values| values.guard.is_some());
+    let wrapper = if guarded { GUARD } else { GUARDED };
     let wrapped = guard.is_some() && !draft.reads_guard;
     let (site, exec) = sites.take(draft, known);
     Inst {
-        exec: if wrapped { GUARDED } else { exec },
+        exec: if wrapped { wrapper } else { exec },
         inner: exec,
         ops: draft.ops.map(|operand| places.slot(operand)),
         imm,

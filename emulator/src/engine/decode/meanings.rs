@@ -20,7 +20,11 @@ impl<'a> Body<'a> {
         if (rule, pointer, &base) != (Rule::None, Pointer::None, &None)
             && let Some(draft) = self.drafts.last_mut()
         {
-            draft.meaning = Some(Box::new(Meaning { rule, pointer, base, local: None }));
+            draft.meaning = Some(Box::new(Meaning { rule, pointer, base, ..Meaning::default() }));
+        }
+        if let Some(decided) = decided(instruction) {
+            let guarded = self.drafts.iter_mut().skip(start).filter(|draft| draft.guard.is_some());
+            guarded.for_each(|draft| draft.meaning.get_or_insert_default().decides = Some(decided));
         }
         if rule == Rule::Memory {
             let bytes = bytes(instruction.name);
@@ -106,6 +110,33 @@ fn pointer(instruction: &Instruction<'_>) -> Pointer {
     }
 }
 
+/// What a guard of it decides, if that is not only what registers hold.
+fn decided(instruction: &Instruction<'_>) -> Option<&'static str> {
+    instruction.guard.as_ref()?;
+    let parts: Vec<&str> = instruction.name.split('.').collect();
+    match parts[0] {
+        // Parameters are registers.
+        "ld" | "st" if parts.iter().any(|part| part.starts_with("param")) => None,
+        "cp" if parts.contains(&"prefetch") => None,
+        "wmma" if parts.get(1) == Some(&"mma") => None,
+        "bar" if parts.get(1) == Some(&"warp") => Some("`bar.warp.sync` guarded by it"),
+        "bar" | "barrier" => Some("barrier guarded by it"),
+        "bra" | "brx" => Some("branch by it"),
+        "call" => Some("call guarded by it"),
+        "exit" | "ret" => Some("return guarded by it"),
+        "trap" => Some("trap guarded by it"),
+        "fence" | "membar" => Some("fence guarded by it"),
+        "shfl" | "vote" | "match" | "redux" if parts.get(1) == Some(&"sync") => {
+            Some("exchange between lanes guarded by it")
+        }
+        "atom" | "cp" | "ld" | "ldmatrix" | "ldu" | "mbarrier" | "multimem" | "red" | "st" | "stmatrix"
+        | "suld" | "sured" | "sust" | "tensormap" | "tex" | "tld4" | "wgmma" | "wmma" => {
+            Some("access guarded by it")
+        }
+        _ => None,
+    }
+}
+
 /// The rules are sound for values none of whose bits is defined. Where bits are picked or covered, what comes out counts as defined.
 fn rule(instruction: &Instruction<'_>) -> Rule {
     let parts: Vec<&str> = instruction.name.split('.').collect();
@@ -123,7 +154,7 @@ fn rule(instruction: &Instruction<'_>) -> Rule {
         ("selp", _) => Rule::Select,
         ("and", _) if last == "pred" => Rule::And,
         ("or", _) if last == "pred" => Rule::Or,
-        ("bra", _) => Rule::Branch,
+        ("bra" | "brx" | "call", _) => Rule::Branch,
         ("shfl", _) if parts.get(1) == Some(&"sync") => Rule::Shuffle,
         ("ld" | "st" | "atom" | "red", _) => Rule::Memory,
         ("tex" | "tld4" | "suld", _) => Rule::Fetch,

@@ -58,9 +58,10 @@ use self::passing::Passing;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
 use self::unit::{Unit, WarpId};
-use self::value::Followed;
+use self::value::{Followed, Open};
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
+use super::exec::alu::guarded;
 use super::exec::lanes::Lanes;
 use super::exec::memory::{Access, Region};
 use crate::check::{Checker, Checks, FindingKind};
@@ -90,6 +91,25 @@ pub(crate) const WATCH: Exec = |lanes, inst| {
         if stands.is_none() {
             return Step::Fault;
         }
+    }
+    step
+};
+
+/// Looks at a guard that may be undefined, and runs the instruction in the lanes that pass it.
+pub(crate) const GUARD: Exec = |lanes, inst| {
+    let watched = lanes.env.kernel.watched.get(inst.site as usize);
+    let Some(values) = watched.and_then(|watched| watched.values.as_deref()) else { return Step::Fault };
+    let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+    let watch = lanes.watch.take();
+    let open = watch.map(|mut watch| {
+        let open = watch.guard(lanes, inst, who, values);
+        lanes.watch = Some(watch);
+        open
+    });
+    // SAFETY: 1, 2: the duties of `Exec` are the caller's.
+    let step = unsafe { guarded(lanes, inst) };
+    if let (Some(watch), Some(open)) = (&mut lanes.watch, open) {
+        watch.followed.ran(who, values, open);
     }
     step
 };
@@ -260,6 +280,10 @@ impl Watch {
         if !self.checker.checks().uninitialised {
             return;
         }
+        // A branch looks at its guard itself.
+        if values.rule == Rule::Branch {
+            self.guard(lanes, inst, who, values);
+        }
         let stored = match watched.note {
             // SAFETY: 1: the same instruction, and its note: the caller's duty 1.
             Some(note) if watched.is_store() => unsafe { touches(lanes, inst, &note) },
@@ -271,6 +295,18 @@ impl Watch {
         if let Some(used) = unsafe { self.followed.step(lanes, inst, who, values, None, global) } {
             self.reports.add_undefined(lanes.env, who, inst.site, used);
         }
+    }
+
+    /// A guard that may be undefined is about to be looked at.
+    fn guard(&mut self, lanes: &Lanes<'_>, inst: &Inst, who: WarpId, values: &Values) -> Open {
+        if !self.checker.checks().uninitialised {
+            return Open::default();
+        }
+        let (used, open) = self.followed.guard(lanes, inst, who, values);
+        if let Some(used) = used {
+            self.reports.add_undefined(lanes.env, who, inst.site, used);
+        }
+        open
     }
 
     /// Lanes of which some have waited for others perform an instruction of the warp together with the others that are `active`.

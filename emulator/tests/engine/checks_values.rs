@@ -3,7 +3,7 @@
 use cuda_emulator::Checks;
 use cuda_emulator::check::{Finding, FindingKind};
 
-use crate::support::{Args, Device, snippet_with};
+use crate::support::{Args, Device, launch, snippet_with};
 
 const UNDEFINED: FindingKind = FindingKind::UndefinedValue;
 const OUTSIDE: FindingKind = FindingKind::OutOfBounds;
@@ -12,15 +12,17 @@ const OUTSIDE: FindingKind = FindingKind::OutOfBounds;
 fn found_with(body: &str, threads: u32, shared: &str) -> Vec<Finding> {
     let declarations = ".global .align 4 .b8 g[64]; .global .align 4 .b8 h[64]; .const .align 4 .b8 c[64];\n\
         .func (.reg .b32 %r0) twice(.reg .b32 %r1) { add.u32 %r0, %r1, %r1; ret; }\n\
-        .func sets(.reg .b64 %r1) { st.u32 [%r1], 7; ret; }";
+        .func sets(.reg .b64 %r1) { st.u32 [%r1], 7; ret; }\n\
+        .func fills(.reg .b64 %r1) { .local .align 8 .b8 own[8]; st.local.u64 [own], %r1; ld.local.u64 %r1, [own]; st.u64 [%r1+24], %r1; ret; }\n\
+        .func leaves(.reg .b64 %r1) { .local .align 8 .b8 own[8]; st.local.u64 [own+-8], %r1; ret; }";
     let text = snippet_with("", &format!("ld.param.u64 %rd40, [more]; ld.param.u64 %rd41, [more+8]; {body}"));
     let text = text
-        .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[16])")
+        .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[24])")
         .replace("{\n.reg", &format!("{{ {shared}\n.reg"))
         .replace(".visible .entry", &format!("{} .visible .entry", declarations.replace('\n', " ")));
     let device = Device::checked(&text);
     let [out, one, two] = [(); 3].map(|()| device.zeroed::<u32>(1024));
-    let more = [one.to_le_bytes(), two.to_le_bytes()].concat();
+    let more = [one.to_le_bytes(), two.to_le_bytes(), [0; 8]].concat();
     device.launch("k", [1, 1, 1], [threads, 1, 1], &Args::new().add(out).bytes(&more));
     device.findings()
 }
@@ -330,6 +332,19 @@ fn local_memory_that_was_never_written() {
     assert_eq!(lines(&found(&array(7, copy, sum))), [(UNDEFINED, 12, Some(11))]);
     nothing(&array(8, copy, sum));
     nothing(&array(7, "ld.local.u32 %r2, [%rd1+28];", "st.global.u32 [%at], %r2;"));
+    // Also of what is computed from such a value, whatever that is.
+    let computed = "ld.local.u32 %r3, [%rd1+28]; add.u32 %r3, %r3, 1; st.local.u32 [%rd1+24], %r3; ld.local.u32 %r2, [%rd1+24];";
+    assert_eq!(lines(&found(&array(7, computed, sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(8, computed, sum));
+    // 16 bytes of one register are written.
+    let wide = "mov.b64 %rd2, 3; { .reg .b128 %q; mov.b128 %q, {%rd2, %rd2}; st.local.b128 [%rd1+16], %q; }";
+    for (at, is_wrong) in [(12, true), (16, false), (24, false), (28, false)] {
+        let read = found(&array(0, &format!("{wide} ld.local.u32 %r2, [%rd1+{at}];"), sum));
+        assert_eq!(lines(&read), if is_wrong { vec![(UNDEFINED, 12, Some(11))] } else { vec![] }, "{at}");
+    }
+    let wide = wide.replace("+16", "");
+    let read = found(&array(0, &format!("{wide} ld.local.u32 %r2, [%rd1+16];"), sum));
+    assert_eq!(lines(&read), [(UNDEFINED, 12, Some(11))]);
     // In one lane.
     let lane = "setp.ne.u32 %p1, %t, 9; @%p1 st.local.u32 [%rd1+28], 0; ld.local.u32 %r2, [%rd1+28];";
     let one = found(&array(7, lane, sum));
@@ -385,10 +400,122 @@ fn from_one_shared_variable_into_the_next() {
     ] {
         assert_eq!(run(base, offset), [], "{base}");
     }
-    // An address of global memory is no offset in the variable.
-    let far = "mov.u64 %rd1, first; cvta.shared.u64 %rd1, %rd1; sub.u64 %rd2, %out, %rd1; st.global.u64 [%out], %rd2;\n\
-        ld.global.u64 %rd3, [%out]; add.u64 %rd4, %rd1, %rd3; st.u32 [%rd4], 7;";
-    assert_eq!(found_with(far, 1, TWO), []);
+}
+
+/// The array that the launch makes begins behind the variables.
+#[test]
+fn from_dynamic_shared_memory_into_a_variable() {
+    let module = ".shared .align 16 .b8 first[128];\n.extern .shared .align 16 .b8 rest[];";
+    let run = |offset: i64| {
+        let body = format!(
+            "mov.u32 %r2, first; mov.u32 %r1, rest; add.u32 %r1, %r1, %t;\nst.shared.u8 [%r1+{offset}], %t;"
+        );
+        let device = Device::checked(&snippet_with(module, &body));
+        let out = device.zeroed::<u32>(32);
+        let mut launch = launch(&device, "k", [1; 3], [32, 1, 1], &Args::new().add(out));
+        launch.dynamic_shared = 64;
+        device.try_launch("k", launch).unwrap();
+        device.findings()
+    };
+    for offset in [0, 32] {
+        assert_eq!(run(offset), [], "{offset}");
+    }
+    let wrong = run(-1);
+    assert_eq!((lines(&wrong), wrong[0].access.thread), (vec![(OUTSIDE, 11, None)], [0; 3]));
+    assert!(wrong[0].to_string().contains("at offset -1 of variable `rest`:"), "{}", wrong[0]);
+}
+
+#[test]
+fn from_one_local_variable_into_the_next() {
+    let run = |body: &str| {
+        found(&format!(
+            "{{ .local .align 16 .b8 a[32]; .local .align 16 .b8 b[32]; mov.u64 %rd1, a; mov.u64 %rd2, b;\n{body} }}"
+        ))
+    };
+    for (body, place) in [
+        ("st.local.u32 [%rd1+32], 1;", "at offset 32 of variable `a`, which has 32 bytes"),
+        ("st.local.u32 [%rd2+-4], 1;", "at offset -4 of variable `b`, which has 32 bytes"),
+        ("st.local.u32 [a+32], 1;", "at offset 32 of variable `a`, which has 32 bytes"),
+        ("st.local.u32 [b+-32], 1;", "at offset -32 of variable `b`, which has 32 bytes"),
+        (
+            "cvta.local.u64 %rd3, %rd1; st.u32 [%rd3+36], 1;",
+            "at offset 36 of variable `a`, which has 32 bytes",
+        ),
+        (
+            "cvta.local.u64 %rd3, %rd1; ld.u32 %r1, [%rd3+32];",
+            "at offset 32 of variable `a`, which has 32 bytes",
+        ),
+        ("ld.local.v2.u32 {%r1, %r2}, [%rd1+32];", "at offset 32 of variable `a`, which has 32 bytes"),
+    ] {
+        let wrong = run(body);
+        assert_eq!(lines(&wrong), [(OUTSIDE, 11, None)], "{body}");
+        assert!(wrong[0].to_string().contains(place), "{}", wrong[0]);
+        assert!(wrong[0].to_string().contains(" bytes of local memory at 0x"), "{}", wrong[0]);
+    }
+    for body in [
+        "st.local.u32 [%rd1+28], 1; st.local.u32 [a+28], 1; st.local.u32 [b], 1;",
+        "cvta.local.u64 %rd3, %rd2; st.u32 [%rd3], 1; ld.u32 %r1, [%rd3+28];",
+        "st.local.v4.u32 [%rd1+16], {%t, %t, %t, %t}; ld.local.v4.u32 {%r1, %r2, %r3, %r4}, [%rd2+16];",
+        "setp.lt.u32 %p1, %t, 7; selp.b64 %rd3, %rd1, %rd2, %p1; st.local.u32 [%rd3+28], 1;",
+        // The address of one is stored in the other.
+        "st.local.u64 [%rd2], %rd1; st.local.u64 [a], %rd2; ld.local.u64 %rd3, [%rd1]; st.local.u32 [%rd3], 1;",
+        // A function has its own, and reaches its caller's.
+        "cvta.local.u64 %rd3, %rd2; call fills, (%rd3);",
+    ] {
+        assert_eq!(run(body), [], "{body}");
+    }
+    // In a function that is called.
+    let wrong = run("cvta.local.u64 %rd3, %rd2; call leaves, (%rd3);");
+    assert_eq!(lines(&wrong), [(OUTSIDE, 4, None)]);
+    assert_eq!(wrong[0].access.function.as_deref(), Some("leaves"));
+}
+
+/// From each space into each other one, by a distance that is a number in memory.
+#[test]
+fn from_one_space_into_another() {
+    let addresses = [("first", "shared"), ("a", "local"), ("g", "global"), ("%rd40", "")];
+    let targets = [("second", "shared"), ("b", "local"), ("h", "global"), ("%rd41", "")];
+    let into = |(name, space): (&str, &str), register: &str| match space {
+        "" => format!("mov.u64 {register}, {name};"),
+        space => format!("mov.u64 {register}, {name}; cvta.{space}.u64 {register}, {register};"),
+    };
+    let run = |from, to, access: &str| {
+        let body = format!(
+            "{{ .local .align 16 .b8 a[32]; .local .align 16 .b8 b[32]; {} {} sub.u64 %rd4, %rd2, %rd1; st.global.u64 [%out+2048], %rd4;\n\
+             ld.global.u64 %rd5, [%out+2048]; add.u64 %rd3, %rd1, %rd5;\n{access} }}",
+            into(from, "%rd1"),
+            into(to, "%rd2")
+        );
+        found_with(&body, 1, TWO)
+    };
+    for from in addresses {
+        for (to, place) in targets.into_iter().zip([
+            "in the shared memory of a block",
+            "in the local memory of the thread",
+            "inside the allocation",
+            "inside the allocation",
+        ]) {
+            for access in ["st.u32 [%rd3], %t;", "ld.u32 %r1, [%rd3];", "st.v2.u32 [%rd3], {%t, %t};"] {
+                let found = run(from, to, access);
+                let wrong: Vec<_> = found.iter().filter(|finding| finding.kind == OUTSIDE).cloned().collect();
+                assert_eq!(lines(&wrong), [(OUTSIDE, 12, None)], "{from:?} {to:?} {access} {found:?}");
+                let text = wrong[0].to_string();
+                let is_same = from.1 == to.1 && ["shared", "local"].contains(&from.1);
+                assert!(is_same || text.contains(place), "{from:?} {to:?} {text}");
+                let own = if from.1.is_empty() { "`more`" } else { &format!("variable `{}`", from.0) };
+                assert!(text.contains(own), "{from:?} {to:?} {text}");
+            }
+            // Atomics have no local memory.
+            if to.1 != "local" {
+                assert!(run(from, to, "red.add.u32 [%rd3], 1;").iter().any(|found| found.kind == OUTSIDE));
+            }
+        }
+        let own = run(from, from, "st.u32 [%rd3], %t; ld.u32 %r1, [%rd3]; red.add.u32 [%out], 1;");
+        assert_eq!(own, [], "{from:?}");
+    }
+    // Numbers among the parameters are no addresses, wherever they lead.
+    let number = "ld.param.u64 %rd9, [more+16]; mov.u64 %rd1, first; cvta.shared.u64 %rd1, %rd1; add.u64 %rd2, %rd9, 0x700000000400; st.u32 [%rd2], %t;";
+    assert_eq!(found_with(number, 1, TWO), []);
 }
 
 #[test]

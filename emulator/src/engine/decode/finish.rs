@@ -127,7 +127,9 @@ impl Looked {
 
     fn known(&self, draft: &Draft) -> Known {
         let is_access = |what| matches!(what, What::Load | What::Store { .. } | What::Atomic { .. });
+        let local = draft.meaning.as_ref().and_then(|meaning| meaning.local);
         let address = draft.note.filter(|note| is_access(note.what)).map(|note| note.address);
+        let address = address.or(local.map(|local| local.address));
         Known {
             registers: registers(draft, &self.busy),
             values: self.undefined.of(draft),

@@ -49,16 +49,26 @@ impl<'a> Body<'a> {
         bases.next().is_none().then_some(first)
     }
 
+    /// Notes of the last draft that it makes the address of a variable in local memory.
+    pub(super) fn note_local_variable(&mut self, name: &str, start: u32) {
+        let bytes = self.local_sizes.get(&start).copied().filter(|bytes| self.watched && *bytes > 0);
+        if let (Some(bytes), Some(draft)) = (bytes, self.drafts.last_mut()) {
+            let base = Some(Base::Local { name: name.into(), start, bytes });
+            draft.meaning = Some(Box::new(Meaning { pointer: Pointer::Sum, base, ..Meaning::default() }));
+        }
+    }
+
     fn variable_of(&self, name: &str) -> Option<Base> {
         match self.find(name)? {
             Symbol::Shared(address) => {
                 let of_module = self.image.shared.get(name).filter(|_| self.scopes.find(name).is_none());
+                // A dynamic array is as long as the launch says.
                 let bytes = match of_module {
                     Some(variable) => variable.bytes,
-                    None => *self.shared_bytes.get(&address)?,
+                    None => self.shared_bytes.get(&address).copied().unwrap_or(0),
                 };
-                // A dynamic array is as long as the launch says.
-                (bytes > 0).then(|| Base::Shared { name: name.into(), address, bytes })
+                let bytes = Some(bytes).filter(|bytes| *bytes > 0);
+                Some(Base::Shared { name: name.into(), address, bytes })
             }
             Symbol::Global(address) => Some(Base::Global { name: name.into(), address }),
             _ => None,
@@ -93,7 +103,8 @@ fn bytes(name: &str) -> Option<u32> {
     let is_plain = name.starts_with("ld.") || name.starts_with("st.");
     let bits: u32 =
         name.rsplit('.').next()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
-    (is_plain && bits.is_multiple_of(8)).then_some(bits / 8)
+    // A number of 128 bits is two registers.
+    (is_plain && bits.is_multiple_of(8)).then_some(bits.min(64) / 8)
 }
 
 fn pointer(instruction: &Instruction<'_>) -> Pointer {

@@ -52,6 +52,7 @@ pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
+use self::bounds::Spot;
 use self::clock::Times;
 use self::flight::Flight;
 use self::passing::Passing;
@@ -255,6 +256,10 @@ impl Watch {
         if let Some(values) = &watched.values {
             // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
             unsafe { self.use_values(lanes, inst, who, (watched, values)) };
+            if let (Some(access), Some(base)) = (values.local, &watched.base) {
+                // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
+                unsafe { self.inspect_local(lanes, inst, who, (access, base)) };
+            }
         }
         // That orders nothing among threads.
         let note = watched.note.filter(|_| watched.event != Some(Event::ProxyFence));
@@ -463,8 +468,10 @@ impl Watch {
         let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = (access.stamp(unit, touch), access.what);
-            if let Some(place) = base.and_then(|base| base.missed_by(env, touch)) {
-                self.reports.add_at(env, FindingKind::OutOfBounds, touch, place, stamp, None, bounds::ADVICE);
+            let spot = Spot::of(touch);
+            if let Some(place) = base.and_then(|base| base.missed_by(env, &spot)) {
+                let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
+                self.reports.add_at(env, kind, bytes, stamp, None, bounds::ADVICE);
             }
             let is_in = |(start, bytes): &(u64, u64)| touch.address.wrapping_sub(*start) < *bytes;
             if writes && env.kernel.constants.iter().any(is_in) {
@@ -477,6 +484,30 @@ impl Watch {
                     bounds::CONSTANT_ADVICE,
                 );
             }
+        }
+    }
+
+    /// Whether an access that may be to local memory, and is, leads there from elsewhere, or from another variable.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and that access its own.
+    unsafe fn inspect_local(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        (access, base): (LocalAccess, &Base),
+    ) {
+        let what = if access.stores { What::Store { wide: false } } else { What::Load };
+        let bytes = u64::from(access.bytes) * access.elements as u64;
+        // SAFETY: 1: the caller's duty 1.
+        for (lane, offset) in unsafe { local::offsets(lanes, inst, access) } {
+            let spot = Spot::of_local(lanes, offset, bytes);
+            let Some(place) = base.missed_by(lanes.env, &spot) else { continue };
+            let (unit, warp, lane) = (who.unit, who.warp as u16, lane as u8);
+            let stamp = Stamp { unit, warp, lane, site: inst.site, ..Stamp::default() };
+            let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
+            self.reports.add_at(lanes.env, kind, bytes, (stamp, what), None, bounds::ADVICE);
         }
     }
 

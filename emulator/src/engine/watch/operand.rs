@@ -77,6 +77,15 @@ pub(crate) enum Base {
         name: Arc<str>,
         /// Its address.
         address: u32,
+        /// How long it is; `None` for dynamic shared memory, which is what follows there.
+        bytes: Option<u64>,
+    },
+    /// A variable of a function in local memory.
+    Local {
+        /// Its name.
+        name: Arc<str>,
+        /// Where it begins among the variables of the function.
+        start: u32,
         /// How long it is.
         bytes: u64,
     },

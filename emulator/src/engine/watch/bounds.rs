@@ -1,4 +1,4 @@
-//! Accesses that lead from one variable or allocation into another one.
+//! Accesses that lead from one variable or allocation into another one, or into another space.
 //!
 //! The decoder knows of many address registers that they are computed from the address of one variable, or from one parameter
 //! (`decode::bases`). An access that then lies elsewhere has a wrong index, though there is memory.

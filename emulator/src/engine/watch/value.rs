@@ -1,8 +1,9 @@
 //! Values that nobody has made: of registers and local memory that were never written, and of lanes that take no part in a shuffle.
 //!
 //! Compilers leave moves of undefined values, and programs shuffle values that they then leave aside. So a value is followed until
-//! it decides something: an address, a branch, or what a store puts into global memory that is computed from it (a copy may be of a structure of which
-//! not all is set). It is followed lane by lane and as a whole: an instruction
+//! it decides something: an address, a branch, whether an instruction has an effect that it guards, or what a store puts into global memory that is
+//! computed from it (a copy may be of a structure of which not all is set). A guard that decides only what a register holds leaves that undefined, as the
+//! predicate of a choice does. It is followed lane by lane and as a whole: an instruction
 //! that may cover or pick some of its bits (logic, shifts, minima, products of integers) counts as making a defined value of it. Only
 //! the registers of the kernel itself are followed, not those of the functions that it calls.
 #![allow(unsafe_code)]

@@ -50,6 +50,9 @@ fn guards_of_effects() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+    // Where a branch goes.
+    let table = "ALL: .branchtargets A, B;\nbrx.idx %r5, ALL;\nA: st.global.u32 [%at], 1; B:";
+    assert_eq!(lines(&found(table)), [(UNDEFINED, 11, None)]);
     let stops = "setp.eq.u32 %p7, %t, 0;\n@%p6 trap;";
     assert_eq!(lines(&found(stops)), [(UNDEFINED, 11, None)]);
     // Hints have no effect.
@@ -99,6 +102,14 @@ fn guards_of_registers() {
     nothing(&some(20));
     let wrong = found(&some(21));
     assert_eq!((lines(&wrong), wrong[0].access.thread), (vec![(UNDEFINED, 12, Some(10))], [20, 0, 0]));
+    // In some lanes by the guard, in others from the start.
+    let both = "setp.lt.u32 %p2, %t, 20; setp.lt.u32 %p3, %t, 30; @%p2 setp.lt.u32 %p1, %t, 40; @%p3 mov.u32 %r2, 5; @%p1 mov.u32 %r2, 6;\n\
+        add.u32 %r2, %r2, 1; setp.ge.u32 %p4, %t, 30; mov.u32 %r3, 4; @%p1 mov.u32 %r3, 5;\n@%p2 st.global.u32 [%at], %r2;\n@%p4 st.global.u32 [%at], %r2;";
+    assert_eq!(lines(&found(both)), [(UNDEFINED, 13, Some(10))]);
+    // A guard in the lower lanes adds to what was undefined in the upper ones.
+    let upper = "setp.lt.u32 %p2, %t, 16; setp.ge.u32 %p3, %t, 16; @%p2 mov.u32 %r2, 4; @%p3 setp.lt.u32 %p1, %t, 0; @%p1 mov.u32 %r2, 6;\n\
+        add.u32 %r3, %r2, 1;\n@%p3 st.global.u32 [%at], %r3;";
+    assert_eq!(lines(&found(upper)), [(UNDEFINED, 12, Some(10))]);
     // What was undefined before stays so where nobody writes it.
     let before =
         "setp.lt.u32 %p2, %t, 20; @%p2 mov.u32 %r2, 5; add.u32 %r2, %r2, 1;\nst.global.u32 [%at], %r2;";

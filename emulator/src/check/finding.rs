@@ -22,11 +22,11 @@ pub enum FindingKind {
     /// registers that were written after the last `wgmma.fence`.
     MissingFence,
     /// A value decides something that it must not: of a register that was never written, or of a lane that takes no part in a shuffle. It is an
-    /// address, decides a branch, or is stored to global memory.
+    /// address, decides a branch or whether an access, a barrier, a call or a return happens, or is stored to global memory.
     UndefinedValue,
     /// The host copies memory none of which was ever written. There is no kernel: [`Finding::kernel`] is the driver call.
     UninitialisedCopy,
-    /// An access by an address that is computed from that of one variable or allocation leads into another one.
+    /// An access by an address that is computed from that of one variable or allocation leads into another one, or into another space.
     OutOfBounds,
     /// A kernel writes to `__constant__` memory, which threads may read from caches that do not see it.
     ConstantWrite,

@@ -1,36 +1,38 @@
-//! Values that nobody has made, accesses that lead into another variable, and mbarriers that are made twice: what is found, and what is not.
+//! Values that nobody has made: what is found, and what is not.
 
-use cuda_emulator::Checks;
 use cuda_emulator::check::{Finding, FindingKind};
 
 use crate::support::{Args, Device, snippet_with};
 
-const UNDEFINED: FindingKind = FindingKind::UndefinedValue;
-const OUTSIDE: FindingKind = FindingKind::OutOfBounds;
+pub(crate) const UNDEFINED: FindingKind = FindingKind::UndefinedValue;
+/// Two variables in shared memory.
+pub(crate) const TWO: &str = ".shared .align 16 .b8 first[128]; .shared .align 16 .b8 second[128];";
 
 /// Runs a body, which starts in line 10, in a block of so many threads; the output has 4 KiB of zeros, and so have `%rd40` and `%rd41`.
-fn found_with(body: &str, threads: u32, shared: &str) -> Vec<Finding> {
+pub(crate) fn found_with(body: &str, threads: u32, shared: &str) -> Vec<Finding> {
     let declarations = ".global .align 4 .b8 g[64]; .global .align 4 .b8 h[64]; .const .align 4 .b8 c[64];\n\
         .func (.reg .b32 %r0) twice(.reg .b32 %r1) { add.u32 %r0, %r1, %r1; ret; }\n\
-        .func sets(.reg .b64 %r1) { st.u32 [%r1], 7; ret; }";
+        .func sets(.reg .b64 %r1) { st.u32 [%r1], 7; ret; }\n\
+        .func fills(.reg .b64 %r1) { .local .align 8 .b8 own[8]; st.local.u64 [own], %r1; ld.local.u64 %r1, [own]; st.u64 [%r1+24], %r1; ret; }\n\
+        .func leaves(.reg .b64 %r1) { .local .align 8 .b8 own[8]; st.local.u64 [own+-8], %r1; ret; }";
     let text = snippet_with("", &format!("ld.param.u64 %rd40, [more]; ld.param.u64 %rd41, [more+8]; {body}"));
     let text = text
-        .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[16])")
+        .replace(".param .u64 out)", ".param .u64 out, .param .align 8 .b8 more[24])")
         .replace("{\n.reg", &format!("{{ {shared}\n.reg"))
         .replace(".visible .entry", &format!("{} .visible .entry", declarations.replace('\n', " ")));
     let device = Device::checked(&text);
     let [out, one, two] = [(); 3].map(|()| device.zeroed::<u32>(1024));
-    let more = [one.to_le_bytes(), two.to_le_bytes()].concat();
+    let more = [one.to_le_bytes(), two.to_le_bytes(), [0; 8]].concat();
     device.launch("k", [1, 1, 1], [threads, 1, 1], &Args::new().add(out).bytes(&more));
     device.findings()
 }
 
-fn found(body: &str) -> Vec<Finding> {
+pub(crate) fn found(body: &str) -> Vec<Finding> {
     found_with(body, 32, "")
 }
 
 /// Kind, line and, if there is one, the line of the other place.
-fn lines(found: &[Finding]) -> Vec<(FindingKind, u32, Option<u32>)> {
+pub(crate) fn lines(found: &[Finding]) -> Vec<(FindingKind, u32, Option<u32>)> {
     let line = |finding: &Finding| {
         (finding.kind, finding.access.ptx_line, finding.other.as_ref().map(|other| other.ptx_line))
     };
@@ -38,7 +40,7 @@ fn lines(found: &[Finding]) -> Vec<(FindingKind, u32, Option<u32>)> {
 }
 
 #[track_caller]
-fn nothing(body: &str) {
+pub(crate) fn nothing(body: &str) {
     assert_eq!(found(body), [], "{body}");
 }
 
@@ -75,6 +77,12 @@ fn registers_that_decide() {
     let neither = "and.pred %p3, %p1, %p2;\n@%p3 bra A; st.global.u32 [%at], 1; A:";
     assert_eq!(lines(&found(neither)), [(UNDEFINED, 11, Some(10))]);
     assert_eq!(lines(&found(&neither.replace("and", "or"))), [(UNDEFINED, 11, Some(10))]);
+    // The registers begin as zero: no lane passes.
+    let closed = found("@%p1 st.global.u32 [%at], 1;");
+    assert_eq!(
+        (lines(&closed), closed[0].access.verb),
+        (vec![(UNDEFINED, 10, None)], "access guarded by it")
+    );
     // What decides twice is told once.
     let again = "@!%p1 st.global.u32 [%at], 1;\n@!%p1 st.global.u32 [%at], 2;";
     assert_eq!(lines(&found(again)), [(UNDEFINED, 10, None)]);
@@ -143,8 +151,6 @@ fn undefined_registers_that_decide_nothing() {
     );
     // In shared memory it may be left aside.
     assert_eq!(found_with("add.u32 %r2, %r1, 1; mov.u32 %r3, first; st.shared.u32 [%r3], %r2;", 1, TWO), []);
-    // Whatever is picked, as long as it is open which.
-    nothing("selp.u32 %r2, %t, %r1, %p1; add.u32 %r2, %r2, 1; st.global.u32 [%at], %r2;");
     // Some bits of what comes out are defined.
     nothing(
         "and.b32 %r2, %r1, 12; cvt.u64.u32 %rd1, %r2; add.u64 %rd1, %rd1, %out; ld.global.u32 %r3, [%rd1]; st.global.u32 [%at], %r3;",
@@ -223,140 +229,21 @@ fn local_memory_that_was_never_written() {
     assert_eq!(lines(&found(&array(7, copy, sum))), [(UNDEFINED, 12, Some(11))]);
     nothing(&array(8, copy, sum));
     nothing(&array(7, "ld.local.u32 %r2, [%rd1+28];", "st.global.u32 [%at], %r2;"));
+    // Also of what is computed from such a value, whatever that is.
+    let computed = "ld.local.u32 %r3, [%rd1+28]; add.u32 %r3, %r3, 1; st.local.u32 [%rd1+24], %r3; ld.local.u32 %r2, [%rd1+24];";
+    assert_eq!(lines(&found(&array(7, computed, sum))), [(UNDEFINED, 12, Some(11))]);
+    nothing(&array(8, computed, sum));
+    // 16 bytes of one register are written.
+    let wide = "mov.b64 %rd2, 3; { .reg .b128 %q; mov.b128 %q, {%rd2, %rd2}; st.local.b128 [%rd1+16], %q; }";
+    for (at, is_wrong) in [(12, true), (16, false), (24, false), (28, false)] {
+        let read = found(&array(0, &format!("{wide} ld.local.u32 %r2, [%rd1+{at}];"), sum));
+        assert_eq!(lines(&read), if is_wrong { vec![(UNDEFINED, 12, Some(11))] } else { vec![] }, "{at}");
+    }
+    let wide = wide.replace("+16", "");
+    let read = found(&array(0, &format!("{wide} ld.local.u32 %r2, [%rd1+16];"), sum));
+    assert_eq!(lines(&read), [(UNDEFINED, 12, Some(11))]);
     // In one lane.
     let lane = "setp.ne.u32 %p1, %t, 9; @%p1 st.local.u32 [%rd1+28], 0; ld.local.u32 %r2, [%rd1+28];";
     let one = found(&array(7, lane, sum));
     assert_eq!((lines(&one), one[0].access.thread), (vec![(UNDEFINED, 12, Some(11))], [9, 0, 0]));
-}
-
-const TWO: &str = ".shared .align 16 .b8 first[128]; .shared .align 16 .b8 second[128];";
-
-#[test]
-fn from_one_shared_variable_into_the_next() {
-    let at = |base: &str, offset: i64| {
-        let both = "mov.u32 %r1, first; mov.u32 %r2, second; shl.b32 %r3, %t, 2; add.u32 %r4, %r1, %r3; add.u32 %r5, %r2, %r3; \
-            st.shared.u32 [%r4], 0; st.shared.u32 [%r5], 0; bar.sync 0;";
-        format!("{both} {base}\nld.shared.u32 %r9, [%r8+{offset}]; st.global.u32 [%at], %r9;")
-    };
-    let run = |base: &str, offset| found_with(&at(base, offset), 32, TWO);
-    let wrong = run("add.u32 %r8, %r1, %r3;", 128);
-    assert_eq!(lines(&wrong), [(OUTSIDE, 11, None)]);
-    assert!(
-        wrong[0].to_string().contains("at offset 128 of variable `first`, which has 128 bytes"),
-        "{}",
-        wrong[0]
-    );
-    for (base, offset) in [
-        ("add.u32 %r8, %r2, %r3;", -4),
-        ("mad.lo.u32 %r8, %t, 4, %r1;", 4),
-        ("mov.u32 %r8, first; L: add.u32 %r8, %r8, 4; setp.lt.u32 %p1, %r8, 1148; @%p1 bra L;", 4),
-        // What a variable has is a number, by itself or in a vector.
-        ("st.shared.u32 [%r4], 128; ld.shared.u32 %r7, [%r4]; add.u32 %r8, %r4, %r7;", 0),
-        (
-            "st.shared.u32 [%r4], 128; bar.sync 0; ld.shared.v2.u32 {%r6, %r7}, [%r1]; add.u32 %r8, %r4, %r7;",
-            0,
-        ),
-    ] {
-        assert_eq!(lines(&run(base, offset)), [(OUTSIDE, 11, None)], "{base}");
-    }
-    for (base, offset) in [
-        ("add.u32 %r8, %r1, %r3;", 0),
-        ("mad.lo.u32 %r8, %t, 4, %r2;", 0),
-        // Below the variable, until the offset is added.
-        ("sub.u32 %r8, %r2, 64;", 64),
-        // One of two; the distance of two; a number.
-        ("setp.lt.u32 %p1, %t, 5; selp.u32 %r8, %r1, %r2, %p1;", 0),
-        ("mov.u32 %r8, first; setp.lt.u32 %p1, %t, 5; @%p1 mov.u32 %r8, second;", 0),
-        ("sub.u32 %r7, %r2, %r1; add.u32 %r8, %r1, %r7;", 0),
-        ("shl.b32 %r7, %r2, 0; sub.u32 %r7, %r7, %r1; add.u32 %r8, %r1, %r7;", 0),
-        ("mov.u32 %r8, 1152;", 0),
-        // The distance of two, by a product and in pieces.
-        ("sub.u32 %r7, %r2, %r1; mad.lo.u32 %r8, %r7, 1, %r1;", 0),
-        ("shl.b32 %r6, %r1, 0; shl.b32 %r7, %r2, 0; sub.u32 %r7, %r7, %r6; add.u32 %r8, %r1, %r7;", 0),
-        // Half of a pair with one.
-        ("mov.u32 %r7, 1152; mov.b64 %rd1, {%r1, %r7}; mov.b64 {%r6, %r8}, %rd1;", 0),
-    ] {
-        assert_eq!(run(base, offset), [], "{base}");
-    }
-    // An address of global memory is no offset in the variable.
-    let far = "mov.u64 %rd1, first; cvta.shared.u64 %rd1, %rd1; sub.u64 %rd2, %out, %rd1; st.global.u64 [%out], %rd2;\n\
-        ld.global.u64 %rd3, [%out]; add.u64 %rd4, %rd1, %rd3; st.u32 [%rd4], 7;";
-    assert_eq!(found_with(far, 1, TWO), []);
-}
-
-#[test]
-fn from_one_allocation_into_another() {
-    // The distance is a number, which memory has.
-    let far = |from: &str, to: &str| {
-        format!(
-            "sub.u64 %rd1, {to}, {from}; st.global.u64 [%out+2048], %rd1; bar.warp.sync -1; ld.global.u64 %rd2, [%out+2048];\n\
-             setp.eq.u32 %p1, %t, 0; add.u64 %rd3, {from}, %rd2;\n@%p1 st.global.u32 [%rd3], 7;"
-        )
-    };
-    let wrong = found(&far("%rd40", "%rd41"));
-    assert_eq!(lines(&wrong), [(OUTSIDE, 12, None)]);
-    assert!(wrong[0].to_string().contains("not in that of parameter `more`"), "{}", wrong[0]);
-    nothing(&far("%rd40", "%rd40"));
-    let variables =
-        "mov.u64 %rd4, g; mov.u64 %rd5, h; cvta.global.u64 %rd6, %rd4; cvta.global.u64 %rd7, %rd5; ";
-    let wrong = found(&format!("{variables}{}", far("%rd6", "%rd7")));
-    assert_eq!(lines(&wrong), [(OUTSIDE, 12, None)]);
-    assert!(wrong[0].to_string().contains("not in variable `g`"), "{}", wrong[0]);
-    nothing(&format!("{variables}{}", far("%rd6", "%rd6")));
-    // A number among the parameters that is added to an address.
-    nothing(
-        "sub.u64 %rd1, %rd41, %rd41; add.u64 %rd1, %rd1, %rd40; setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%rd1], 7;",
-    );
-    nothing("setp.eq.u32 %p1, %t, 0; selp.b64 %rd1, %rd40, %rd41, %p1; st.global.u32 [%rd1], 7;");
-}
-
-#[test]
-fn constant_memory_is_not_written() {
-    let store = |to: &str| {
-        format!(
-            "mov.u64 %rd1, {to}; {}\nsetp.eq.u32 %p1, %t, 0; @%p1 st.u32 [%rd1], 7;",
-            if to == "c" { "cvta.const.u64 %rd1, %rd1;" } else { "cvta.global.u64 %rd1, %rd1;" }
-        )
-    };
-    let wrong = found(&store("c"));
-    assert_eq!(lines(&wrong), [(FindingKind::ConstantWrite, 11, None)]);
-    assert!(
-        wrong[0].to_string().starts_with("write to constant memory in kernel `k`: 4 bytes"),
-        "{}",
-        wrong[0]
-    );
-    nothing(&store("g"));
-    nothing("ld.const.u32 %r1, [c]; st.global.u32 [%at], %r1;");
-}
-
-#[test]
-fn an_mbarrier_is_made_once() {
-    let bar = ".shared .align 8 .b64 bar; .shared .align 8 .b64 other;";
-    let run = |between: &str| {
-        let init = "@%p1 mbarrier.init.shared.b64 [%r1], 1;";
-        found_with(
-            &format!(
-                "mov.u32 %r1, bar; mov.u32 %r2, other; setp.eq.u32 %p1, %t, 0; {init} bar.sync 0;\n{between}\n{init}"
-            ),
-            32,
-            bar,
-        )
-    };
-    assert_eq!(lines(&run("")), [(FindingKind::LiveMbarrier, 12, None)]);
-    assert!(run("")[0].to_string().contains("`mbarrier.inval` has to come before"), "{}", run("")[0]);
-    assert_eq!(run("@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0;"), []);
-    assert_eq!(
-        lines(&run("@%p1 mbarrier.inval.shared.b64 [%r2]; bar.sync 0;")),
-        [(FindingKind::LiveMbarrier, 12, None)]
-    );
-    // For who asks for it.
-    let text = snippet_with(".shared .align 8 .b64 bar;", &"mbarrier.init.shared.b64 [bar], 1;\n".repeat(2));
-    for (checks, count) in [("init,race", 0), ("barrier", 1)] {
-        let device = Device::checked_for(&text, Checks::parse(checks).unwrap());
-        device.launch("k", [1; 3], [1; 3], &Args::new().add(device.zeroed::<u32>(1)));
-        assert_eq!(device.findings().len(), count, "{checks}");
-    }
-    // All threads of a warp make it together: that is one instruction.
-    let together = "mov.u32 %r1, bar; mbarrier.init.shared.b64 [%r1], 1;";
-    assert_eq!(found_with(together, 32, bar), []);
 }

@@ -58,6 +58,8 @@ pub(crate) struct Body<'a> {
     pub(super) reserved: bool,
     /// Bytes of the function's variables in shared memory, by address.
     pub(super) shared_bytes: HashMap<u32, u64>,
+    /// Bytes of its variables in local memory, by where they begin.
+    pub(super) local_sizes: HashMap<u32, u64>,
     /// Whether the kernel is watched.
     pub(super) watched: bool,
     /// The names of the instructions, in kernels that are counted.
@@ -113,6 +115,7 @@ pub(super) fn decode<'a>(
         last_writes: LastWrites::default(),
         reserved: false,
         shared_bytes: HashMap::new(),
+        local_sizes: HashMap::new(),
         watched: sites.watches(),
         names: sites.profiled.is_some().then(Vec::new),
     };
@@ -194,6 +197,7 @@ impl<'a> Body<'a> {
         let end = start.checked_add(place.rows * 4).filter(|end| *end <= MOST_LOCAL);
         self.local_bytes = end.ok_or_else(|| Refusal::new("the parameters are larger than local memory"))?;
         self.scopes.declare(variable.name, Symbol::Local(start));
+        self.local_sizes.insert(start, variable.size());
         let (class, access) = (Class::Word, Access::new(1, Some(Space::Local), Access::WRITE));
         let store = stores::store(4, class, access).ok_or_else(|| Refusal::new("words cannot be stored"))?;
         for word in 0..place.rows {
@@ -319,6 +323,7 @@ impl<'a> Body<'a> {
                 let bytes = u32::try_from(variable.size()).map_err(|_| too_large())?;
                 let end = start.checked_add(bytes).filter(|end| *end <= MOST_LOCAL).ok_or_else(too_large)?;
                 self.local_bytes = end;
+                self.local_sizes.insert(start, variable.size());
                 self.scopes.declare(variable.name, Symbol::Local(start));
                 Ok(())
             }

@@ -12,7 +12,7 @@ use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled, local_bytes};
 use super::super::schedule::{ORDER, Role, Scheduled};
-use super::super::watch::{Event, Registers, What};
+use super::super::watch::{Event, GUARD, Registers, What};
 use super::bases::Bases;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
@@ -127,7 +127,9 @@ impl Looked {
 
     fn known(&self, draft: &Draft) -> Known {
         let is_access = |what| matches!(what, What::Load | What::Store { .. } | What::Atomic { .. });
+        let local = draft.meaning.as_ref().and_then(|meaning| meaning.local);
         let address = draft.note.filter(|note| is_access(note.what)).map(|note| note.address);
+        let address = address.or(local.map(|local| local.address));
         Known {
             registers: registers(draft, &self.busy),
             values: self.undefined.of(draft),
@@ -238,10 +240,12 @@ fn inst(
         lists.matrices.push(matrix.map(|operand| places.slot(operand)));
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(places.frame.slot(register).0, negated));
+    let guarded = known.values.as_ref().is_some_and(|values| values.guard.is_some());
+    let wrapper = if guarded { GUARD } else { GUARDED };
     let wrapped = guard.is_some() && !draft.reads_guard;
     let (site, exec) = sites.take(draft, known);
     Inst {
-        exec: if wrapped { GUARDED } else { exec },
+        exec: if wrapped { wrapper } else { exec },
         inner: exec,
         ops: draft.ops.map(|operand| places.slot(operand)),
         imm,

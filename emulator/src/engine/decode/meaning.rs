@@ -7,6 +7,8 @@ use super::super::watch::{Base, LocalAccess, Rule};
 pub(crate) struct Meaning {
     /// How undefined values go through it, or what they must not decide.
     pub(super) rule: Rule,
+    /// What its guard decides beside the values of registers, in the words of findings.
+    pub(super) decides: Option<&'static str>,
     /// Whether its result is an address if an operand is.
     pub(super) pointer: Pointer,
     /// The variable or parameter that its operands name.

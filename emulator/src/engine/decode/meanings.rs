@@ -20,7 +20,11 @@ impl<'a> Body<'a> {
         if (rule, pointer, &base) != (Rule::None, Pointer::None, &None)
             && let Some(draft) = self.drafts.last_mut()
         {
-            draft.meaning = Some(Box::new(Meaning { rule, pointer, base, local: None }));
+            draft.meaning = Some(Box::new(Meaning { rule, pointer, base, ..Meaning::default() }));
+        }
+        if let Some(decided) = decided(instruction) {
+            let guarded = self.drafts.iter_mut().skip(start).filter(|draft| draft.guard.is_some());
+            guarded.for_each(|draft| draft.meaning.get_or_insert_default().decides = Some(decided));
         }
         if rule == Rule::Memory {
             let bytes = bytes(instruction.name);
@@ -45,16 +49,26 @@ impl<'a> Body<'a> {
         bases.next().is_none().then_some(first)
     }
 
+    /// Notes of the last draft that it makes the address of a variable in local memory.
+    pub(super) fn note_local_variable(&mut self, name: &str, start: u32) {
+        let bytes = self.local_sizes.get(&start).copied().filter(|bytes| self.watched && *bytes > 0);
+        if let (Some(bytes), Some(draft)) = (bytes, self.drafts.last_mut()) {
+            let base = Some(Base::Local { name: name.into(), start, bytes });
+            draft.meaning = Some(Box::new(Meaning { pointer: Pointer::Sum, base, ..Meaning::default() }));
+        }
+    }
+
     fn variable_of(&self, name: &str) -> Option<Base> {
         match self.find(name)? {
             Symbol::Shared(address) => {
                 let of_module = self.image.shared.get(name).filter(|_| self.scopes.find(name).is_none());
+                // A dynamic array is as long as the launch says.
                 let bytes = match of_module {
                     Some(variable) => variable.bytes,
-                    None => *self.shared_bytes.get(&address)?,
+                    None => self.shared_bytes.get(&address).copied().unwrap_or(0),
                 };
-                // A dynamic array is as long as the launch says.
-                (bytes > 0).then(|| Base::Shared { name: name.into(), address, bytes })
+                let bytes = Some(bytes).filter(|bytes| *bytes > 0);
+                Some(Base::Shared { name: name.into(), address, bytes })
             }
             Symbol::Global(address) => Some(Base::Global { name: name.into(), address }),
             _ => None,
@@ -89,7 +103,8 @@ fn bytes(name: &str) -> Option<u32> {
     let is_plain = name.starts_with("ld.") || name.starts_with("st.");
     let bits: u32 =
         name.rsplit('.').next()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
-    (is_plain && bits.is_multiple_of(8)).then_some(bits / 8)
+    // A number of 128 bits is two registers.
+    (is_plain && bits.is_multiple_of(8)).then_some(bits.min(64) / 8)
 }
 
 fn pointer(instruction: &Instruction<'_>) -> Pointer {
@@ -103,6 +118,33 @@ fn pointer(instruction: &Instruction<'_>) -> Pointer {
         }
         (Some("mad"), Some("lo" | "wide")) => Pointer::Last,
         _ => Pointer::None,
+    }
+}
+
+/// What a guard of it decides, if that is not only what registers hold.
+fn decided(instruction: &Instruction<'_>) -> Option<&'static str> {
+    instruction.guard.as_ref()?;
+    let parts: Vec<&str> = instruction.name.split('.').collect();
+    match parts[0] {
+        // Parameters are registers.
+        "ld" | "st" if parts.iter().any(|part| part.starts_with("param")) => None,
+        "cp" if parts.contains(&"prefetch") => None,
+        "wmma" if parts.get(1) == Some(&"mma") => None,
+        "bar" if parts.get(1) == Some(&"warp") => Some("`bar.warp.sync` guarded by it"),
+        "bar" | "barrier" => Some("barrier guarded by it"),
+        "bra" | "brx" => Some("branch by it"),
+        "call" => Some("call guarded by it"),
+        "exit" | "ret" => Some("return guarded by it"),
+        "trap" => Some("trap guarded by it"),
+        "fence" | "membar" => Some("fence guarded by it"),
+        "shfl" | "vote" | "match" | "redux" if parts.get(1) == Some(&"sync") => {
+            Some("exchange between lanes guarded by it")
+        }
+        "atom" | "cp" | "ld" | "ldmatrix" | "ldu" | "mbarrier" | "multimem" | "red" | "st" | "stmatrix"
+        | "suld" | "sured" | "sust" | "tensormap" | "tex" | "tld4" | "wgmma" | "wmma" => {
+            Some("access guarded by it")
+        }
+        _ => None,
     }
 }
 
@@ -123,7 +165,7 @@ fn rule(instruction: &Instruction<'_>) -> Rule {
         ("selp", _) => Rule::Select,
         ("and", _) if last == "pred" => Rule::And,
         ("or", _) if last == "pred" => Rule::Or,
-        ("bra", _) => Rule::Branch,
+        ("bra" | "brx" | "call", _) => Rule::Branch,
         ("shfl", _) if parts.get(1) == Some(&"sync") => Rule::Shuffle,
         ("ld" | "st" | "atom" | "red", _) => Rule::Memory,
         ("tex" | "tld4" | "suld", _) => Rule::Fetch,

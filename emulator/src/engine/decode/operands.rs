@@ -93,7 +93,11 @@ impl<'a> Builder<'_, 'a> {
                 }
                 self.body.register(name, class).map(Operand::Register)
             }
-            Symbol::Local(start) => self.local_address(u64::from(start).wrapping_add_signed(offset), class),
+            Symbol::Local(start) => {
+                let register = self.local_address(u64::from(start).wrapping_add_signed(offset), class)?;
+                self.body.note_local_variable(name, start);
+                Ok(register)
+            }
             Symbol::Param { .. } => {
                 Err(Refusal::new(format!("the address of parameter `{name}` is not supported")))
             }

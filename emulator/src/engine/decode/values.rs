@@ -11,14 +11,17 @@ use super::draft::{Draft, Operand, Register};
 pub(super) struct Undefined(BTreeSet<u32>);
 
 impl Undefined {
-    /// Those of `unwritten`, those that shuffles and loads of local memory write, and all that is computed from them.
+    /// Those of `unwritten`, those that shuffles and loads of local memory write, and all that is computed from them or written under
+    /// a guard that is one of them.
     pub(super) fn find(drafts: &[Draft], unwritten: &[u32]) -> Undefined {
         let mut all = Undefined(unwritten.iter().copied().collect());
         loop {
             let before = all.0.len();
-            for draft in drafts.iter().filter(|draft| rule(draft).passes_on() || is_source(draft)) {
-                let is_one =
-                    is_source(draft) || sources(draft).any(|(_, register)| all.0.contains(&register));
+            for draft in drafts {
+                let is_known = |register| all.0.contains(&register);
+                let is_one = is_source(draft)
+                    || guard(draft).is_some_and(is_known)
+                    || rule(draft).passes_on() && sources(draft).any(|(_, register)| is_known(register));
                 if is_one {
                     all.0.extend(draft.written().map(|Register(number)| number));
                 }
@@ -35,10 +38,10 @@ impl Undefined {
         let is_one = |register: &u32| self.0.contains(register);
         let local = draft.meaning.as_ref().and_then(|meaning| meaning.local);
         let written: Vec<(usize, u32)> = written(draft).filter(|(_, register)| is_one(register)).collect();
-        let (mut read, mut guard) = (Vec::new(), None);
+        let guard = guard(draft).filter(is_one);
+        let mut read = Vec::new();
         if rule != Rule::None {
             read = sources(draft).filter(|(_, register)| is_one(register)).collect();
-            guard = draft.guard.map(|(Register(number), _)| number).filter(is_one);
         }
         if rule != Rule::Fetch && local.is_none() && written.is_empty() && read.is_empty() && guard.is_none()
         {
@@ -48,12 +51,18 @@ impl Undefined {
             Some(Control::WarpSync(op)) => Some(op),
             _ => None,
         };
-        Some(Box::new(Values { rule, written, read, guard, local, shuffle }))
+        let decides = draft.meaning.as_ref().and_then(|meaning| meaning.decides);
+        Some(Box::new(Values { rule, written, read, guard, decides, local, shuffle }))
     }
 }
 
 fn rule(draft: &Draft) -> Rule {
     draft.meaning.as_ref().map_or(Rule::None, |meaning| meaning.rule)
+}
+
+/// The register that guards it.
+fn guard(draft: &Draft) -> Option<u32> {
+    draft.guard.map(|(Register(number), _)| number)
 }
 
 /// Whether it makes undefined values: a shuffle, or a load of local memory.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
-use super::super::exec::memory::{address, local_index, local_offset, local_read};
+use super::super::exec::memory::{address, local_index, local_offset};
 use super::operand::LocalAccess;
 use super::unit::WarpId;
 
@@ -45,10 +45,7 @@ impl LocalWritten {
             for (element, blank) in blank.iter_mut().enumerate().take(access.elements) {
                 let at = offset + element as u32 * access.bytes;
                 let is_blank = (at..at + access.bytes).all(|byte| !self.is_written(who, byte, lane));
-                // Whatever has other contents was written.
-                let zero = parts(at, access.bytes)
-                    .all(|(at, bytes)| local_read(&lanes.warp().local, at, lane, bytes) == 0);
-                *blank |= u32::from(is_blank && zero) << lane;
+                *blank |= u32::from(is_blank) << lane;
             }
         }
         blank
@@ -95,7 +92,7 @@ impl LocalWritten {
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code, and that access its own.
-unsafe fn offsets(lanes: &Lanes<'_>, inst: &Inst, access: LocalAccess) -> Vec<(usize, u32)> {
+pub(super) unsafe fn offsets(lanes: &Lanes<'_>, inst: &Inst, access: LocalAccess) -> Vec<(usize, u32)> {
     let bytes = u64::from(access.bytes) * access.elements as u64;
     let Some(slot) = inst.ops.get(access.address).copied() else { return Vec::new() };
     let place = |lane| {
@@ -104,10 +101,4 @@ unsafe fn offsets(lanes: &Lanes<'_>, inst: &Inst, access: LocalAccess) -> Vec<(u
         local_offset(lanes, inst, address, bytes).map(|offset| (lane, offset))
     };
     bits(lanes.mask()).filter_map(place).collect()
-}
-
-/// A range in pieces that can be read at once.
-fn parts(at: u32, bytes: u32) -> impl Iterator<Item = (u32, u32)> {
-    let most = bytes.min(8);
-    (at..at + bytes).step_by(most.max(1) as usize).map(move |at| (at, most))
 }

@@ -52,15 +52,17 @@ pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
+use self::bounds::Spot;
 use self::clock::Times;
 use self::flight::Flight;
 use self::passing::Passing;
 use self::report::Reports;
 use self::stamp::{How, Shadow, Stamp};
 use self::unit::{Unit, WarpId};
-use self::value::Followed;
+use self::value::{Followed, Open};
 use super::code::{Exec, Inst, Step};
 use super::env::{Block, Env};
+use super::exec::alu::guarded;
 use super::exec::lanes::Lanes;
 use super::exec::memory::{Access, Region};
 use crate::check::{Checker, Checks, FindingKind};
@@ -90,6 +92,25 @@ pub(crate) const WATCH: Exec = |lanes, inst| {
         if stands.is_none() {
             return Step::Fault;
         }
+    }
+    step
+};
+
+/// Looks at a guard that may be undefined, and runs the instruction in the lanes that pass it.
+pub(crate) const GUARD: Exec = |lanes, inst| {
+    let watched = lanes.env.kernel.watched.get(inst.site as usize);
+    let Some(values) = watched.and_then(|watched| watched.values.as_deref()) else { return Step::Fault };
+    let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+    let watch = lanes.watch.take();
+    let open = watch.map(|mut watch| {
+        let open = watch.guard(lanes, inst, who, values);
+        lanes.watch = Some(watch);
+        open
+    });
+    // SAFETY: 1, 2: the duties of `Exec` are the caller's.
+    let step = unsafe { guarded(lanes, inst) };
+    if let (Some(watch), Some(open)) = (&mut lanes.watch, open) {
+        watch.followed.ran(who, values, open);
     }
     step
 };
@@ -235,6 +256,10 @@ impl Watch {
         if let Some(values) = &watched.values {
             // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
             unsafe { self.use_values(lanes, inst, who, (watched, values)) };
+            if let (Some(access), Some(base)) = (values.local, &watched.base) {
+                // SAFETY: 1: the same instruction, and what was noted of it: the caller's duty 1.
+                unsafe { self.inspect_local(lanes, inst, who, (access, base)) };
+            }
         }
         // That orders nothing among threads.
         let note = watched.note.filter(|_| watched.event != Some(Event::ProxyFence));
@@ -260,6 +285,10 @@ impl Watch {
         if !self.checker.checks().uninitialised {
             return;
         }
+        // A branch looks at its guard itself.
+        if values.rule == Rule::Branch {
+            self.guard(lanes, inst, who, values);
+        }
         let stored = match watched.note {
             // SAFETY: 1: the same instruction, and its note: the caller's duty 1.
             Some(note) if watched.is_store() => unsafe { touches(lanes, inst, &note) },
@@ -271,6 +300,18 @@ impl Watch {
         if let Some(used) = unsafe { self.followed.step(lanes, inst, who, values, None, global) } {
             self.reports.add_undefined(lanes.env, who, inst.site, used);
         }
+    }
+
+    /// A guard that may be undefined is about to be looked at.
+    fn guard(&mut self, lanes: &Lanes<'_>, inst: &Inst, who: WarpId, values: &Values) -> Open {
+        if !self.checker.checks().uninitialised {
+            return Open::default();
+        }
+        let (used, open) = self.followed.guard(lanes, inst, who, values);
+        if let Some(used) = used {
+            self.reports.add_undefined(lanes.env, who, inst.site, used);
+        }
+        open
     }
 
     /// Lanes of which some have waited for others perform an instruction of the warp together with the others that are `active`.
@@ -427,8 +468,10 @@ impl Watch {
         let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = (access.stamp(unit, touch), access.what);
-            if let Some(place) = base.and_then(|base| base.missed_by(env, touch)) {
-                self.reports.add_at(env, FindingKind::OutOfBounds, touch, place, stamp, None, bounds::ADVICE);
+            let spot = Spot::of(touch);
+            if let Some(place) = base.and_then(|base| base.missed_by(env, &spot)) {
+                let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
+                self.reports.add_at(env, kind, bytes, stamp, None, bounds::ADVICE);
             }
             let is_in = |(start, bytes): &(u64, u64)| touch.address.wrapping_sub(*start) < *bytes;
             if writes && env.kernel.constants.iter().any(is_in) {
@@ -441,6 +484,30 @@ impl Watch {
                     bounds::CONSTANT_ADVICE,
                 );
             }
+        }
+    }
+
+    /// Whether an access that may be to local memory, and is, leads there from elsewhere, or from another variable.
+    ///
+    /// # Safety
+    /// 1. `inst` is an instruction of the entered code, and that access its own.
+    unsafe fn inspect_local(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        (access, base): (LocalAccess, &Base),
+    ) {
+        let what = if access.stores { What::Store { wide: false } } else { What::Load };
+        let bytes = u64::from(access.bytes) * access.elements as u64;
+        // SAFETY: 1: the caller's duty 1.
+        for (lane, offset) in unsafe { local::offsets(lanes, inst, access) } {
+            let spot = Spot::of_local(lanes, offset, bytes);
+            let Some(place) = base.missed_by(lanes.env, &spot) else { continue };
+            let (unit, warp, lane) = (who.unit, who.warp as u16, lane as u8);
+            let stamp = Stamp { unit, warp, lane, site: inst.site, ..Stamp::default() };
+            let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
+            self.reports.add_at(lanes.env, kind, bytes, (stamp, what), None, bounds::ADVICE);
         }
     }
 

@@ -20,9 +20,9 @@ pub(crate) enum Rule {
     And,
     /// `or` of predicates.
     Or,
-    /// Its guard must be defined.
+    /// Where control goes must be defined: operand 0, if it has one.
     Branch,
-    /// Its address must be, its guard, and the number that it stores in global memory.
+    /// Its address must be, and the number that it stores in global memory.
     Memory,
     /// A shuffle: operand 2 is the value, 3 and 4 say from where.
     Shuffle,
@@ -47,6 +47,8 @@ pub(crate) struct Values {
     pub(crate) read: Vec<(usize, u32)>,
     /// That which guards it.
     pub(crate) guard: Option<u32>,
+    /// What that decides beside the values of registers, in the words of findings.
+    pub(crate) decides: Option<&'static str>,
     /// Its access to memory that may be local.
     pub(crate) local: Option<LocalAccess>,
     /// How a shuffle finds its lanes.
@@ -75,6 +77,15 @@ pub(crate) enum Base {
         name: Arc<str>,
         /// Its address.
         address: u32,
+        /// How long it is; `None` for dynamic shared memory, which is what follows there.
+        bytes: Option<u64>,
+    },
+    /// A variable of a function in local memory.
+    Local {
+        /// Its name.
+        name: Arc<str>,
+        /// Where it begins among the variables of the function.
+        start: u32,
         /// How long it is.
         bytes: u64,
     },

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::code::Origin;
 use super::super::env::Env;
+use super::bounds::Spot;
 use super::event::Event;
 use super::note::{Watched, What};
 use super::place::Touch;
@@ -53,7 +54,7 @@ impl Reports {
         let what = (stamp, what);
         let site = other.map_or(u32::MAX, |other| other.site);
         if !self.again((kind, stamp.site.min(site), stamp.site.max(site))) {
-            self.add_at(env, kind, touch, place(env, touch), what, other, advice);
+            self.add_at(env, kind, Spot::of(touch).bytes_at(place(env, touch)), what, other, advice);
         }
     }
 
@@ -69,8 +70,7 @@ impl Reports {
         &mut self,
         env: &Env<'_>,
         kind: FindingKind,
-        touch: &Touch,
-        place: String,
+        bytes: Bytes,
         (stamp, what): (Stamp, What),
         other: Option<Stamp>,
         advice: &'static str,
@@ -85,12 +85,7 @@ impl Reports {
         let finding = Finding {
             kind,
             kernel: env.kernel.name.clone(),
-            bytes: Some(Bytes {
-                space: if touch.region.private { Space::Shared } else { Space::Global },
-                address: touch.address,
-                count: touch.bytes as u32,
-                place,
-            }),
+            bytes: Some(bytes),
             access: actor(env, stamp, Some(what)),
             other: other.map(|other| actor(env, other, None)),
             advice: (!advice.is_empty()).then_some(advice),

@@ -1,8 +1,9 @@
 //! Values that nobody has made: of registers and local memory that were never written, and of lanes that take no part in a shuffle.
 //!
 //! Compilers leave moves of undefined values, and programs shuffle values that they then leave aside. So a value is followed until
-//! it decides something: an address, a branch, or what a store puts into global memory that is computed from it (a copy may be of a structure of which
-//! not all is set). It is followed lane by lane and as a whole: an instruction
+//! it decides something: an address, a branch, whether an instruction has an effect that it guards, or what a store puts into global memory that is
+//! computed from it (a copy may be of a structure of which not all is set). A guard that decides only what a register holds leaves that undefined, as the
+//! predicate of a choice does. It is followed lane by lane and as a whole: an instruction
 //! that may cover or pick some of its bits (logic, shifts, minima, products of integers) counts as making a defined value of it. Only
 //! the registers of the kernel itself are followed, not those of the functions that it calls.
 #![allow(unsafe_code)]
@@ -82,24 +83,13 @@ impl Followed {
         active: Option<u32>,
         stores: impl FnOnce() -> u32,
     ) -> Option<Use> {
-        let first = || {
-            let undefined = Undefined { lanes: u32::MAX, ..Undefined::default() };
-            lanes.env.kernel.unwritten.iter().map(|register| (*register, undefined)).collect()
-        };
-        let registers = self.warps.entry(who).or_insert_with(first);
+        let registers = self.warps.entry(who).or_insert_with(|| unwritten(lanes));
         let mask = lanes.mask();
-        let here = |read: Undefined| Undefined {
-            from: read.from.or(Some(From { site: inst.site, origin: Origin::Register })),
-            lanes: read.lanes & mask,
-            computed: read.computed,
-        };
-        let of = |register: u32| registers.get(&register).copied().map_or(Undefined::default(), here);
         let operand = |at: usize| {
             let register = values.read.iter().find(|(operand, _)| *operand == at);
-            register.map_or(Undefined::default(), |(_, register)| of(*register))
+            register.map_or(Undefined::default(), |(_, register)| read(registers, *register, inst, mask))
         };
-        let used =
-            deciding(lanes, inst, values, (operand, values.guard.map_or(Undefined::default(), of)), stores);
+        let used = deciding(lanes, inst, values, operand, stores);
         // SAFETY: 1: the caller's duty 1.
         let result = unsafe { result(lanes, inst, (values, active), operand) };
         let mut loaded = [0; 4];
@@ -128,16 +118,70 @@ impl Followed {
             }
         }
         let (undefined, verb) = used?;
-        // Each place is told once, and what follows from it not at all.
-        registers
-            .values_mut()
-            .filter(|known| known.from == undefined.from)
-            .for_each(|known| known.lanes &= !undefined.lanes);
-        for register in values.read.iter().map(|(_, register)| *register).chain(values.guard) {
-            registers.entry(register).or_default().lanes &= !undefined.lanes;
-        }
-        Some(Use { lane: undefined.lanes.trailing_zeros() as u8, verb, from: undefined.from? })
+        tell(registers, values.read.iter().map(|(_, register)| *register), undefined, verb)
     }
+
+    /// An instruction is about to run in the lanes that pass its guard; what that decides although it is undefined, or in which lanes that
+    /// leaves open what the registers hold that it writes.
+    pub(super) fn guard(
+        &mut self,
+        lanes: &Lanes<'_>,
+        inst: &Inst,
+        who: WarpId,
+        values: &Values,
+    ) -> (Option<Use>, Open) {
+        let registers = self.warps.entry(who).or_insert_with(|| unwritten(lanes));
+        let Some(register) = values.guard else { return (None, Open::default()) };
+        let guard = read(registers, register, inst, lanes.mask());
+        match values.decides {
+            _ if guard.lanes == 0 => (None, Open::default()),
+            Some(verb) => (tell(registers, [register].into_iter(), guard, verb), Open::default()),
+            None => (None, Open(Undefined { computed: true, ..guard })),
+        }
+    }
+
+    /// It has run, under a guard that left open in which lanes.
+    pub(super) fn ran(&mut self, who: WarpId, values: &Values, Open(undefined): Open) {
+        let Some(registers) = self.warps.get_mut(&who).filter(|_| undefined.lanes != 0) else { return };
+        for (_, register) in &values.written {
+            let lanes = registers.get(register).map_or(0, |known| known.lanes);
+            registers.insert(*register, Undefined { lanes: lanes | undefined.lanes, ..undefined });
+        }
+    }
+}
+
+/// The lanes in which an undefined guard leaves open whether an instruction writes its registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Open(Undefined);
+
+/// What is undefined where a kernel begins.
+fn unwritten(lanes: &Lanes<'_>) -> HashMap<u32, Undefined> {
+    let undefined = Undefined { lanes: u32::MAX, ..Undefined::default() };
+    lanes.env.kernel.unwritten.iter().map(|register| (*register, undefined)).collect()
+}
+
+/// What an instruction finds in a register.
+fn read(registers: &HashMap<u32, Undefined>, register: u32, inst: &Inst, mask: u32) -> Undefined {
+    let Some(known) = registers.get(&register) else { return Undefined::default() };
+    let first = From { site: inst.site, origin: Origin::Register };
+    Undefined { lanes: known.lanes & mask, from: known.from.or(Some(first)), computed: known.computed }
+}
+
+/// Each place is told once, and what follows from it not at all.
+fn tell(
+    registers: &mut HashMap<u32, Undefined>,
+    read: impl Iterator<Item = u32>,
+    undefined: Undefined,
+    verb: &'static str,
+) -> Option<Use> {
+    registers
+        .values_mut()
+        .filter(|known| known.from == undefined.from)
+        .for_each(|known| known.lanes &= !undefined.lanes);
+    for register in read {
+        registers.entry(register).or_default().lanes &= !undefined.lanes;
+    }
+    Some(Use { lane: undefined.lanes.trailing_zeros() as u8, verb, from: undefined.from? })
 }
 
 /// What must be defined and is not.
@@ -145,12 +189,12 @@ fn deciding(
     lanes: &Lanes<'_>,
     inst: &Inst,
     values: &Values,
-    (operand, guard): (impl Fn(usize) -> Undefined, Undefined),
+    operand: impl Fn(usize) -> Undefined,
     stores: impl FnOnce() -> u32,
 ) -> Option<(Undefined, &'static str)> {
     let found = |undefined: Undefined, verb| (undefined.lanes != 0).then_some((undefined, verb));
     match values.rule {
-        Rule::Branch => found(guard, "branch by it"),
+        Rule::Branch => found(operand(0), "branch by it"),
         Rule::Memory => {
             let watched = lanes.env.kernel.watched.get(inst.site as usize)?;
             let address =
@@ -164,9 +208,7 @@ fn deciding(
                 let lanes = if matters { stored.lanes & stores() } else { 0 };
                 found(Undefined { lanes, ..stored }, "store of it")
             };
-            found(operand(address), "access at it")
-                .or_else(|| found(guard, "access guarded by it"))
-                .or_else(stored)
+            found(operand(address), "access at it").or_else(stored)
         }
         _ => None,
     }
@@ -184,32 +226,38 @@ unsafe fn result(
 ) -> Undefined {
     // SAFETY: 1: asked for operands that are predicates by the rule, which the decoder noted of the instruction: the caller's duty 1.
     let predicate = |at: usize| inst.ops.get(at).map_or(0, |slot| unsafe { *lanes.predicate(*slot) });
-    let joined = |parts: [(Undefined, u32); 2]| Undefined {
-        lanes: parts.iter().fold(0, |lanes, (part, mask)| lanes | part.lanes & mask),
-        from: parts.iter().find(|(part, mask)| part.lanes & mask != 0).and_then(|(part, _)| part.from),
-        computed: parts.iter().any(|(part, mask)| part.lanes & mask != 0 && part.computed),
-    };
     match values.rule {
         Rule::Move => operand(1),
         Rule::All => {
             let all = values.read.iter().map(|(at, _)| (operand(*at), !0));
-            let all = all.fold(Undefined::default(), |all, one| joined([(all, !0), one]));
+            let all = all.fold(Undefined::default(), |all, one| joined(&[(all, !0), one]));
             Undefined { computed: true, ..all }
         }
         Rule::Select => {
             let (a, b, chooser, chosen) = (operand(1), operand(2), operand(3), predicate(3));
-            joined([(a, chosen & !chooser.lanes), (b, !chosen & !chooser.lanes)])
+            let open = Undefined { computed: true, ..chooser };
+            joined(&[(a, chosen & !open.lanes), (b, !chosen & !open.lanes), (open, !0)])
         }
         Rule::And | Rule::Or => {
             let (a, b) = (operand(1), operand(2));
             let other = if values.rule == Rule::And { 0 } else { u32::MAX };
             // Whether the other side leaves it open.
             let open = |at: usize, side: Undefined| predicate(at) ^ other | side.lanes;
-            joined([(a, open(2, b)), (b, open(1, a))])
+            joined(&[(a, open(2, b)), (b, open(1, a))])
         }
         // SAFETY: 1: the rule says that it is a shuffle, of the entered code: the caller's duty 1.
         Rule::Shuffle => unsafe { shuffled(lanes, inst, (values, active), operand(2)) },
         Rule::None | Rule::Branch | Rule::Memory | Rule::Fetch => Undefined::default(),
+    }
+}
+
+/// Values of which each is that of some lanes.
+fn joined(parts: &[(Undefined, u32)]) -> Undefined {
+    let here = |(part, mask): &&(Undefined, u32)| part.lanes & mask != 0;
+    Undefined {
+        lanes: parts.iter().fold(0, |lanes, (part, mask)| lanes | part.lanes & mask),
+        from: parts.iter().find(here).and_then(|(part, _)| part.from),
+        computed: parts.iter().filter(here).any(|(part, _)| part.computed),
     }
 }
 

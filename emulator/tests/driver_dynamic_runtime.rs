@@ -563,6 +563,41 @@ fn grids_that_wait_for_themselves() {
         let word = |at: usize| u32::from_ne_bytes(left.bytes[at..at + 4].try_into().unwrap());
         assert_eq!([0, 4, 8, 12].map(word), words);
     }
-    let synchronise = runtime.ask("__cudaDeviceSynchronizeDeprecationAvoidance", &[]);
-    assert_eq!((synchronise.0, synchronise.1), (68, 68));
+    // With the functions of either prefix.
+    for prefix in ["__cudaCDP2", "cuda"] {
+        let steps =
+            [Code("__cudaDeviceSynchronizeDeprecationAvoidance", vec![]), Code("GetLastError", vec![])];
+        let others = [Code("GetDevice", vec![Place(BYTES)])];
+        let all: Vec<Step> = steps.into_iter().chain(others).collect();
+        assert_eq!(runtime.run_as(prefix, &all, false).results, [68, 68, 0]);
+    }
+}
+
+/// Every function that `libcudadevrt.a` of CUDA 13.0 has, by all its names.
+#[test]
+fn all_names_are_there() {
+    let runtime = Runtime::new();
+    let names = "GetLastError GetParameterBufferV2 LaunchDeviceV2 DeviceGetLimit OccupancyMaxActiveBlocksPerMultiprocessor \
+        OccupancyMaxActiveBlocksPerMultiprocessorWithFlags Malloc Free DeviceGetCacheConfig DeviceGetSharedMemConfig PeekAtLastError \
+        GetErrorString GetErrorName GetDeviceCount DeviceGetAttribute GetDevice StreamCreateWithFlags StreamDestroy StreamWaitEvent \
+        StreamWaitEvent_ptsz EventCreateWithFlags EventRecord EventRecord_ptsz EventDestroy FuncGetAttributes MemcpyAsync MemcpyAsync_ptsz \
+        Memcpy2DAsync Memcpy2DAsync_ptsz Memcpy3DAsync Memcpy3DAsync_ptsz MemsetAsync MemsetAsync_ptsz Memset2DAsync Memset2DAsync_ptsz \
+        Memset3DAsync Memset3DAsync_ptsz RuntimeGetVersion GetParameterBuffer LaunchDevice LaunchDevice_ptsz LaunchDeviceV2_ptsz";
+    let both = names
+        .split_whitespace()
+        .flat_map(|name| ["__cudaCDP2", "cuda"].map(|prefix| format!("{prefix}{name}")));
+    let others = [
+        "__cudaDeviceSynchronizeDeprecationAvoidance",
+        "cudaCGGetIntrinsicHandle",
+        "cudaCGSynchronize",
+        "cudaCGSynchronizeGrid",
+        "cudaCGGetSize",
+        "cudaCGGetRank",
+    ];
+    let all: Vec<String> = both.chain(others.map(str::to_owned)).collect();
+    assert_eq!(all.len(), 2 * 42 + 6);
+    let declared: String = all.iter().map(|name| format!(".extern .func {name}();\n")).collect();
+    // Their addresses are enough: nothing is called.
+    let used: String = all.iter().map(|name| format!("mov.u64 %a, {name};\n")).collect();
+    link(&runtime.cuda, &format!("{HEAD}{declared}.visible .entry k() {{ .reg .b64 %a;\n{used}ret; }}\n"));
 }

@@ -547,6 +547,13 @@ fn launched_grids_are_checked() {
     let kernels = Kernels::of(&instance);
     assert_eq!(kernels.results("tree", 5, &mut [0, 5]), [1, 2, 4, 8, 16]);
     assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
+    // What a grid has written its children see, and what comes behind it in its stream sees what these have written.
+    assert_eq!(kernels.results("one_level", 64, &mut [2, 32]).len(), 64);
+    assert_eq!(kernels.results("orders", 12, &mut []), [10, 7, 1, 2, 3, 30, 31, 8, 80, 81, 9, 0]);
+    assert_eq!(kernels.results("again", 1, &mut [30]), [30]);
+    let (mut out, mut codes) = (kernels.zeros(5), kernels.zeros(15));
+    kernels.launch("objects", [1, 1], &mut [argument(&mut out), argument(&mut codes)]);
+    assert_eq!(kernels.words(out, 2), [11, 11]);
     let mut memory = kernels.zeros(320);
     kernels.launch("each_thread", [4, 80], &mut [argument(&mut memory)]);
     assert_eq!(kernels.words(memory, 320)[319], 319 * 319 + 1);

@@ -285,7 +285,7 @@ pub(crate) enum DeviceRuntime {
     LastError,
     /// `unsigned (unsigned code)`: makes that the thread's last error, if it is one.
     Fail,
-    /// `void *(unsigned kind)`: a new stream or event.
+    /// `void *(unsigned kind)`: a new stream or event; null if there is no room for it.
     Create,
     /// `unsigned (void *handle, unsigned kind, unsigned destroy)`: 0 if it is a stream or event.
     Use,

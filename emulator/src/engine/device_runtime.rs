@@ -10,6 +10,9 @@ use crate::memory::{Caller, Memory};
 /// parameters are long.
 const MOST_WAITING: usize = 256 << 20;
 
+/// Streams and events that a grid may have at a time.
+const MOST_HANDLES: usize = 1 << 20;
+
 /// Codes of `cudaError_t`.
 pub(super) const SUCCESS: u32 = 0;
 pub(super) const INVALID_VALUE: u32 = 1;
@@ -148,9 +151,12 @@ impl<'e> Runtime<'e> {
         self.state().errors.is_empty()
     }
 
-    /// A new stream or event.
+    /// A new stream or event; 0 if there is no room for it.
     pub(super) fn create(&self, kind: Kind) -> u64 {
         let mut state = self.state();
+        if state.handles.len() >= MOST_HANDLES {
+            return 0;
+        }
         state.made += 1;
         // None of the streams that every grid has.
         let handle = state.made << 8;
@@ -239,5 +245,16 @@ mod tests {
         assert_eq!(runtime.launch(child(0), 0), Err(LAUNCH_PENDING_COUNT_EXCEEDED), "255 bytes are left");
         let runtime = Runtime::new(&Nobody, 0, MOST_WAITING - 512);
         assert_eq!([0, 1, 256].map(|bytes| runtime.launch(child(bytes), 0).is_ok()), [true, true, false]);
+    }
+
+    /// Nor for any number of handles.
+    #[test]
+    fn a_grid_has_so_many_handles() {
+        let runtime = Runtime::new(&Nobody, 0, 0);
+        let first = runtime.create(Kind::Event);
+        assert!((1..MOST_HANDLES).all(|_| runtime.create(Kind::Stream) != 0));
+        assert_eq!(runtime.create(Kind::Event), 0);
+        assert_eq!(runtime.use_handle(first, Kind::Event, true), SUCCESS);
+        assert_ne!(runtime.create(Kind::Stream), 0, "there is room again");
     }
 }

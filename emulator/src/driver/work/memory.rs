@@ -29,11 +29,13 @@ pub(in crate::driver) static GRAPH_MEMORY: PerSlot<GraphMemory> =
     per_slot!(GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), counts: BTreeMap::new() })));
 
 pub(in crate::driver) struct Table {
-    /// Kept while they are allocated, though their graphs may be gone: with what the launch that did that needs.
-    blocks: BTreeMap<u64, Option<(Arc<Block>, Arc<Footprint>)>>,
+    blocks: BTreeMap<u64, Option<Live>>,
     /// Of each device.
     pub(in crate::driver) counts: BTreeMap<CUdevice, Counts>,
 }
+
+/// What is kept of an allocation while a launch has it, though its graph may be gone: it, and what that launch needs.
+type Live = (Arc<Block>, Arc<Footprint>);
 
 /// Bytes at an address; freed when dropped.
 pub(in crate::driver) struct Block {

@@ -244,6 +244,9 @@ fn locations_come_first() {
             assert_eq!(bench.parts(kind, &two, places), INVALID, "{places:?}");
             assert_eq!(bench.last(0), NOWHERE, "{places:?}");
         }
+        let (three, descending) = ([(0, 1), (1, 1), (2, 1)], [(0, HOST), (2, HOST), (1, DEVICE)]);
+        assert_eq!(bench.parts(kind, &three, &descending), INVALID);
+        assert_eq!(bench.last(0), NOWHERE);
         assert_eq!(bench.parts(kind, &[(0, 1), (2, 8)], &[(0, DEVICE)]), INVALID);
         assert_eq!((bench.last(0).1, bench.last(2)), (DEVICE, NOWHERE));
     }

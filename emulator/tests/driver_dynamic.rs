@@ -21,6 +21,7 @@ const DYNAMIC: &str = include_str!("../../tests/kernels/dynamic.ptx");
 const INVALID_VALUE: u32 = 1;
 const MEMORY_ALLOCATION: u32 = 2;
 const INVALID_CONFIGURATION: u32 = 9;
+const INVALID_MEMCPY_DIRECTION: u32 = 21;
 const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
 const INVALID_RESOURCE_HANDLE: u32 = 400;
 const UNSUPPORTED_LIMIT: u32 = 215;
@@ -317,7 +318,7 @@ fn errors_go_with_their_blocks() {
     let mut codes = kernels.zeros(2 * 40 + 16);
     // A debug build looks whether any is left.
     kernels.launch("misuse", [40, 2], &mut [argument(&mut codes)]);
-    let expected: Vec<u32> = [INVALID_VALUE].into_iter().chain([0; 79]).collect();
+    let expected: Vec<u32> = [INVALID_MEMCPY_DIRECTION].into_iter().chain([0; 79]).collect();
     assert_eq!(kernels.words(codes + 64, 80), expected);
 }
 
@@ -342,10 +343,10 @@ fn a_kernel_is_told_the_limits_of_its_context() {
     let mut heap = 0;
     ok(unsafe { kernels.cuda.cuCtxGetLimit(&mut heap, CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE) });
     assert_eq!(limits(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE.0), [heap as u32, 0, 0, 0]);
-    // As the host is told.
+    // As the host is told, and it is no last error.
     let depth = CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
-    assert_eq!(limits(depth.0), [0, 0, UNSUPPORTED_LIMIT, UNSUPPORTED_LIMIT]);
-    assert_eq!(limits(77), [0, 0, INVALID_VALUE, INVALID_VALUE]);
+    assert_eq!(limits(depth.0), [0, 0, UNSUPPORTED_LIMIT, 0]);
+    assert_eq!(limits(77), [0, 0, INVALID_VALUE, 0]);
 }
 
 #[test]
@@ -364,8 +365,10 @@ fn a_buffer_may_be_for_any_launch() {
 fn streams_events_copies_fills_and_the_heap() {
     let kernels = Kernels::new();
     let (mut out, mut codes) = (kernels.zeros(5), kernels.zeros(15));
+    write(&kernels.cuda, out, &[0xff; 20]);
     kernels.launch("objects", [1, 1], &mut [argument(&mut out), argument(&mut codes)]);
-    assert_eq!(kernels.words(out, 5), [11, 11, 0xabab_abab, 0x00ab_abab, 0]);
+    // Fills are of zeros, whatever value is asked for, as on an H200.
+    assert_eq!(kernels.words(out, 5), [11, 11, 0, 0xff00_0000, 0xffff_ffff]);
     let full = MEMORY_ALLOCATION;
     assert_eq!(kernels.words(codes, 15), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, full, full]);
 }
@@ -376,11 +379,27 @@ fn calls_that_are_refused() {
     let mut codes = kernels.zeros(20);
     kernels.launch("misuse", [2, 2], &mut [argument(&mut codes)]);
     let (value, handle) = (INVALID_VALUE, INVALID_RESOURCE_HANDLE);
-    let expected =
-        [value, value, value, value, value, handle, 0, handle, value, handle, value, 0, 1, 0, 0, 0];
+    let expected = [
+        0,
+        value,
+        value,
+        value,
+        value,
+        handle,
+        0,
+        value,
+        value,
+        value,
+        INVALID_MEMCPY_DIRECTION,
+        0,
+        1,
+        1,
+        0,
+        0,
+    ];
     assert_eq!(kernels.words(codes, 16), expected);
     // Each thread has its own.
-    assert_eq!(kernels.words(codes + 64, 4), [value, 0, 0, 0]);
+    assert_eq!(kernels.words(codes + 64, 4), [INVALID_MEMCPY_DIRECTION, 0, 0, 0]);
 }
 
 /// What comes behind a launch in its stream comes behind all that it leads to, and a graph's node may be such a launch.
@@ -486,10 +505,10 @@ fn the_time_limit_is_that_of_many_short_blocks() {
 #[test]
 fn what_is_missing_is_refused_when_it_is_linked() {
     let cuda = with_own_context().0;
-    let text = DYNAMIC.replace("__cudaCDP2EventRecord", "__cudaCDP2Memcpy3DAsync");
+    let text = DYNAMIC.replace("__cudaCDP2EventRecord", "__cudaCDP2EventRecordWithFlags");
     let (code, log) = link(&cuda, &[&text]).unwrap_err();
     assert_eq!(code, CUresult::CUDA_ERROR_UNKNOWN);
-    assert_eq!(log, "error   : Undefined reference to '__cudaCDP2Memcpy3DAsync' in 'it'");
+    assert_eq!(log, "error   : Undefined reference to '__cudaCDP2EventRecordWithFlags' in 'it'");
     // Without the library nothing of it is there.
     let (code, log, _) = load_with_logs(&cuda, std::ffi::CString::new(DYNAMIC).unwrap().as_ptr().cast());
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
@@ -528,6 +547,13 @@ fn launched_grids_are_checked() {
     let kernels = Kernels::of(&instance);
     assert_eq!(kernels.results("tree", 5, &mut [0, 5]), [1, 2, 4, 8, 16]);
     assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
+    // What a grid has written its children see, and what comes behind it in its stream sees what these have written.
+    assert_eq!(kernels.results("one_level", 64, &mut [2, 32]).len(), 64);
+    assert_eq!(kernels.results("orders", 12, &mut []), [10, 7, 1, 2, 3, 30, 31, 8, 80, 81, 9, 0]);
+    assert_eq!(kernels.results("again", 1, &mut [30]), [30]);
+    let (mut out, mut codes) = (kernels.zeros(5), kernels.zeros(15));
+    kernels.launch("objects", [1, 1], &mut [argument(&mut out), argument(&mut codes)]);
+    assert_eq!(kernels.words(out, 2), [11, 11]);
     let mut memory = kernels.zeros(320);
     kernels.launch("each_thread", [4, 80], &mut [argument(&mut memory)]);
     assert_eq!(kernels.words(memory, 320)[319], 319 * 319 + 1);

@@ -226,10 +226,81 @@ fn objects_and_libraries_are_linked() {
     ok(launch(&cuda, k, null_mut(), &mut [argument(&mut target)]));
     assert_eq!(read(&cuda, target, 4), 111_u32.to_ne_bytes());
 
-    // Of an object all is wanted.
-    let state = create(&cuda);
-    ok(add(&cuda, state, object, &archive));
-    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_UNKNOWN, "nowhere is missing");
+    // What is missing is missed by those that kernels reach, of an object, too.
+    let main = format!(
+        "{HEAD}.extern .func (.reg .b32 o) unused(.reg .b32 i);\n.visible .entry k() {{\n\
+         .reg .b32 %r; mov.u32 %r, 100; call (%r), unused, (%r); ret; }}"
+    );
+    for (calls, expected) in [(false, CUresult::SUCCESS), (true, CUresult::CUDA_ERROR_UNKNOWN)] {
+        let state = create(&cuda);
+        ok(add(&cuda, state, object, &archive));
+        if calls {
+            ok(add(&cuda, state, PTX, main.as_bytes()));
+        }
+        assert_eq!(complete(&cuda, state).0, expected);
+    }
+}
+
+/// As the linker of driver 580 says it: all that is missing of what kernels reach, and nothing else (an H200, 2026-11-29).
+#[test]
+fn all_that_is_missing_is_told() {
+    let (cuda, _) = with_own_context();
+    let declared: String =
+        ["zeta", "alpha", "mid", "beta"].map(|name| format!(".extern .func {name}();\n")).concat();
+    let log_of = |texts: &[&str]| {
+        let mut log = vec![0_u8; 2000];
+        let mut ids =
+            [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), without_provenance_mut(log.len())];
+        let mut state = null_mut();
+        ok(unsafe { cuda.cuLinkCreate(2, ids.as_mut_ptr(), values.as_mut_ptr(), &mut state) });
+        for (text, name) in texts.iter().zip([c"a.ptx", c"b.ptx"]) {
+            let text = format!("{HEAD}{declared}{text}");
+            let data = text.as_ptr().cast_mut().cast();
+            let (none, no_values) = (null_mut(), null_mut());
+            ok(unsafe {
+                cuda.cuLinkAddData(state, PTX, data, text.len(), name.as_ptr(), 0, none, no_values)
+            });
+        }
+        let code = complete(&cuda, state).0;
+        ok(unsafe { cuda.cuLinkDestroy(state) });
+        let log = log.split(|byte| *byte == 0).next().unwrap_or_default();
+        (code == CUresult::SUCCESS, String::from_utf8_lossy(log).into_owned())
+    };
+    let undefined = |names: &[(&str, &str)]| {
+        let line =
+            |(name, part): &(&str, &str)| format!("error   : Undefined reference to '{name}' in '{part}'");
+        (false, names.iter().map(line).collect::<Vec<_>>().join("\n"))
+    };
+    let a = "a.ptx";
+    // As they are declared, not as they are called.
+    let all = ".visible .entry k() { call mid; call alpha; call zeta; call beta; call alpha; ret; }";
+    assert_eq!(log_of(&[all]), undefined(&[("zeta", a), ("alpha", a), ("mid", a), ("beta", a)]));
+    assert!(log_of(&[".visible .entry k() { ret; }"]).0, "declared, and not called");
+    let beside = ".visible .func f() { call mid; ret; }\n.visible .entry k() { call alpha; ret; }";
+    assert_eq!(log_of(&[beside]), undefined(&[("alpha", a)]));
+    assert!(log_of(&[".func f() { call mid; ret; }\n.visible .entry k() { ret; }"]).0, "no kernel calls it");
+    let through = ".func f() { call mid; ret; }\n.visible .entry k() { call f; ret; }";
+    assert_eq!(log_of(&[through]), undefined(&[("mid", a)]));
+    let table = ".func f() { call mid; ret; }\n.visible .global .u64 t = f;\n.visible .entry k() { ret; }";
+    assert_eq!(log_of(&[table]), undefined(&[("mid", a)]), "it may be called by its address");
+    let address = ".visible .entry k() { .reg .b64 %r; mov.u64 %r, mid; ret; }";
+    assert_eq!(log_of(&[address]), undefined(&[("mid", a)]));
+    // Each once, where it was first missed.
+    let [one, other] = [("k", "mid"), ("l", "zeta")]
+        .map(|(kernel, name)| format!(".visible .entry {kernel}() {{ call {name}; call beta; ret; }}"));
+    let expected = undefined(&[("mid", a), ("beta", a), ("zeta", "b.ptx")]);
+    assert_eq!(log_of(&[&one, &other]), expected);
+    // Functions before variables.
+    let variables = ".extern .global .u32 x;\n.extern .global .u32 y;\n.visible .entry k() {\n\
+        .reg .u32 %r; ld.global.u32 %r, [y]; st.global.u32 [x], %r; call mid; ret; }";
+    assert_eq!(log_of(&[variables]), undefined(&[("mid", a), ("x", a), ("y", a)]));
+    // What is defined twice comes first, and all of that.
+    let twice = ".visible .func g() { ret; }\n.visible .func h() { ret; }\n";
+    let line =
+        |name| format!("error   : Multiple definition of '{name}' in 'b.ptx', first defined in 'a.ptx'");
+    let expected = (false, format!("{}\n{}", line("h"), line("g")));
+    assert_eq!(log_of(&[&format!("{twice}{all}"), twice]), expected);
 }
 
 /// What numba links for `grid.sync()`: the library has machine code only, and the emulator has its functions.
@@ -276,5 +347,5 @@ fn a_grid_waits_for_itself_through_the_device_runtime() {
     let mut arguments = [argument(&mut target), argument(&mut codes), argument(&mut once)];
     let arguments = arguments.as_mut_ptr();
     ok(launch_as(&cuda, turns, [2, 1, 1], [64, 1, 1], 0, null_mut(), arguments, null_mut()));
-    assert_eq!(read(&cuda, codes, 4), 1_u32.to_ne_bytes());
+    assert_eq!(read(&cuda, codes, 4), 999_u32.to_ne_bytes());
 }

@@ -36,11 +36,30 @@ fn allocation(cuda: &Driver, graph: CUgraph, bytes: usize) -> (CUgraphNode, CUde
     (node, parameters.dptr)
 }
 
-fn in_use(cuda: &Driver) -> u64 {
-    let mut bytes = 0_u64;
-    let attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
-    ok(unsafe { cuda.cuDeviceGetGraphMemAttribute(0, attribute, argument(&mut bytes)) });
-    bytes
+/// What a device says of the memory of graphs, in units of 32 MiB: in use, the most of that, reserved, the most of that.
+fn units(cuda: &Driver) -> [u64; 4] {
+    use CUgraphMem_attribute as A;
+    let attributes = [
+        A::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+        A::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+        A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+        A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
+    ];
+    attributes.map(|attribute| {
+        let mut bytes = 0_u64;
+        ok(unsafe { cuda.cuDeviceGetGraphMemAttribute(0, attribute, argument(&mut bytes)) });
+        assert_eq!(bytes % (32 << 20), 0);
+        bytes >> 25
+    })
+}
+
+/// Gives back what nothing has allocated, and resets the highest values.
+fn trim(cuda: &Driver) {
+    use CUgraphMem_attribute as A;
+    ok(unsafe { cuda.cuDeviceGraphMemTrim(0) });
+    for attribute in [A::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH] {
+        ok(unsafe { cuda.cuDeviceSetGraphMemAttribute(0, attribute, argument(&mut 0_u64)) });
+    }
 }
 
 /// One test: the counts are of the whole device.
@@ -66,8 +85,10 @@ fn memory_is_allocated_by_launches_and_freed_once() {
     for _ in 0..3 {
         seen = 0;
         run(&cuda, exec, stream);
-        assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, in_use(&cuda)), (5, 0));
+        assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, units(&cuda)), (5, [1; 4]));
     }
+    trim(&cuda);
+    assert_eq!(units(&cuda), [0; 4]);
     // Allocated by one graph, freed by the program.
     let one = graph(&cuda);
     let (node, address) = allocation(&cuda, one, 4096);
@@ -75,14 +96,17 @@ fn memory_is_allocated_by_launches_and_freed_once() {
     let exec = instantiate(&cuda, one);
     assert_eq!(unsafe { cuda.cuMemFreeAsync(address, stream) }, INVALID, "not allocated yet");
     run(&cuda, exec, stream);
-    assert_eq!(in_use(&cuda), 4096);
+    trim(&cuda);
+    assert_eq!(units(&cuda), [1; 4], "it is allocated");
     assert_eq!(unsafe { cuda.cuGraphLaunch(exec, stream) }, INVALID, "still allocated");
     assert_eq!(read(&cuda, address, 4), 6_u32.to_ne_bytes());
     ok(unsafe { cuda.cuMemFreeAsync(address, stream) });
     assert_eq!(unsafe { cuda.cuMemFreeAsync(address, stream) }, INVALID);
     run(&cuda, exec, stream);
     ok(unsafe { cuda.cuMemFree(address) });
-    assert_eq!(in_use(&cuda), 0);
+    assert_eq!(units(&cuda), [1; 4], "until it is trimmed");
+    trim(&cuda);
+    assert_eq!(units(&cuda), [0; 4]);
     // Freed by the next launch.
     let mut auto = null_mut();
     let again = unsafe { cuda.cuGraphInstantiateWithFlags(&mut auto, one, 1) };
@@ -97,8 +121,61 @@ fn memory_is_allocated_by_launches_and_freed_once() {
     assert_eq!(read(&cuda, address, 4), 6_u32.to_ne_bytes());
     ok(unsafe { cuda.cuMemFree(address) });
     assert_eq!(unsafe { cuda.cuMemFree(address) }, INVALID);
-    ok(unsafe { cuda.cuDeviceGraphMemTrim(0) });
+    trim(&cuda);
     captured(&cuda, stream, store);
+    sizes(&cuda, stream);
+}
+
+/// As an H200 with driver 580 counted (2026-11-29).
+fn sizes(cuda: &Driver, stream: CUstream) {
+    const MIB: usize = 1 << 20;
+    for (bytes, expected) in [(1, 1), (32 * MIB, 1), (32 * MIB + 1, 2), (100 * MIB, 4)] {
+        trim(cuda);
+        let one = graph(cuda);
+        let (node, address) = allocation(cuda, one, bytes);
+        ok(unsafe { cuda.cuGraphAddMemFreeNode(&mut null_mut(), one, &node, 1, address) });
+        let exec = instantiate(cuda, one);
+        assert_eq!(units(cuda), [0; 4], "nothing before a launch");
+        ok(unsafe { cuda.cuGraphUpload(exec, stream) });
+        assert_eq!(units(cuda), [expected; 4]);
+        run(cuda, exec, stream);
+        ok(unsafe { cuda.cuGraphExecDestroy(exec) });
+        ok(unsafe { cuda.cuGraphDestroy(one) });
+        assert_eq!(units(cuda), [expected; 4]);
+        ok(unsafe { cuda.cuDeviceGraphMemTrim(0) });
+        assert_eq!(units(cuda), [0, expected, 0, expected]);
+    }
+    // Two graphs: one after the other in the same memory, and what is left allocated beside the other.
+    for (left, sizes, expected) in
+        [(false, [20, 20], 1), (false, [20, 40], 2), (true, [10, 10], 2), (true, [40, 20], 3)]
+    {
+        trim(cuda);
+        let mut addresses = Vec::new();
+        for size in sizes {
+            let one = graph(cuda);
+            let (node, address) = allocation(cuda, one, size * MIB);
+            if !left {
+                ok(unsafe { cuda.cuGraphAddMemFreeNode(&mut null_mut(), one, &node, 1, address) });
+            }
+            run(cuda, instantiate(cuda, one), stream);
+            addresses.extend(left.then_some(address));
+        }
+        assert_eq!(units(cuda), [expected; 4], "{sizes:?}");
+        trim(cuda);
+        let kept = if left { expected } else { 0 };
+        assert_eq!(units(cuda), [kept; 4]);
+        addresses.into_iter().for_each(|address| ok(unsafe { cuda.cuMemFree(address) }));
+    }
+    // What is freed by its next launch counts once.
+    trim(cuda);
+    let (one, mut exec) = (graph(cuda), null_mut());
+    let (_, address) = allocation(cuda, one, 5 * MIB);
+    ok(unsafe { cuda.cuGraphInstantiateWithFlags(&mut exec, one, 1) });
+    (0..3).for_each(|_| run(cuda, exec, stream));
+    assert_eq!(units(cuda), [1; 4]);
+    ok(unsafe { cuda.cuMemFree(address) });
+    trim(cuda);
+    assert_eq!(units(cuda), [0; 4]);
 }
 
 /// Allocations in a stream that is captured are the graph's.
@@ -120,7 +197,7 @@ fn captured(cuda: &Driver, stream: CUstream, store: CUfunction) {
     ok(unsafe { cuda.cuStreamEndCapture(stream, &mut graph) });
     assert_eq!(nodes(cuda, graph).len(), 4);
     run(cuda, instantiate(cuda, graph), stream);
-    assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, in_use(cuda)), (9, 0));
+    assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, units(cuda)), (9, [1; 4]));
 }
 
 /// `decide`: adds one to `*p` and sets the condition to whether it is below the limit.

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, OnceLock};
 
 use super::entry::{INVALID_VALUE, Out, Outcome, entries};
+use super::error_texts;
 use super::state::{Call, lock};
 
 entries! {
@@ -30,8 +31,11 @@ fn name(_: &Call, error: CUresult, text: Out<*const c_char>) -> Outcome {
 }
 
 fn description(_: &Call, error: CUresult, text: Out<*const c_char>) -> Outcome {
-    let phrase = |name: &str| phrase(error).map_or_else(|| in_words(name), str::to_owned);
-    answer(error.name().map(phrase).as_deref(), text)
+    // What a driver says, which programs compare with.
+    let meaning = |name: &str| {
+        error_texts::find(error.0).map_or_else(|| in_words(name), |(_, meaning)| meaning.to_owned())
+    };
+    answer(error.name().map(meaning).as_deref(), text)
 }
 
 fn answer(found: Option<&str>, text: Out<*const c_char>) -> Outcome {
@@ -105,71 +109,4 @@ fn describe(error: CUresult, name: &str) -> String {
 /// The name without its beginning.
 fn in_words(name: &str) -> String {
     name.trim_start_matches("CUDA_ERROR_").to_lowercase().replace('_', " ")
-}
-
-/// What a driver says to a code, which programs compare with: of the codes that the emulator answers with.
-fn phrase(error: CUresult) -> Option<&'static str> {
-    let at = PHRASES.binary_search_by_key(&error.0, |(code, _)| *code).ok();
-    at.and_then(|at| PHRASES.get(at)).map(|(_, phrase)| *phrase)
-}
-
-const PHRASES: &[(u32, &str)] = &[
-    (0, "no error"),
-    (1, "invalid argument"),
-    (2, "out of memory"),
-    (3, "initialization error"),
-    (4, "driver shutting down"),
-    (36, "API call is not supported in the installed CUDA driver"),
-    (100, "no CUDA-capable device is detected"),
-    (101, "invalid device ordinal"),
-    (200, "device kernel image is invalid"),
-    (201, "invalid device context"),
-    (209, "no kernel image is available for execution on the device"),
-    (215, "limit is not supported on this architecture"),
-    (217, "peer access is not supported between these two devices"),
-    (218, "a PTX JIT compilation failed"),
-    (222, "the provided PTX was compiled with an unsupported toolchain."),
-    (300, "device kernel image is invalid"),
-    (301, "file not found"),
-    (304, "OS call failed or operation not supported on this OS"),
-    (400, "invalid resource handle"),
-    (401, "the operation cannot be performed in the present state"),
-    (402, "attempted introspection would be semantically lossy"),
-    (500, "named symbol not found"),
-    (600, "device not ready"),
-    (700, "an illegal memory access was encountered"),
-    (701, "too many resources requested for launch"),
-    (702, "the launch timed out and was terminated"),
-    (704, "peer access is already enabled"),
-    (705, "peer access has not been enabled"),
-    (709, "context is destroyed"),
-    (710, "device-side assert triggered"),
-    (712, "part or all of the requested memory range is already mapped"),
-    (713, "pointer does not correspond to a registered memory region"),
-    (715, "an illegal instruction was encountered"),
-    (716, "misaligned address"),
-    (718, "invalid program counter"),
-    (719, "unspecified launch failure"),
-    (720, "too many blocks in cooperative launch"),
-    (800, "operation not permitted"),
-    (801, "operation not supported"),
-    (900, "operation not permitted when stream is capturing"),
-    (901, "operation failed due to a previous error during capture"),
-    (902, "operation would result in a merge of separate capture sequences"),
-    (903, "capture was not ended in the same stream as it began"),
-    (904, "capturing stream has unjoined work"),
-    (905, "dependency created on uncaptured work in another stream"),
-    (906, "operation would make the legacy stream depend on a capturing blocking stream"),
-    (907, "operation not permitted on an event last recorded in a capturing stream"),
-    (908, "attempt to terminate a thread-local capture sequence from another thread"),
-    (912, "a kernel launch error has occurred due to cluster misconfiguration"),
-    (999, "unknown error"),
-];
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn phrases_are_found_by_their_codes() {
-        assert!(super::PHRASES.is_sorted_by(|a, b| a.0 < b.0));
-    }
 }

@@ -38,6 +38,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::copy_rows::address,
     memory::host::address,
     memory::managed::address,
+    memory::managed_batch::address,
     memory::peer::address,
     memory::pointer::address,
     memory::pool::address,

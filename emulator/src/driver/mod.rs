@@ -11,6 +11,7 @@ mod counted;
 mod default_stream;
 mod device;
 mod entry;
+mod error_texts;
 mod errors;
 mod event;
 mod exports;

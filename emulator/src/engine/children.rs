@@ -44,15 +44,18 @@ pub fn run_until(
     let child = Child { kernel: Arc::clone(kernel), launch: launch.clone() };
     // The next one is the last.
     let mut waiting = vec![Waiting { child, depth: 0 }];
+    let mut bytes: usize = waiting.iter().map(Waiting::bytes).sum();
     let (mut stats, mut ends) = (Stats::default(), ends);
-    while let Some(Waiting { child, depth }) = waiting.pop() {
+    while let Some(next) = waiting.pop() {
+        bytes -= next.bytes();
+        let Waiting { child, depth } = next;
         if ends.is_unwanted() {
             break;
         }
         if let Some((_, limit)) = deadline.filter(|(end, _)| Instant::now() >= *end) {
             return Err(grid::unplaced(&child.kernel, FaultKind::TimeLimit, report::too_long(limit)));
         }
-        let runtime = Runtime::new(launcher, depth, waiting.len());
+        let runtime = Runtime::new(launcher, depth, bytes);
         let (kernel, launch) = (&child.kernel, &child.launch);
         let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
         debug_assert!(ends.is_unwanted() || runtime.has_no_errors(), "errors go with their blocks");
@@ -60,7 +63,8 @@ pub fn run_until(
         // Who looks on counts the blocks of the launch from the host.
         ends.progress = None;
         let [ordinary, tail] = runtime.end(&memory, &child.kernel.name);
-        waiting.extend(ordinary.into_iter().chain(tail).rev());
+        let launched = ordinary.into_iter().chain(tail);
+        waiting.extend(launched.inspect(|next| bytes += next.bytes()).rev());
     }
     Ok(stats)
 }

@@ -285,12 +285,13 @@ pub(crate) enum DeviceRuntime {
     LastError,
     /// `unsigned (unsigned code)`: makes that the thread's last error, if it is one.
     Fail,
-    /// `void *(unsigned kind)`: a new stream or event.
+    /// `void *(unsigned kind)`: a new stream or event; null if there is no room for it.
     Create,
     /// `unsigned (void *handle, unsigned kind, unsigned destroy)`: 0 if it is a stream or event.
     Use,
-    /// `unsigned long long (unsigned limit)`: a limit of the context; all ones, and the thread's last error, if there is none.
-    Limit,
+    /// `long long (unsigned question, unsigned long long a, unsigned long long b, unsigned long long c)`: an answer; if there is none, a code with
+    /// the highest bit set.
+    Ask,
 }
 
 /// A call: rows of the caller's frame for arguments and results.
@@ -345,8 +346,8 @@ impl Code {
 
 impl DeviceRuntime {
     pub(crate) const ALL: [DeviceRuntime; 9] = {
-        use DeviceRuntime::{Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Limit, Use};
-        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use, Limit]
+        use DeviceRuntime::{Ask, Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Use};
+        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use, Ask]
     };
 
     fn from_name(name: &str) -> Option<DeviceRuntime> {
@@ -359,7 +360,7 @@ impl DeviceRuntime {
             "__cudaEmulatorFail" => DeviceRuntime::Fail,
             "__cudaEmulatorCreate" => DeviceRuntime::Create,
             "__cudaEmulatorUse" => DeviceRuntime::Use,
-            "__cudaEmulatorLimit" => DeviceRuntime::Limit,
+            "__cudaEmulatorAsk" => DeviceRuntime::Ask,
             _ => return None,
         })
     }
@@ -377,4 +378,9 @@ impl Extern {
             _ => DeviceRuntime::from_name(name).map(Extern::Runtime),
         }
     }
+}
+
+/// Whether a function of that name needs no definition.
+pub(crate) fn is_provided(name: &str) -> bool {
+    Extern::from_name(name).is_some()
 }

@@ -1,12 +1,12 @@
 //! The functions that the device runtime is made of.
 
 use super::code::{DeviceRuntime, Origin};
-use super::device_runtime::{INVALID_VALUE, Kind, MOST_BYTES, Runtime, Thread};
+use super::device_runtime::{INVALID_VALUE, Kind, Runtime, Thread};
 use super::exec::lanes::Lanes;
 use super::exec::memory::fetch;
 use super::fault::FaultKind;
 use super::heap::caller;
-use super::launch::Asked;
+use super::launch::{Asked, Question};
 use super::windows;
 use crate::memory::Caller;
 
@@ -36,10 +36,7 @@ pub(super) fn call(
             address(runtime, thread, buffer(lanes, runtime, Some(asked), bytes, by))
         }
         DeviceRuntime::Buffer => {
-            let buffer = match wide(0) {
-                bytes @ 0..=MOST_BYTES => buffer(lanes, runtime, None, bytes, by),
-                _ => Err(INVALID_VALUE),
-            };
+            let buffer = buffer(lanes, runtime, None, wide(0), by);
             address(runtime, thread, buffer)
         }
         DeviceRuntime::Launch => {
@@ -59,11 +56,42 @@ pub(super) fn call(
             let used = runtime.use_handle(wide(0), kind(1), word(2, 0) != 0);
             runtime.fail(thread, used).into()
         }
-        DeviceRuntime::Limit => runtime.launcher.limit(word(0, 0)).unwrap_or_else(|code| {
-            runtime.fail(thread, code);
-            u64::MAX
-        }),
+        DeviceRuntime::Ask => {
+            let question = question(lanes, lane, runtime, word(0, 0), [1, 2, 3].map(wide))?;
+            runtime.launcher.answer(question).unwrap_or_else(|code| u64::from(code) | 1 << 63)
+        }
     })
+}
+
+/// A question by its number, as `driver/module/device_queries.ptx` puts it. `None` after a fault.
+fn question(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    runtime: &Runtime<'_>,
+    number: u32,
+    [a, b, c]: [u64; 3],
+) -> Option<Question> {
+    let mut kernel = |address| kernel(lanes, lane, runtime, address).map(|(function, _)| function);
+    Some(match number {
+        0 => Question::Limit(a as u32),
+        1 => Question::Device,
+        2 => Question::Devices,
+        3 => Question::Attribute { attribute: a as u32, device: b as i32 },
+        4 => Question::Cache,
+        5 => Question::Function { attribute: a as u32, function: kernel(b)? },
+        _ => Question::Blocks { function: kernel(a)?, threads: b as i32, dynamic_shared: c as u32 },
+    })
+}
+
+/// The kernel at an address, and the bytes of its parameters. `None` after a fault, which what is no kernel is on a GPU, too.
+fn kernel(lanes: &mut Lanes<'_>, lane: usize, runtime: &Runtime<'_>, address: u64) -> Option<(usize, u64)> {
+    let known = windows::function_at(lanes.env.kernel.first_function, address)
+        .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)? as u64)));
+    if known.is_none() {
+        let message = format!("a use of 0x{address:x}, which is no kernel of the module");
+        lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
+    }
+    known
 }
 
 /// The address of a buffer; 0, and the thread's last error, if there is none.
@@ -81,14 +109,8 @@ fn asked(
     runtime: &Runtime<'_>,
     (kernel, grid, block, dynamic_shared): (u64, [u32; 3], [u32; 3], u32),
 ) -> Option<(Asked, u64)> {
-    let known = windows::function_at(lanes.env.kernel.first_function, kernel)
-        .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)?)));
-    let Some((function, bytes)) = known else {
-        let message = format!("a launch of 0x{kernel:x}, which is no kernel of the module");
-        lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(kernel), message);
-        return None;
-    };
-    Some((Asked { function, grid, block, dynamic_shared }, bytes as u64))
+    let (function, bytes) = self::kernel(lanes, lane, runtime, kernel)?;
+    Some((Asked { function, grid, block, dynamic_shared }, bytes))
 }
 
 /// A buffer for the parameters of a launch.

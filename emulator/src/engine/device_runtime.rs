@@ -6,10 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::launch::{Asked, Child, Launcher};
 use crate::memory::{Caller, Memory};
 
-/// Launches that may wait in all, however many a GPU would have done by now.
-const MOST_WAITING: usize = 1 << 20;
-/// Bytes of parameters that a launch of a kernel by a kernel may have, as CUDA has it.
-pub(super) const MOST_BYTES: u64 = 4096;
+/// Bytes that the launches that wait may take in all, however many a GPU would have done by now: a million of them, and fewer if their
+/// parameters are long.
+const MOST_WAITING: usize = 256 << 20;
+
+/// Streams and events that a grid may have at a time.
+const MOST_HANDLES: usize = 1 << 20;
 
 /// Codes of `cudaError_t`.
 pub(super) const SUCCESS: u32 = 0;
@@ -31,6 +33,13 @@ pub(super) struct Waiting {
     pub(super) depth: usize,
 }
 
+impl Waiting {
+    /// Bytes that it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.child.launch.parameters.len().max(256)
+    }
+}
+
 /// What a handle may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -46,7 +55,7 @@ pub(super) type Thread = (u64, u32);
 pub(crate) struct Runtime<'e> {
     pub(super) launcher: &'e dyn Launcher,
     depth: usize,
-    /// Launches of other grids that wait.
+    /// Bytes of the launches of other grids that wait.
     others: usize,
     state: Mutex<State>,
 }
@@ -57,6 +66,8 @@ struct State {
     buffers: HashMap<u64, Option<Asked>>,
     /// Launches, and those to the tail.
     launched: [Vec<Waiting>; 2],
+    /// Bytes of them all.
+    bytes: usize,
     /// Of the threads of blocks that are not done: by the number in the block, by the block's.
     errors: HashMap<u64, HashMap<u32, u32>>,
     handles: HashMap<u64, Kind>,
@@ -100,13 +111,15 @@ impl<'e> Runtime<'e> {
             stream if BLOCK.contains(&stream) || stream == FORGET || is_stream(&state) => (0, self.depth + 1),
             _ => return Err(INVALID_VALUE),
         };
-        let [ordinary, tail] = [0, 1].map(|list: usize| state.launched[list].len());
+        let waiting = Waiting { child, depth };
+        let bytes = state.bytes + waiting.bytes();
         // On a GPU what is launched elsewhere than to a tail begins, and mostly ends, beside the grid.
-        if self.depth + tail >= self.launcher.most_waiting() || self.others + ordinary + tail >= MOST_WAITING
-        {
+        let [_, tail] = &state.launched;
+        if self.depth + tail.len() >= self.launcher.most_waiting() || self.others + bytes > MOST_WAITING {
             return Err(LAUNCH_PENDING_COUNT_EXCEEDED);
         }
-        state.launched[list].push(Waiting { child, depth });
+        state.bytes = bytes;
+        state.launched[list].push(waiting);
         Ok(())
     }
 
@@ -138,9 +151,12 @@ impl<'e> Runtime<'e> {
         self.state().errors.is_empty()
     }
 
-    /// A new stream or event.
+    /// A new stream or event; 0 if there is no room for it.
     pub(super) fn create(&self, kind: Kind) -> u64 {
         let mut state = self.state();
+        if state.handles.len() >= MOST_HANDLES {
+            return 0;
+        }
         state.made += 1;
         // None of the streams that every grid has.
         let handle = state.made << 8;
@@ -159,8 +175,9 @@ impl<'e> Runtime<'e> {
                 SUCCESS
             }
             (None, Kind::Stream) if !destroy && BLOCK.contains(&handle) => SUCCESS,
-            // Nothing can be ordered before or after what is launched there.
-            (None, Kind::Stream) if matches!(handle, TAIL | FORGET) => INVALID_VALUE,
+            // Nothing can be ordered before or after what is launched to the tail or without an order.
+            (_, Kind::Stream) => INVALID_VALUE,
+            _ if handle == 0 => INVALID_VALUE,
             _ => INVALID_RESOURCE_HANDLE,
         }
     }
@@ -179,5 +196,65 @@ impl<'e> Runtime<'e> {
             memory.free_buffer(address, by);
         }
         state.launched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::launch::{Launch, Question};
+    use super::super::program::Program;
+    use super::*;
+    use std::sync::Arc;
+
+    /// One that knows no kernels.
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Launcher for Nobody {
+        fn parameter_bytes(&self, _: usize) -> Option<usize> {
+            None
+        }
+
+        fn check(&self, _: &Asked) -> Result<Child, u32> {
+            Err(INVALID_VALUE)
+        }
+
+        fn most_waiting(&self) -> usize {
+            usize::MAX
+        }
+
+        fn answer(&self, _: Question) -> Result<u64, u32> {
+            Err(INVALID_VALUE)
+        }
+    }
+
+    /// The host has no room for any number of parameters.
+    #[test]
+    fn launches_that_wait_take_so_many_bytes() {
+        let text = ".version 7.0 .target sm_70 .address_size 64 .visible .entry k() { ret; }";
+        let kernel = Program::load(text, &Arc::new(Memory::new(1 << 20))).unwrap().kernel("k").unwrap();
+        let child = |bytes: usize| {
+            let launch = Launch { parameters: vec![0; bytes].into(), ..Launch::default() };
+            Child { kernel: Arc::clone(&kernel), launch }
+        };
+        let runtime = Runtime::new(&Nobody, 0, MOST_WAITING - 2 * 4096 - 256);
+        assert_eq!(runtime.launch(child(4096), 0), Ok(()));
+        assert_eq!(runtime.launch(child(4097), FORGET), Ok(()));
+        assert_eq!(runtime.launch(child(4096), TAIL), Err(LAUNCH_PENDING_COUNT_EXCEEDED));
+        assert_eq!(runtime.launch(child(0), 0), Err(LAUNCH_PENDING_COUNT_EXCEEDED), "255 bytes are left");
+        let runtime = Runtime::new(&Nobody, 0, MOST_WAITING - 512);
+        assert_eq!([0, 1, 256].map(|bytes| runtime.launch(child(bytes), 0).is_ok()), [true, true, false]);
+    }
+
+    /// Nor for any number of handles.
+    #[test]
+    fn a_grid_has_so_many_handles() {
+        let runtime = Runtime::new(&Nobody, 0, 0);
+        let first = runtime.create(Kind::Event);
+        assert!((1..MOST_HANDLES).all(|_| runtime.create(Kind::Stream) != 0));
+        assert_eq!(runtime.create(Kind::Event), 0);
+        assert_eq!(runtime.use_handle(first, Kind::Event, true), SUCCESS);
+        assert_ne!(runtime.create(Kind::Stream), 0, "there is room again");
     }
 }

@@ -99,6 +99,42 @@ pub struct Child {
     pub launch: Launch,
 }
 
+/// What a kernel asks its driver. Numbers are those of the runtime, which the driver has, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// A limit of the context.
+    Limit(u32),
+    /// The context's device.
+    Device,
+    /// How many devices there are.
+    Devices,
+    /// An attribute of a device.
+    Attribute {
+        /// Which one.
+        attribute: u32,
+        /// Of which device.
+        device: i32,
+    },
+    /// What the context prefers, cache or shared memory.
+    Cache,
+    /// An attribute of a function.
+    Function {
+        /// Which one.
+        attribute: u32,
+        /// Number of the kernel in the text of its module.
+        function: usize,
+    },
+    /// Blocks of a kernel that a multiprocessor has at a time.
+    Blocks {
+        /// Number of the kernel in the text of its module.
+        function: usize,
+        /// Threads in a block.
+        threads: i32,
+        /// Bytes of dynamic shared memory.
+        dynamic_shared: u32,
+    },
+}
+
 /// Who knows the kernels that a kernel launches.
 pub trait Launcher: Sync + fmt::Debug {
     /// Bytes of the parameters of the kernel with that number; `None` if there is none.
@@ -110,8 +146,8 @@ pub trait Launcher: Sync + fmt::Debug {
     /// How many launches may wait at a time (`CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`).
     fn most_waiting(&self) -> usize;
 
-    /// A limit of the context, by its number of `cudaLimit`; a number of `cudaError_t` if there is none.
-    fn limit(&self, limit: u32) -> Result<u64, u32>;
+    /// Answers a question; a number of `cudaError_t` if there is no answer.
+    fn answer(&self, question: Question) -> Result<u64, u32>;
 }
 
 /// What ends a launch before its threads do, and who looks on.

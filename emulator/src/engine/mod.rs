@@ -41,9 +41,10 @@ mod watch;
 pub(crate) mod windows;
 
 pub use children::{run, run_until};
+pub(crate) use code::is_provided;
 pub use fault::{Fault, FaultKind};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
-pub use launch::{Asked, Child, Launch, Launcher, Printer, RunControl, Stats};
+pub use launch::{Asked, Child, Launch, Launcher, Printer, Question, RunControl, Stats};
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};

@@ -190,7 +190,7 @@ fn set_limit(call: &Call, limit: CUlimit, value: usize) -> Outcome {
 
 fn get_cache(call: &Call, config: Out<CUfunc_cache>) -> Outcome {
     let context = call.context()?;
-    config.required()?.set(lock(&context.settings).cache);
+    config.required()?.set(context.cache());
     Ok(())
 }
 

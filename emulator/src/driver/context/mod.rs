@@ -138,6 +138,11 @@ impl Context {
         lock(&self.settings).limits.get(limit, &self.heap)
     }
 
+    /// What its kernels prefer, cache or shared memory.
+    pub(super) fn cache(&self) -> CUfunc_cache {
+        lock(&self.settings).cache
+    }
+
     /// How many launches by kernels may wait at a time.
     pub(super) fn pending_launches(&self) -> usize {
         lock(&self.settings).limits.pending_launches()

@@ -78,10 +78,18 @@ fn active_blocks_with_flags(
 ) -> Outcome {
     let function = function(call, handle)?;
     let place = blocks.required()?;
-    let threads =
-        u32::try_from(threads).ok().filter(|threads| *threads > 0 && flags <= 1).ok_or(INVALID_VALUE)?;
-    place.set(function.blocks_per_multiprocessor(threads, shared) as c_int);
+    if flags > 1 {
+        return Err(INVALID_VALUE);
+    }
+    place.set(self::blocks(&function, threads, shared)? as c_int);
     Ok(())
+}
+
+/// Blocks that fit on a multiprocessor at once, for those who ask with these numbers.
+pub(in crate::driver) fn blocks(function: &Function, threads: c_int, shared: usize) -> Outcome<u32> {
+    let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(INVALID_VALUE)?;
+    // Of a size 32 bits count, on an H200, too.
+    Ok(function.blocks_per_multiprocessor(threads, shared & 0xffff_ffff))
 }
 
 fn potential_block(

@@ -211,9 +211,10 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     Ok(())
 }
 
-/// There is nowhere to upload to: it takes its turn in the stream, as on a GPU.
+/// There is nowhere to upload to: it takes its turn in the stream, as on a GPU, and from now on the memory that launches need is counted.
 fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
-    call.exec(exec)?;
+    let plan = Arc::clone(&call.exec(exec)?.inner().plan);
+    memory::take(&plan.operations());
     stream.give_apart(None, Job::Point).map(|_| ())
 }

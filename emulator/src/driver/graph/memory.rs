@@ -11,6 +11,7 @@ use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, Untyped, entries};
 use crate::driver::state::Call;
 use crate::driver::work::Work;
+use crate::driver::work::graph_memory::{Counts, Footprint};
 use crate::driver::work::memory::{Alloc, Block, Free, GRAPH_MEMORY};
 
 entries! {
@@ -45,15 +46,34 @@ pub(super) fn launch(operations: &[&Operation], auto_free: bool) -> Outcome<Vec<
             _ => {}
         }
     }
+    let footprint = Arc::new(take(operations));
     let mut freed = Vec::new();
     for operation in operations {
         match operation {
-            Operation::Work(Work::Alloc(alloc)) => memory.set_live(alloc),
+            Operation::Work(Work::Alloc(alloc)) => memory.set_live(alloc, &footprint),
             Operation::Work(Work::Free(Free::OfGraph(address))) => freed.extend(memory.release(*address)),
             _ => {}
         }
     }
     Ok(freed)
+}
+
+/// Counts what a launch of these needs, as it begins or is uploaded before.
+pub(super) fn take(operations: &[&Operation]) -> Footprint {
+    let mut footprint = Footprint::default();
+    let mut allocs = Vec::new();
+    for operation in operations {
+        match operation {
+            Operation::Work(Work::Alloc(alloc)) => {
+                footprint.allocate(alloc);
+                allocs.push(alloc);
+            }
+            Operation::Work(Work::Free(Free::OfGraph(address))) => footprint.free(*address),
+            _ => {}
+        }
+    }
+    GRAPH_MEMORY.take(&footprint, &allocs);
+    footprint
 }
 
 fn add_alloc(
@@ -118,9 +138,11 @@ fn get_free(call: &Call, node: CUgraphNode, address: Out<CUdeviceptr>) -> Outcom
     })
 }
 
-/// Nothing is kept that no graph has.
+/// What is allocated stays.
 fn trim(_: &Call, device: CUdevice) -> Outcome {
-    checked(device).map(|_| ())
+    checked(device)?;
+    GRAPH_MEMORY.table().trim(device);
+    Ok(())
 }
 
 /// All of them are a `cuuint64_t`.
@@ -128,9 +150,9 @@ fn get_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
     use CUgraphMem_attribute as A;
     checked(device)?;
     let value = value.required()?;
-    let table = GRAPH_MEMORY.table();
-    let [used, reserved] = table.count(device);
-    let [used_high, reserved_high] = table.high.get(&device).copied().unwrap_or_default();
+    let (table, nothing) = (GRAPH_MEMORY.table(), Counts::default());
+    let counts = table.counts.get(&device).unwrap_or(&nothing);
+    let ([used, reserved], [used_high, reserved_high]) = (counts.current, counts.high);
     let answer = match attribute {
         A::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => used,
         A::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => used_high,
@@ -158,9 +180,8 @@ fn set_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         return Err(INVALID_VALUE);
     }
     let mut table = GRAPH_MEMORY.table();
-    let now = table.count(device);
-    let high = table.high.entry(device).or_default();
-    if let (Some(high), Some(now)) = (high.get_mut(which), now.get(which)) {
+    let counts = table.counts.entry(device).or_default();
+    if let (Some(high), Some(now)) = (counts.high.get_mut(which), counts.current.get(which)) {
         *high = *now;
     }
     Ok(())

@@ -1,19 +1,23 @@
 //! Launches of kernels by kernels: checked as those from the host are.
 
-use cuda_driver_sys::CUlimit;
+use cuda_driver_sys::{CUdevice_attribute, CUfunction_attribute, CUlimit};
+use std::ffi::c_int;
 use std::fmt;
 use std::sync::Arc;
 
 use super::cluster::Request;
 use super::{begin, dimensions, has_registers};
+use crate::driver::device::attributes::attribute_of;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
-use crate::driver::function::Function;
+use crate::driver::function::{Function, attributes, occupancy};
 use crate::driver::module::{MODULES, Module};
-use crate::driver::slot;
-use crate::engine::{Asked, Child, Launch, Launcher};
+use crate::driver::{slot, state};
+use crate::engine::{Asked, Child, Launch, Launcher, Question};
 
 /// `cudaErrorInvalidConfiguration`
 const INVALID_CONFIGURATION: u32 = 9;
+/// `cudaErrorInvalidDevice`
+const INVALID_DEVICE: u32 = 101;
 /// `cudaErrorInvalidDeviceFunction`
 const INVALID_DEVICE_FUNCTION: u32 = 98;
 /// Shared memory is given out in such pieces, and a launch by a kernel is compared with whole ones.
@@ -53,6 +57,34 @@ impl Children {
         let kernel = if self.counted { function.countable.counted() } else { &function.kernel };
         Ok(Child { kernel: Arc::clone(kernel), launch })
     }
+
+    /// Both interfaces number attributes and limits, and the codes that these may have, alike.
+    fn answered(&self, question: Question) -> Result<u64, u32> {
+        let context = &self.module.context;
+        let function = |at: usize| self.module.function_at(at).ok_or(INVALID_DEVICE_FUNCTION);
+        let number = |value: c_int| value as u32;
+        Ok(match question {
+            Question::Limit(limit) => context.limit(CUlimit(limit)).map_err(|code| code.0)? as u64,
+            Question::Device => number(context.device).into(),
+            Question::Devices => state::get().map_or(0, |state| state.devices.len() as u64),
+            Question::Attribute { device: ..0, .. } => return Err(INVALID_DEVICE),
+            // Of others than its own a kernel is told nothing, and that there is number 0.
+            Question::Attribute { attribute, device } if attribute == 0 || device != context.device => 0,
+            Question::Attribute { attribute, device } => {
+                let value = attribute_of(device, CUdevice_attribute(attribute));
+                number(value.ok_or(INVALID_VALUE.0)?).into()
+            }
+            Question::Cache => number(context.cache().0 as c_int).into(),
+            Question::Function { attribute, function: at } => {
+                let value = attributes::get(&*function(at)?, CUfunction_attribute(attribute));
+                number(value.map_err(|code| code.0)?).into()
+            }
+            Question::Blocks { function: at, threads, dynamic_shared } => {
+                let blocks = occupancy::blocks(&*function(at)?, threads, dynamic_shared as usize);
+                blocks.map_err(|code| code.0)?.into()
+            }
+        })
+    }
 }
 
 impl Launcher for Children {
@@ -70,9 +102,9 @@ impl Launcher for Children {
         self.most
     }
 
-    fn limit(&self, limit: u32) -> Result<u64, u32> {
-        // Both number limits, and the codes that this may have, alike.
-        self.module.context.limit(CUlimit(limit)).map(|value| value as u64).map_err(|code| code.0)
+    fn answer(&self, question: Question) -> Result<u64, u32> {
+        let _entered = slot::enter(self.slot);
+        self.answered(question)
     }
 }
 

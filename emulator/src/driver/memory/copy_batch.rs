@@ -23,7 +23,7 @@ entries! {
 }
 
 /// The stream of a batch, which the default stream cannot be.
-fn own_stream(call: &Call, stream: CUstream) -> Outcome<Arc<Stream>> {
+pub(super) fn own_stream(call: &Call, stream: CUstream) -> Outcome<Arc<Stream>> {
     let stream = call.stream(stream)?;
     if stream.kind == Kind::Legacy { Err(INVALID_VALUE) } else { Ok(stream) }
 }

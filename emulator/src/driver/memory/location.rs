@@ -34,6 +34,12 @@ impl Location {
         Location { kind: location.type_, id }
     }
 
+    /// The same, with the number that there is, whether the type has one or not.
+    pub(super) fn numbered(location: CUmemLocation) -> Location {
+        // SAFETY: any bytes are a number, and the program's structure has some there.
+        Location { kind: location.type_, id: unsafe { location.__bindgen_anon_1.id } }
+    }
+
     /// The device that it is, which exists.
     pub(super) fn device(self) -> Outcome<CUdevice> {
         match self.kind {

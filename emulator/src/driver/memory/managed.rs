@@ -57,10 +57,10 @@ struct Part {
 
 /// What was said about memory.
 #[derive(Clone, PartialEq)]
-struct Advice {
+pub(super) struct Advice {
     read_mostly: bool,
     preferred: Location,
-    prefetched: Location,
+    pub(super) prefetched: Location,
     accessed_by: Vec<c_int>,
 }
 
@@ -76,7 +76,7 @@ impl Managed {
     }
 
     /// Changes what was said about a range, which lies in the allocation at `base`.
-    fn say(&self, (base, range): (u64, Range<u64>), change: impl Fn(&mut Advice)) {
+    pub(super) fn say(&self, (base, range): (u64, Range<u64>), change: impl Fn(&mut Advice)) {
         let mut all = lock(&self.0);
         let Some(parts) = all.get_mut(&base) else { return };
         let cut = |part: &Part| {
@@ -114,7 +114,7 @@ impl Managed {
 }
 
 /// The allocation of managed memory that a range lies in, and the range.
-fn range(state: &State, address: u64, bytes: usize) -> Outcome<(u64, Range<u64>)> {
+pub(super) fn range(state: &State, address: u64, bytes: usize) -> Outcome<(u64, Range<u64>)> {
     let allocation = state.memory.find(address).filter(|allocation| allocation.is_managed());
     let allocation = allocation.ok_or(INVALID_VALUE)?;
     let end = address.checked_add(bytes as u64).filter(|_| bytes > 0).ok_or(INVALID_VALUE)?;
@@ -173,9 +173,13 @@ fn prefetch(
     let stream = call.stream(stream)?;
     let state = call.state()?;
     let range = range(state, address, bytes)?;
-    let location = Location::of(location).anywhere()?;
+    let mut location = Location::numbered(location).anywhere()?;
     if flags != 0 {
         return Err(INVALID_VALUE);
+    }
+    // So a driver numbers the host that it is asked for here.
+    if location.kind == CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST {
+        location.id = CU_DEVICE_CPU;
     }
     stream.give_apart_small(move || {
         MANAGED.say(range.clone(), |said| said.prefetched = location);

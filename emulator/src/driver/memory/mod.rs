@@ -8,6 +8,7 @@ pub(super) mod export;
 pub(super) mod host;
 pub(super) mod location;
 pub(super) mod managed;
+pub(super) mod managed_batch;
 pub(super) mod origin;
 pub(super) mod peer;
 pub(super) mod pointer;

@@ -4,23 +4,18 @@ use cuda_driver_sys::CUresult;
 use cuda_ptx::{Linkage, Module};
 use std::collections::BTreeSet;
 
-use super::image;
 use super::log::Refusal;
 use super::merge::Part;
+use super::{device_runtime, image};
 
 /// The member of `libcudadevrt.a`, which has machine code only.
 const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
-/// What a program finds in it that runs here: what a grid waits for itself with, and what kernels launch kernels with.
-const OWN_DEVICE_RUNTIME: [&str; 2] =
-    [include_str!("device_runtime.ptx"), include_str!("device_launches.ptx")];
-/// What names of CUDA 12 and later begin with, and those of CUDA 11: they are the same functions.
-const PREFIXES: [&str; 2] = ["__cudaCDP2", "cuda"];
 
 /// The PTX of every fatbin in an object or library of the host, wherever it is there.
 pub(super) fn texts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
     if has(DEVICE_RUNTIME) {
-        return Ok(device_runtime());
+        return Ok(device_runtime::texts());
     }
     let (mut texts, mut refused) = (Vec::new(), None);
     let mut rest = bytes;
@@ -42,12 +37,6 @@ pub(super) fn texts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
             Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into()))
         }
     }
-}
-
-fn device_runtime() -> Vec<String> {
-    let [grids, launches] = OWN_DEVICE_RUNTIME;
-    let [new, old] = PREFIXES;
-    vec![grids.to_owned(), launches.to_owned(), launches.replace(new, old)]
 }
 
 /// What a fatbin begins with: its magic number, version 1 and a header of 16 bytes.

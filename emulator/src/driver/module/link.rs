@@ -11,6 +11,7 @@ use super::archive::needed;
 use super::jit::{KeptOptions, Options, RawOptions, RawValues};
 use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
+use super::reached::keep_reached;
 use super::{archive, image, shape};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::handles::{Handles, to_c};
@@ -126,26 +127,14 @@ impl Link {
         if parts.is_empty() {
             return Err(INVALID_VALUE.into());
         }
-        let parts = needed(&parts);
+        let mut parts = needed(&parts);
+        // Names that are defined twice come before those that are defined nowhere.
+        merge(&parts)?;
+        keep_reached(&mut parts).map_err(|log| Refusal::new(UNLINKABLE, log))?;
         let text = merge(&parts)?;
         self.options.check_target(&text)?;
-        let undefined = |name: &str| {
-            let part = parts.iter().find(|part| part.text.contains(name)).map_or("", |part| &part.name);
-            let log = format!("error   : Undefined reference to '{name}' in '{part}'");
-            Err(Refusal::new(UNLINKABLE, log))
-        };
-        match loads(&text) {
-            // The engine's sentence ends in the name.
-            Err((LoadFailureKind::Unresolved, refusal)) => {
-                undefined(refusal.log.rsplit('\'').nth(1).unwrap_or_default())
-            }
-            Err((_, refusal)) => Err(refusal),
-            // A link is no compilation of a whole program, which would define it.
-            Ok(program) => match program.unresolved().next() {
-                Some(name) => undefined(name),
-                None => Ok(self.options.registers().limit(text.into()).into_owned()),
-            },
-        }
+        loads(&text).map_err(|(_, refusal)| refusal)?;
+        Ok(self.options.registers().limit(text.into()).into_owned())
     }
 }
 

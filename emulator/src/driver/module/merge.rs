@@ -26,6 +26,8 @@ pub(super) const UNLINKABLE: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 /// A definition that other modules can see.
 struct Definition {
     part: usize,
+    /// How many others come before it.
+    number: usize,
     /// Neither weak nor common.
     strong: bool,
     /// Bytes of a function; `None` for a variable.
@@ -63,16 +65,16 @@ fn header(modules: &[Module<'_>]) -> String {
 /// Which definition of each name stays; for each part, what is cut out of its text.
 fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize>>>, Refusal> {
     let mut cuts = vec![Vec::new(); parts.len()];
+    let mut twice = Vec::new();
     for (name, definitions) in definitions(modules) {
         let mut strong = definitions.iter().filter(|definition| definition.strong);
         let first = strong.next();
         if let (Some(first), Some(second)) = (first, strong.next()) {
             let name_of = |part: usize| parts.get(part).map_or("", |part| part.name.as_str());
-            let (second, first) = (name_of(second.part), name_of(first.part));
-            let log = format!(
-                "error   : Multiple definition of '{name}' in '{second}', first defined in '{first}'"
-            );
-            return Err(Refusal::new(UNLINKABLE, log));
+            let (file, before) = (name_of(second.part), name_of(first.part));
+            let line =
+                format!("error   : Multiple definition of '{name}' in '{file}', first defined in '{before}'");
+            twice.push((second.number, line));
         }
         let kept = first.or(definitions.first()).map(|definition| definition.part);
         for other in definitions.iter().filter(|definition| Some(definition.part) != kept) {
@@ -83,22 +85,35 @@ fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize
             }
         }
     }
-    Ok(cuts)
+    // A driver's linker begins with the last one.
+    twice.sort_unstable_by(|one, other| other.cmp(one));
+    match twice.into_iter().map(|(_, line)| line).collect::<Vec<_>>() {
+        lines if lines.is_empty() => Ok(cuts),
+        lines => Err(Refusal::new(UNLINKABLE, lines.join("\n"))),
+    }
 }
 
 fn definitions<'a>(modules: &[Module<'a>]) -> BTreeMap<&'a str, Vec<Definition>> {
     let mut all: BTreeMap<&str, Vec<Definition>> = BTreeMap::new();
     let strong = |linkage| !matches!(linkage, Linkage::Weak | Linkage::Common);
+    let mut numbers = 0..;
+    let mut number = || numbers.next().unwrap_or_default();
     for (part, module) in modules.iter().enumerate() {
         for function in module.functions.iter().filter(|f| f.body.is_some()) {
             if function.linkage != Linkage::Internal || function.kind == FunctionKind::Entry {
                 let (strong, span) = (strong(function.linkage), Some(function.span.clone()));
-                all.entry(function.name).or_default().push(Definition { part, strong, span });
+                all.entry(function.name).or_default().push(Definition {
+                    part,
+                    number: number(),
+                    strong,
+                    span,
+                });
             }
         }
         let shown = |linkage| !matches!(linkage, Linkage::Internal | Linkage::Extern);
         for variable in module.variables.iter().filter(|v| shown(v.linkage)) {
-            let definition = Definition { part, strong: strong(variable.linkage), span: None };
+            let definition =
+                Definition { part, number: number(), strong: strong(variable.linkage), span: None };
             all.entry(variable.name).or_default().push(definition);
         }
     }

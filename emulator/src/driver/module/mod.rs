@@ -1,12 +1,14 @@
 //! `cuModule*`: loading images and finding what is in them.
 
 mod archive;
+mod device_runtime;
 mod image;
 mod jit;
 pub(super) mod library;
 pub(super) mod link;
 mod log;
 mod merge;
+mod reached;
 mod scan;
 mod shape;
 

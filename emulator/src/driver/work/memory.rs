@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Turn;
+use super::graph_memory::{Counts, Footprint, sum};
 use crate::driver::device::checked;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
 use crate::driver::fault::bad_range;
@@ -25,21 +26,16 @@ use crate::memory::{BadRange, Memory};
 pub(in crate::driver) struct GraphMemory(Mutex<Table>);
 
 pub(in crate::driver) static GRAPH_MEMORY: PerSlot<GraphMemory> =
-    per_slot!(GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), high: BTreeMap::new() })));
+    per_slot!(GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), counts: BTreeMap::new() })));
 
 pub(in crate::driver) struct Table {
-    blocks: BTreeMap<u64, Entry>,
-    /// Highest use and reservation of each device since they were reset.
-    pub(in crate::driver) high: BTreeMap<CUdevice, [u64; 2]>,
+    blocks: BTreeMap<u64, Option<Live>>,
+    /// Of each device.
+    pub(in crate::driver) counts: BTreeMap<CUdevice, Counts>,
 }
 
-/// What is known about an allocation.
-struct Entry {
-    device: CUdevice,
-    bytes: u64,
-    /// Kept while it is allocated, though its graph may be gone.
-    live: Option<Arc<Block>>,
-}
+/// What is kept of an allocation while a launch has it, though its graph may be gone: it, and what that launch needs.
+type Live = (Arc<Block>, Arc<Footprint>);
 
 /// Bytes at an address; freed when dropped.
 pub(in crate::driver) struct Block {
@@ -76,25 +72,37 @@ unsafe impl Send for Properties {}
 unsafe impl Sync for Properties {}
 
 impl Table {
-    /// Bytes of a device: in use, and reserved.
-    pub(in crate::driver) fn count(&self, device: CUdevice) -> [u64; 2] {
-        let of = |entry: &&Entry| entry.device == device;
-        let live = self.blocks.values().filter(of).filter(|entry| entry.live.is_some());
-        [live.map(|entry| entry.bytes).sum(), self.blocks.values().filter(of).map(|entry| entry.bytes).sum()]
+    /// What launches need whose memory is still allocated, but for those of `own`.
+    fn live(&self, device: CUdevice, own: &[&Alloc]) -> [u64; 2] {
+        let is_own = |address: &u64| own.iter().any(|alloc| alloc.address() == *address);
+        let others = self.blocks.iter().filter(|(address, _)| !is_own(address));
+        let mut launches: Vec<&Arc<Footprint>> =
+            others.filter_map(|(_, live)| live.as_ref().map(|(_, launch)| launch)).collect();
+        launches.sort_by_key(|launch| Arc::as_ptr(launch));
+        launches.dedup_by_key(|launch| Arc::as_ptr(launch));
+        launches.iter().map(|launch| launch.of(device)).fold([0; 2], sum)
     }
 
-    fn note(&mut self, device: CUdevice) {
-        let now = self.count(device);
-        let high = self.high.entry(device).or_default();
-        high.iter_mut().zip(now).for_each(|(high, now)| *high = now.max(*high));
+    /// A launch takes what it needs beside what others have; that stays until it is trimmed.
+    fn take(&mut self, launch: &Footprint, own: &[&Alloc]) {
+        for device in launch.devices() {
+            let need = sum(self.live(device, own), launch.of(device));
+            self.counts.entry(device).or_default().grow(need);
+        }
+    }
+
+    /// What no launch needs any more is given back.
+    pub(in crate::driver) fn trim(&mut self, device: CUdevice) {
+        let live = self.live(device, &[]);
+        self.counts.entry(device).or_default().current = live;
     }
 }
 
 impl GraphMemory {
     /// Forgets all of it.
     pub(in crate::driver) fn clear(&self) {
-        let table =
-            std::mem::replace(&mut *lock(&self.0), Table { blocks: BTreeMap::new(), high: BTreeMap::new() });
+        let nothing = Table { blocks: BTreeMap::new(), counts: BTreeMap::new() };
+        let table = std::mem::replace(&mut *lock(&self.0), nothing);
         // Not under the lock, which what goes with it takes.
         drop(table);
     }
@@ -109,22 +117,25 @@ impl GraphMemory {
     }
 
     pub(in crate::driver) fn is_live(&self, address: u64) -> bool {
-        lock(&self.0).blocks.get(&address).is_some_and(|entry| entry.live.is_some())
+        lock(&self.0).blocks.get(&address).is_some_and(Option::is_some)
+    }
+
+    /// A launch is about to allocate these, or to have them at hand (`cuGraphUpload`).
+    pub(in crate::driver) fn take(&self, launch: &Footprint, own: &[&Alloc]) {
+        lock(&self.0).take(launch, own);
     }
 
     /// A launch allocates it.
-    pub(in crate::driver) fn set_live(&self, alloc: &Alloc) {
+    pub(in crate::driver) fn set_live(&self, alloc: &Alloc, launch: &Arc<Footprint>) {
         let block = &alloc.block;
-        let mut table = lock(&self.0);
-        if let Some(entry) = table.blocks.get_mut(&block.address) {
-            entry.live = Some(Arc::clone(block));
+        if let Some(live) = lock(&self.0).blocks.get_mut(&block.address) {
+            *live = Some((Arc::clone(block), Arc::clone(launch)));
         }
-        table.note(block.device);
     }
 
     /// Gives back what a launch allocated. Work given before may still use it: the answer is held until that is done.
     pub(in crate::driver) fn release(&self, address: u64) -> Option<Arc<Block>> {
-        lock(&self.0).blocks.get_mut(&address).and_then(|entry| entry.live.take())
+        lock(&self.0).blocks.get_mut(&address).and_then(Option::take).map(|(block, _)| block)
     }
 }
 
@@ -143,9 +154,7 @@ impl Alloc {
         };
         let address = address.map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         let block = Arc::new(Block { address, bytes, device, memory, properties: Properties(*properties) });
-        let mut table = lock(&GRAPH_MEMORY.0);
-        table.blocks.insert(address, Entry { device, bytes, live: None });
-        table.note(device);
+        lock(&GRAPH_MEMORY.0).blocks.insert(address, None);
         Ok(Alloc { block })
     }
 
@@ -186,6 +195,11 @@ impl Alloc {
     /// Where it allocates.
     pub(in crate::driver) fn address(&self) -> u64 {
         self.block.address
+    }
+
+    /// How much, and the device whose memory that is.
+    pub(in crate::driver) fn size(&self) -> (u64, CUdevice) {
+        (self.block.bytes, self.block.device)
     }
 
     /// The parameters as the API tells them.

@@ -4,6 +4,7 @@ pub(super) mod copy;
 pub(super) mod ends;
 pub(super) mod event;
 pub(super) mod fill;
+pub(super) mod graph_memory;
 pub(super) mod host;
 pub(super) mod kernel;
 pub(super) mod memory;

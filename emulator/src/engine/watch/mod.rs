@@ -31,6 +31,7 @@ mod bounds;
 mod clock;
 mod event;
 mod flight;
+mod inspect;
 mod local;
 mod note;
 mod operand;
@@ -52,12 +53,12 @@ pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
-use self::bounds::Spot;
 use self::clock::Times;
 use self::flight::Flight;
+use self::inspect::WarpAccess;
 use self::passing::Passing;
 use self::report::Reports;
-use self::stamp::{How, Shadow, Stamp};
+use self::stamp::{How, Shadow};
 use self::unit::{Unit, WarpId};
 use self::value::{Followed, Open};
 use super::code::{Exec, Inst, Step};
@@ -65,7 +66,7 @@ use super::env::{Block, Env};
 use super::exec::alu::guarded;
 use super::exec::lanes::Lanes;
 use super::exec::memory::{Access, Region};
-use crate::check::{Checker, Checks, FindingKind};
+use crate::check::Checker;
 
 /// Looks at what an instruction does, and runs it.
 pub(crate) const WATCH: Exec = |lanes, inst| {
@@ -131,17 +132,6 @@ pub(crate) struct Watch {
     followed: Followed,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
-}
-
-/// What an instruction does, for all its lanes.
-#[derive(Clone, Copy)]
-struct WarpAccess {
-    who: WarpId,
-    what: What,
-    site: u32,
-    how: How,
-    /// By lane, where it continues after its instruction.
-    completions: [u32; 32],
 }
 
 impl Watch {
@@ -439,203 +429,6 @@ impl Watch {
             && let Some((written, first)) = self.unit(env, who.unit).written(env, region, address)
         {
             written.mark(first + (address - region.base), bytes);
-        }
-    }
-
-    /// Looks at what the lanes of one instruction do.
-    fn inspect(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Checks { uninitialised, races, .. } = self.checker.checks();
-        if uninitialised {
-            self.inspect_contents(env, access, touches);
-        }
-        if races {
-            self.inspect_together(env, access, touches);
-            self.inspect_before(env, access, touches);
-            if access.how.is_in_proxy() && access.what.reads() {
-                self.inspect_proxy(env, access, touches);
-            }
-            self.record(env, access, touches);
-        }
-    }
-
-    /// Whether they access what they should.
-    fn inspect_place(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let base = env.kernel.watched.get(access.site as usize).and_then(|watched| watched.base.as_ref());
-        let writes = access.what.writes() && !env.kernel.constants.is_empty();
-        if base.is_none() && !writes {
-            return;
-        }
-        let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        for touch in touches {
-            let stamp = (access.stamp(unit, touch), access.what);
-            let spot = Spot::of(touch);
-            if let Some(place) = base.and_then(|base| base.missed_by(env, &spot)) {
-                let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
-                self.reports.add_at(env, kind, bytes, stamp, None, bounds::ADVICE);
-            }
-            let is_in = |(start, bytes): &(u64, u64)| touch.address.wrapping_sub(*start) < *bytes;
-            if writes && env.kernel.constants.iter().any(is_in) {
-                self.reports.add(
-                    env,
-                    FindingKind::ConstantWrite,
-                    touch,
-                    stamp,
-                    None,
-                    bounds::CONSTANT_ADVICE,
-                );
-            }
-        }
-    }
-
-    /// Whether an access that may be to local memory, and is, leads there from elsewhere, or from another variable.
-    ///
-    /// # Safety
-    /// 1. `inst` is an instruction of the entered code, and that access its own.
-    unsafe fn inspect_local(
-        &mut self,
-        lanes: &Lanes<'_>,
-        inst: &Inst,
-        who: WarpId,
-        (access, base): (LocalAccess, &Base),
-    ) {
-        let what = if access.stores { What::Store { wide: false } } else { What::Load };
-        let bytes = u64::from(access.bytes) * access.elements as u64;
-        // SAFETY: 1: the caller's duty 1.
-        for (lane, offset) in unsafe { local::offsets(lanes, inst, access) } {
-            let spot = Spot::of_local(lanes, offset, bytes);
-            let Some(place) = base.missed_by(lanes.env, &spot) else { continue };
-            let (unit, warp, lane) = (who.unit, who.warp as u16, lane as u8);
-            let stamp = Stamp { unit, warp, lane, site: inst.site, ..Stamp::default() };
-            let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
-            self.reports.add_at(lanes.env, kind, bytes, (stamp, what), None, bounds::ADVICE);
-        }
-    }
-
-    /// Whether what they read was written.
-    fn inspect_contents(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        for touch in touches {
-            let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-            let stamp = access.stamp(unit, touch);
-            let written = unit.written(env, touch.region, touch.address);
-            let Some((written, first)) = written else { continue };
-            let missing = access.what.reads() && !written.covers(first + touch.offset(), touch.bytes);
-            if access.what.writes() {
-                written.mark(first + touch.offset(), touch.bytes);
-            }
-            if missing && !touch.is_reserved() {
-                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, access.what), None, "");
-            }
-        }
-    }
-
-    /// Whether lanes of one store leave it to chance whose value stays.
-    fn inspect_together(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        if !matches!(access.what, What::Store { .. } | What::StoreRows(_)) || access.how != How::Plain {
-            return;
-        }
-        let rising = touches.windows(2).all(|pair| pair[0].host() < pair[1].host());
-        if rising {
-            return;
-        }
-        let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        for (index, touch) in touches.iter().enumerate() {
-            let earlier = touches.get(..index).unwrap_or(&[]);
-            if let Some(other) = earlier.iter().find(|other| touch.collides(other)) {
-                let (mine, other) = (access.stamp(unit, touch), access.stamp(unit, other));
-                self.reports.add(env, FindingKind::Race, touch, (mine, access.what), Some(other), "");
-            }
-        }
-    }
-
-    /// Whether something orders them behind what others did to the same bytes before.
-    fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, reports, times, flight, .. } = self;
-        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        let writes = access.what.writes();
-        // Neighbours were mostly accessed together.
-        let mut known = Stamp::default();
-        for touch in touches.iter().filter(|touch| !touch.silent) {
-            let stamp = access.stamp(unit, touch);
-            let Unit { clock, shared, .. } = &mut *unit;
-            let shadow = if touch.region.private { shared } else { &mut *global };
-            let cells = shadow.cells(touch.host(), touch.bytes);
-            let mut others = cells.iter().flat_map(|cell| cell.others(stamp, writes));
-            let unordered = |other: &Stamp| {
-                if *other == known {
-                    return false;
-                }
-                let ordered = match other.how.is_asynchronous() {
-                    true => flight.is_over(other, (access.who, stamp.lane), clock, times),
-                    false => clock.is_after(access.who.unit, access.who.warp, other, times),
-                };
-                // Of work it depends on the lane who knows of its end.
-                if ordered && !other.how.is_asynchronous() {
-                    known = *other;
-                }
-                !ordered
-            };
-            if let Some(other) = others.find(unordered) {
-                let (kind, advice) = match other.how.is_asynchronous() {
-                    true => flight.advice(&other),
-                    false => (FindingKind::Race, ""),
-                };
-                reports.add(env, kind, touch, (stamp, access.what), Some(other), advice);
-            }
-        }
-    }
-
-    /// Whether what they read was made visible to the async proxy.
-    fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, reports, times, .. } = self;
-        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        for touch in touches.iter().filter(|touch| touch.region.private) {
-            let stamp = access.stamp(unit, touch);
-            let Unit { clock, shared, .. } = &mut *unit;
-            let warp = access.who.warp;
-            let hidden = |write: &Stamp| {
-                let is_ordered =
-                    !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, times);
-                is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
-            };
-            let mut writes =
-                shared.cells(touch.host(), touch.bytes).iter().filter_map(|cell| cell.generic_write());
-            if let Some(other) = writes.find(hidden) {
-                let kind = FindingKind::MissingFence;
-                reports.add(env, kind, touch, (stamp, access.what), Some(other), asynchronous::PROXY_ADVICE);
-            }
-        }
-    }
-
-    fn record(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, guesses, .. } = self;
-        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        let writes = access.what.writes();
-        for touch in touches {
-            let stamp = access.stamp(unit, touch);
-            let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
-            let cells = shadow.cells(touch.host(), touch.bytes);
-            if matches!(access.what, What::Atomic { after_guess: true, .. }) {
-                guesses.extend(cells.iter().filter_map(|cell| cell.plain_read_by(&stamp)));
-            }
-            cells.iter_mut().for_each(|cell| cell.record(stamp, writes));
-        }
-    }
-}
-
-impl WarpAccess {
-    /// What is remembered of one lane.
-    fn stamp(&self, unit: &Unit, touch: &Touch) -> Stamp {
-        let epoch = match self.how.is_asynchronous() {
-            true => self.completions[touch.lane & 31],
-            false => unit.clock.epoch(self.who.warp),
-        };
-        Stamp {
-            unit: self.who.unit,
-            epoch,
-            site: self.site,
-            warp: self.who.warp as u16,
-            lane: touch.lane as u8,
-            how: self.how,
         }
     }
 }

@@ -394,6 +394,7 @@ fn harness(list: &mut List) {
     list.add(HarnessError::Variable { name: "CUDA_EMULATOR_DEVICES", value: text("many"), wanted });
     list.add(HarnessError::NoSuchFunction { name: text("cuFoo") });
     list.add(HarnessError::SuccessIsNoFault);
+    list.add(HarnessError::CallZero);
     list.add(HarnessError::Call { function: "cuStreamCreate", code: R::CUDA_ERROR_OUT_OF_MEMORY });
     list.add(HarnessError::HeldTooLong { limit });
     list.add(HarnessError::NeverSo { what: text("the stream is idle"), waited });

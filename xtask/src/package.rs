@@ -27,8 +27,12 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "docs/migration/"),
     ("cuda-launch", "docs/testing.md"),
     ("cuda-emulator", "EXACTNESS.md"),
+    ("cuda-emulator", "src/driver/module/device_copies.ptx"),
+    ("cuda-emulator", "src/driver/module/device_errors.ptx"),
     ("cuda-emulator", "src/driver/module/device_launches.ptx"),
+    ("cuda-emulator", "src/driver/module/device_queries.ptx"),
     ("cuda-emulator", "src/driver/module/device_runtime.ptx"),
+    ("cuda-emulator", "src/driver/module/device_waits.ptx"),
     ("cuda-emulator", "src/numeric/special_functions.bin"),
     ("cuda-launch-cli", "src/trace/zoom.js"),
 ];

@@ -11,8 +11,9 @@ pub(crate) fn shared_library() -> Option<std::path::PathBuf> {
         "debug" => "test",
         profile => profile,
     };
+    // All libraries, as for all tests: with the features of this one alone the emulator would be built once more.
     let built = std::process::Command::new(cargo)
-        .args(["build", "--quiet", "-p", "cuda-emulator-libcuda", "--profile", profile, "--target-dir"])
+        .args(["build", "--quiet", "--workspace", "--lib", "--profile", profile, "--target-dir"])
         .arg(folder.parent().unwrap())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();

@@ -17,7 +17,7 @@ use support::{built, child, is_child};
 
 /// A folder in which the system's loader finds the emulator under the driver's names.
 fn emulator_folder(test: &str) -> Option<std::path::PathBuf> {
-    let library = built("cuda-emulator-libcuda", "emulated_cuda")?;
+    let library = built("emulated_cuda")?;
     let folder = std::env::temp_dir().join(format!("cuda-launch-interop-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     // This crate asks for the first, cudarc for the second.

@@ -14,7 +14,7 @@ use support::{built, child, is_child, lines, stand_in};
 
 /// What the stand-in is called with, and what the example says, on so many devices.
 fn reduced(name: &str, devices: &str) -> Option<(Vec<String>, String)> {
-    let (nccl, driver) = (stand_in()?, built("cuda-emulator-libcuda", "emulated_cuda")?);
+    let (nccl, driver) = (stand_in()?, built("emulated_cuda")?);
     let output = child(
         name,
         &[

@@ -55,7 +55,7 @@ struct Libraries {
 impl Libraries {
     fn new() -> Option<Self> {
         let nccl = stand_in()?.into();
-        Some(Self { nccl, driver: built("cuda-emulator-libcuda", "emulated_cuda")?.into() })
+        Some(Self { nccl, driver: built("emulated_cuda")?.into() })
     }
 
     fn program(&self, options: &[&str]) -> Command {

@@ -9,18 +9,20 @@ use skip::or_skip;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The library that a package of this workspace makes, built as this test was; `None`, with a line that says so, on a
+/// A library that this workspace makes, built as this test was; `None`, with a line that says so, on a
 /// machine that only runs tests.
-pub fn built(package: &str, library: &str) -> Option<PathBuf> {
-    let cargo = or_skip(std::env::var_os("CARGO"), format!("no cargo here to build {package}"))?;
+pub fn built(library: &str) -> Option<PathBuf> {
+    let cargo = or_skip(std::env::var_os("CARGO"), format!("no cargo here to build {library}"))?;
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
+        // Not `dev`, of which nothing else is built here.
+        "debug" => "test",
         profile => profile,
     };
+    // All libraries, as for all tests: with the features of one alone the emulator would be built once more.
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", package, "--profile", profile, "--target-dir"])
+        .args(["build", "--quiet", "--workspace", "--lib", "--profile", profile, "--target-dir"])
         .arg(folder.parent().unwrap())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
@@ -30,7 +32,7 @@ pub fn built(package: &str, library: &str) -> Option<PathBuf> {
 
 /// The library of `stand_in/`.
 pub fn stand_in() -> Option<PathBuf> {
-    built("cuda-launch-stand-in", "cuda_launch_stand_in")
+    built("cuda_launch_stand_in")
 }
 
 /// Set in a child.

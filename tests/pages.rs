@@ -195,8 +195,8 @@ fn every_program_of_the_docs_is_compiled() {
     assert!(left_out.is_empty(), "src/lib.rs compiles no program of {left_out:?}");
 }
 
-/// rustdoc compiles all examples of a crate as one program, which lies elsewhere: there a relative path leads nowhere, and then it
-/// compiles each of them alone, which takes two minutes more and is not said.
+/// rustdoc compiles all examples of a crate as one program in another folder. If a relative path leads nowhere from there, it compiles
+/// each example alone instead, without saying so: that takes two minutes more.
 #[test]
 fn examples_that_include_a_file_stand_alone() {
     let mut files = Vec::new();

@@ -156,6 +156,7 @@ mod interrupt;
 pub mod memory;
 #[doc(hidden)]
 pub mod numeric;
+mod optimised;
 mod profile;
 mod progress;
 #[doc(hidden)]
@@ -180,11 +181,10 @@ pub use engine::{Fault, FaultKind};
 #[doc(hidden)]
 pub use interrupt::interrupt;
 #[doc(hidden)]
+pub use optimised::ADVICE;
+pub use optimised::OPTIMISED;
+#[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov};
 pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};
-
-/// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
-/// says how to optimise it in debug builds, too.
-pub const OPTIMISED: bool = !matches!(env!("OPT_LEVEL_OF_EMULATOR").as_bytes(), b"0");

@@ -138,7 +138,7 @@ pub fn doctor() -> Doctor {
     found.advice = advice::advice(&found, wish.as_deref());
     #[cfg(feature = "emulator")]
     if !cuda_emulator::OPTIMISED && found.serving().is_some_and(|d| d.source == DriverSource::Emulator) {
-        found.advice.push(choice::SLOW_EMULATOR.into());
+        found.advice.push(cuda_emulator::ADVICE.into());
     }
     found
 }

@@ -131,18 +131,10 @@ fn announce(why: &str) {
     eprintln!(
         "cuda-launch: using the CPU emulator, because {why}; set {VARIABLE}=system to get an error instead, {QUIET}=1 to hide this line"
     );
-    if !cuda_emulator::OPTIMISED {
-        eprintln!("cuda-launch: {SLOW_EMULATOR}");
-    }
 }
 
 #[cfg(not(feature = "emulator"))]
 fn announce(_: &str) {}
-
-/// Advice where the emulator is not [`OPTIMISED`](cuda_emulator::OPTIMISED).
-#[cfg(feature = "emulator")]
-pub(crate) const SLOW_EMULATOR: &str = "the emulator was compiled without optimisation, so kernels run about forty times slower; \
-    add to Cargo.toml, below `[profile.dev.package]`, the lines `cuda-emulator.opt-level = 3` and `cuda-ptx.opt-level = 2`";
 
 #[cfg(feature = "emulator")]
 #[allow(clippy::unnecessary_wraps)] // the other build has none

@@ -57,7 +57,7 @@ const FORGETS: &[&str] = &[
 
 pub(crate) fn make() -> Result<()> {
     let root = root()?;
-    let built = Command::new("cargo").args(["build", "-p", "cuda-launch-cli"]).current_dir(root).status()?;
+    let built = Command::new("cargo").args(["build", "--release", "-p", "cuda-launch-cli"]).current_dir(root).status()?;
     if !built.success() {
         return Err("the tool was not built".into());
     }
@@ -97,7 +97,7 @@ pub(crate) fn make() -> Result<()> {
 }
 
 fn tool(root: &Path) -> String {
-    root.join("target/debug/cuda-launch").display().to_string()
+    root.join("target/release/cuda-launch").display().to_string()
 }
 
 /// What the tool prints on a terminal; it may have found something.

@@ -4,6 +4,7 @@ use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttribute, CUresult};
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
@@ -11,6 +12,7 @@ use crate::driver::handles::to_c;
 use crate::driver::state::State;
 use crate::driver::work::Turn;
 use crate::engine::{self, Fault, Launch, Launcher, RunControl};
+use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
 
@@ -110,7 +112,12 @@ impl KernelCall {
             progress: entry.as_ref().map(|entry| &*entry.progress),
             launcher: children.as_deref(),
         };
-        engine::run_until(kernel, launch, &memory, state.config.workers, ends).map(|_| ())
+        let began = (!OPTIMISED).then(Instant::now);
+        let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
+        if let Some(began) = began {
+            optimised::spent(began.elapsed());
+        }
+        outcome.map(|_| ())
     }
 
     /// The function.

@@ -101,7 +101,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         let known: Vec<&str> = clients.iter().map(|client| client.name.as_str()).collect();
         return Err(format!("clients: no client {unknown:?}; there are: {}", known.join(" ")).into());
     }
-    let tools = if on_gpu { Vec::new() } else { build(&["build", "--release", "--package", "cuda-launch-cli"])? };
+    let tools =
+        if on_gpu { Vec::new() } else { build(&["build", "--release", "--package", "cuda-launch-cli"])? };
     let tool = tools.iter().find(|tool| tool.name == "cuda-launch").map(|tool| tool.path.clone());
     if tool.is_none() && !on_gpu {
         return Err("cargo built no tool".into());

@@ -57,7 +57,10 @@ const FORGETS: &[&str] = &[
 
 pub(crate) fn make() -> Result<()> {
     let root = root()?;
-    let built = Command::new("cargo").args(["build", "--release", "-p", "cuda-launch-cli"]).current_dir(root).status()?;
+    let built = Command::new("cargo")
+        .args(["build", "--release", "-p", "cuda-launch-cli"])
+        .current_dir(root)
+        .status()?;
     if !built.success() {
         return Err("the tool was not built".into());
     }

@@ -231,6 +231,46 @@ fn predicated_calls_and_returns() {
     assert_eq!(outputs::<u32>(&text, 32, 32), (0..32).map(expected).collect::<Vec<u32>>());
 }
 
+/// Nothing but the table names the two: they are found although the last function that is looked at was looked at before.
+#[test]
+fn functions_that_only_a_table_names_beside_one_that_is_called_twice() {
+    let call = |number: u32, input: &str| {
+        format!(
+            "{{ .param .b32 a; .param .b32 r; st.param.b32 [a], {input};
+               call (r), twice, (a); ld.param.b32 %r{number}, [r]; }}"
+        )
+    };
+    let function = |name: &str, what: &str| {
+        format!(
+            ".func (.param .b32 r) {name}(.param .b32 a) {{
+                 .reg .b32 %r<3>; ld.param.b32 %r1, [a]; {what}; st.param.b32 [r], %r2; ret;
+             }}\n"
+        )
+    };
+    let declarations = [
+        function("twice", "add.u32 %r2, %r1, %r1"),
+        function("plus", "add.u32 %r2, %r1, 100"),
+        function("times", "mul.lo.u32 %r2, %r1, 100"),
+        ".global .u64 table[2] = {plus, times};".into(),
+    ]
+    .concat();
+    let body = [
+        call(1, "%t"),
+        call(2, "%r1"),
+        "and.b32 %r3, %t, 1; mul.wide.u32 %rd1, %r3, 8; mov.u64 %rd2, table; add.u64 %rd1, %rd1, %rd2;
+         ld.global.u64 %rd3, [%rd1];
+         { .param .b32 a; .param .b32 r; st.param.b32 [a], %r2;
+           either: .callprototype (.param .b32 _) _ (.param .b32 _);
+           call (r), %rd3, (a), either;
+           ld.param.b32 %r4, [r]; }
+         st.global.u32 [%at], %r4;"
+            .into(),
+    ]
+    .concat();
+    let expected = (0..40).map(|t| if t % 2 == 0 { 4 * t + 100 } else { 400 * t });
+    assert_eq!(outputs::<u32>(&snippet_with(&declarations, &body), 40, 40), expected.collect::<Vec<u32>>());
+}
+
 #[test]
 fn functions_of_the_test_kernels() {
     let device = Device::file("tests/kernels/calls.ptx");

@@ -43,22 +43,24 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
     let mut reached = Vec::new();
     let mut queue = vec![entry];
     let mut indirect = false;
-    while let Some(index) = queue.pop() {
-        if link.functions.contains_key(&index) {
-            continue;
+    loop {
+        while let Some(index) = queue.pop() {
+            if link.functions.contains_key(&index) {
+                continue;
+            }
+            let Some(found) = read(image, index) else { continue };
+            link.functions.insert(index, reached.len());
+            if let Ok(statements) = &found.body {
+                link.scan(image, statements, &mut queue, &mut indirect);
+            }
+            reached.push(found);
         }
-        let Some(found) = read(image, index) else { continue };
-        link.functions.insert(index, reached.len());
-        if let Ok(statements) = &found.body {
-            link.scan(image, statements, &mut queue, &mut indirect);
+        if !std::mem::take(&mut indirect) {
+            break;
         }
-        reached.push(found);
-        if queue.is_empty() && indirect {
-            // An address may name any function: all of them are reached.
-            indirect = false;
-            let functions = image.functions.iter().enumerate();
-            queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
-        }
+        // An address may name any function: all of them are reached.
+        let functions = image.functions.iter().enumerate();
+        queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
     }
     link.round_up(image);
     (link, reached)

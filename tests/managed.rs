@@ -3,10 +3,10 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation};
+use cuda_launch::memory::{DiscardBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
 };
 
 const GLOBAL: ManagedAttach = ManagedAttach::Global;
@@ -131,4 +131,112 @@ fn it_is_attached_to_a_stream() {
     memory.attach(&default, ManagedAttach::Global).unwrap();
     default.synchronize().unwrap();
     assert_eq!(memory.as_slice().unwrap(), [7; 100]);
+}
+
+/// Bytes of two pages of every size that a host may have.
+const PAGES: usize = 4 << 20;
+
+/// Whether the driver has batches of prefetches.
+fn has_batches(result: Result<(), Error>) -> bool {
+    match result {
+        Err(error) if error.is_unsupported() => false,
+        done => done.map(|()| true).unwrap(),
+    }
+}
+
+fn last_prefetch(memory: &ManagedBuffer<u8>, pages: std::ops::Range<usize>) -> Option<MemoryLocation> {
+    memory.range_state(pages).unwrap().last_prefetch
+}
+
+#[test]
+fn a_batch_prefetches_each_range_to_its_place() {
+    let stream = stream();
+    let device = MemoryLocation::from(stream.context());
+    let [a, b] = [0; 2].map(|_| ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap());
+    let half = PAGES / 2;
+    let mut batch = PrefetchBatch::new();
+    assert!(batch.is_empty());
+    // One buffer twice, and a range without elements.
+    batch.push(&a, ..half, device).unwrap().push(&b, 7..7, device).unwrap();
+    batch.push(&b, half.., MemoryLocation::Host).unwrap().push(&a, half.., MemoryLocation::Host).unwrap();
+    assert_eq!(batch.len(), 3);
+    if !has_batches(batch.submit(&stream)) {
+        return;
+    }
+    stream.synchronize().unwrap();
+    let host = Some(MemoryLocation::Host);
+    assert_eq!([last_prefetch(&a, 0..half), last_prefetch(&a, half..PAGES)], [Some(device), host]);
+    assert_eq!([last_prefetch(&b, 0..half), last_prefetch(&b, half..PAGES)], [None, host]);
+    assert!(a.as_slice().unwrap().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_discard_is_ordered_against_the_other_streams() {
+    let (stream, other) = (stream(), stream());
+    let mut memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
+    let (held, hold) = std::sync::mpsc::channel::<()>();
+    stream.call_host(move || assert!(hold.recv().is_err())).unwrap();
+    memory.view_mut().fill(&stream, 1).unwrap();
+    let half = PAGES / 2;
+    let mut batch = DiscardBatch::new();
+    batch.push(&mut memory, [0..half, half..PAGES, 5..5]).unwrap();
+    assert_eq!(batch.len(), 2);
+    let discarded = has_batches(unsafe { batch.submit(&other) });
+    assert!(!discarded || !other.query().unwrap(), "it comes before the fill");
+    // After the discard, though on the stream of the first fill.
+    memory.view_mut().fill(&stream, 2).unwrap();
+    drop(held);
+    assert!(memory.as_slice().unwrap().iter().all(|byte| *byte == 2));
+    let mut batch = DiscardBatch::new();
+    batch.push(&mut memory, [..half, ..half]).unwrap();
+    if has_batches(unsafe { batch.submit_and_prefetch(&other, MemoryLocation::Host) }) {
+        other.synchronize().unwrap();
+        assert_eq!(
+            [last_prefetch(&memory, 0..half), last_prefetch(&memory, half..PAGES)],
+            [Some(MemoryLocation::Host), None]
+        );
+    }
+    // What was not discarded stays.
+    assert!(memory.as_slice().unwrap()[half..].iter().all(|byte| *byte == 2));
+}
+
+#[test]
+fn batches_tell_what_is_wrong() {
+    let (stream, context) = (stream(), CudaContext::new(0).unwrap());
+    let mut memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
+    // Nothing to do is fine wherever it is.
+    let default = context.default_stream();
+    PrefetchBatch::new().submit(&default).unwrap();
+    unsafe { DiscardBatch::new().submit(&default) }.unwrap();
+    unsafe { DiscardBatch::new().submit_and_prefetch(&default, MemoryLocation::Device(99)) }.unwrap();
+    let mut batch = PrefetchBatch::new();
+    let error = batch.push(&memory, ..=PAGES, MemoryLocation::Host).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Length(_)), "{error}");
+    batch.push(&memory, .., MemoryLocation::Device(99)).unwrap();
+    let error = batch.submit(&stream).unwrap_err();
+    assert!(error.is_unsupported() || error.to_string().contains("1 ranges, to [Device(99)]"), "{error}");
+    let mut batch = DiscardBatch::new();
+    let error = batch.push(&mut memory, [PAGES + 1..]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Length(_)), "{error}");
+    let mut batch = DiscardBatch::new();
+    batch.push(&mut memory, [..]).unwrap();
+    unsafe { batch.submit(&default) }.unwrap_err();
+    let other = context.device().create_context(&Default::default()).unwrap();
+    let far = other.new_stream().unwrap();
+    let mut batch = PrefetchBatch::new();
+    batch.push(&memory, .., MemoryLocation::Host).unwrap();
+    let error = batch.submit(&far).unwrap_err();
+    assert!(error.is_context_mismatch(), "{error}");
+    for prefetches in [false, true] {
+        let mut batch = DiscardBatch::new();
+        batch.push(&mut memory, [..]).unwrap();
+        let submitted = match prefetches {
+            false => unsafe { batch.submit(&far) },
+            true => unsafe { batch.submit_and_prefetch(&far, MemoryLocation::Host) },
+        };
+        let error = submitted.unwrap_err();
+        assert!(error.is_context_mismatch(), "{error}");
+    }
+    // Nothing was done.
+    assert!(memory.as_slice().unwrap().iter().all(|byte| *byte == 0));
 }

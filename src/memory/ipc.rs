@@ -61,7 +61,8 @@ impl IpcMemoryHandle {
     ///
     /// # Safety
     /// 1. The allocation has at least `len` elements of this type.
-    /// 2. The process that exported it keeps it until it is closed here, and both agree on which of them uses it at any time.
+    /// 2. The process that exported it keeps it until it is closed here, and both agree on which of them uses it at any time. Another buffer
+    ///    that is opened of the same allocation is the same memory, and is not ordered against this one: they agree, too.
     ///
     /// # Errors
     /// Any error returned by the driver; a process cannot open its own memory.

@@ -380,8 +380,17 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
+    /// What keeps the memory, and has its accesses.
+    pub(super) fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
+    }
+
     /// Address and size in bytes of a range of elements.
-    fn bytes_of(&self, range: impl RangeBounds<usize>, call: &'static str) -> Result<(u64, usize), Error> {
+    pub(super) fn bytes_of(
+        &self,
+        range: impl RangeBounds<usize>,
+        call: &'static str,
+    ) -> Result<(u64, usize), Error> {
         let end = match range.end_bound() {
             std::ops::Bound::Included(end) => end.saturating_add(1),
             std::ops::Bound::Excluded(end) => *end,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | device memory | [`DeviceBuffer`], and [`DeviceView`], [`DeviceViewMut`] of a part of it |
 //! | copies that do not wait | [`PinnedBuffer`] on the host; [`CudaContext::with_registered`](crate::CudaContext::with_registered) for memory that you have |
-//! | one address for host and devices | [`ManagedBuffer`] |
+//! | one address for host and devices | [`ManagedBuffer`]; [`PrefetchBatch`], [`DiscardBatch`] for many parts in one call |
 //! | rows with a pitch, copies of rectangles and boxes | [`PitchedBuffer`], [`CudaStream::copy_region`](crate::CudaStream::copy_region) |
 //! | many copies in one call | [`CopyBatch`], [`RegionBatch`] |
 //! | where memory comes from | [`MemoryPool`] |
@@ -42,6 +42,7 @@ pub(crate) mod global;
 pub(crate) mod ipc;
 pub(crate) mod location;
 mod managed;
+mod managed_batch;
 pub(crate) mod object;
 pub(crate) mod os_handle;
 mod pinned;
@@ -77,6 +78,7 @@ pub use fill::FillElement;
 pub(crate) use fill::Word;
 pub use location::{MemoryAccess, MemoryLocation};
 pub use managed::{ManagedAttach, ManagedBuffer};
+pub use managed_batch::{DiscardBatch, PrefetchBatch};
 pub(crate) use object::{ObjectParts, Reach, Shared};
 pub use pinned::view::{PinnedView, PinnedViewMut};
 pub use pinned::{PinnedBuffer, PinnedFlags};

@@ -115,7 +115,7 @@ pub(super) fn call(name: &'static str, rule: Rule, body: &mut dyn FnMut(&Call) -
 ///
 /// Of the C functions: the caller keeps C1 to C8, as far as they concern the function's arguments (the head of this file has them).
 macro_rules! entries {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?) $([$rule:ident])? = $body:ident;)*) => {
+    ($($name:ident($($argument:ident: $type:ty),* $(,)?) $([$rule:ident])? = $body:ident$(::<$choice:literal>)?;)*) => {
         /// The address of one of this family's functions; null for other names.
         pub(in $crate::driver) fn address(name: &str) -> *const ::std::ffi::c_void {
             match name {
@@ -136,7 +136,7 @@ macro_rules! entries {
                     &mut |call| {
                         // SAFETY: 1: the argument is the caller's, who keeps C1 to C6 for it until this returns, and the body returns before.
                         // What a body takes for longer, the values of a link's options, the caller keeps for longer, by C5.
-                        self::$body(call, $(unsafe { $crate::driver::entry::FromC::from_c($argument) }),*)
+                        self::$body$(::<$choice>)?(call, $(unsafe { $crate::driver::entry::FromC::from_c($argument) }),*)
                     },
                 )
             }

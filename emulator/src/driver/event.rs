@@ -4,8 +4,9 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
 use super::handles::to_c;
+use super::ipc::handle::no_file;
 use super::state::{Call, in_callback};
 use super::stream::Pace;
 use super::work::Work;
@@ -37,7 +38,7 @@ fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     let (timing, interprocess) = (flags & DISABLE_TIMING == 0, flags & INTERPROCESS != 0);
     let event = if interprocess && cfg!(target_os = "linux") {
         let shared =
-            SharedEvent::new(call.state()?.id(), context.device.unsigned_abs()).ok_or(OUT_OF_MEMORY)?;
+            SharedEvent::new(call.state()?.id(), context.device.unsigned_abs()).ok_or_else(no_file)?;
         Event::shared(context, shared)
     } else {
         Event::new(context, timing, interprocess)

@@ -133,7 +133,7 @@ impl Allocation {
     /// The file that its bytes are in, if other processes can have them by it.
     pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
         match &self.backing {
-            Backing::Shared { bytes, .. } => Some(bytes.file()),
+            Backing::Shared { bytes, .. } => bytes.file(),
             _ => None,
         }
     }

@@ -182,7 +182,7 @@ impl Physical {
     pub fn export(&self) -> Option<OwnedFd> {
         match &self.bytes {
             Bytes::Own(_) => None,
-            Bytes::Shared(bytes) => bytes.file().export(),
+            Bytes::Shared(bytes) => bytes.file()?.export(),
         }
     }
 

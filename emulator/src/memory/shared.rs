@@ -6,6 +6,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::{NonNull, null_mut};
@@ -25,7 +26,18 @@ unsafe extern "C" {
     fn munmap(at: *mut c_void, len: usize) -> c_int;
     fn fcntl(file: c_int, command: c_int, ...) -> c_int;
     fn fallocate(file: c_int, mode: c_int, offset: i64, len: i64) -> c_int;
+    fn getrlimit(resource: c_int, limit: *mut Limit) -> c_int;
 }
+
+/// What a process may have of something (`struct rlimit`).
+#[repr(C)]
+struct Limit {
+    now: u64,
+    most: u64,
+}
+
+/// `RLIMIT_FSIZE`
+const FILE_SIZE: c_int = 1;
 
 /// `MFD_CLOEXEC | MFD_ALLOW_SEALING`
 const CREATE: c_uint = 1 | 2;
@@ -56,8 +68,20 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// `len` zeroed bytes; `None` if the host has none left. `name` tells other processes what it is.
+    /// The length that a file may have. One that is longer would end the process, by a signal.
+    pub fn longest() -> u64 {
+        let mut limit = Limit { now: u64::MAX, most: u64::MAX };
+        // SAFETY: `limit`, a local, is laid out as the C library's, and outlives the call. Where the call fails it has no limit.
+        unsafe { getrlimit(FILE_SIZE, &mut limit) };
+        limit.now
+    }
+
+    /// `len` zeroed bytes; `None` if the host has none left, or the process may not have such a file. `name` tells other processes what it
+    /// is.
     pub fn new(name: &str, len: u64) -> Option<SharedFile> {
+        if len > SharedFile::longest() {
+            return None;
+        }
         let name = CString::new(name).ok()?;
         // SAFETY: `name` is a text that ends with a NUL, and is kept until the call has read it.
         let number = unsafe { memfd_create(name.as_ptr(), CREATE) };
@@ -83,16 +107,40 @@ impl SharedFile {
         SharedFile::checked(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?)
     }
 
-    /// The file of that name which another process has open under that number.
-    pub fn of_process(process: u32, number: u32, name: &str) -> Option<SharedFile> {
-        let path = format!("/proc/{process}/fd/{number}");
-        // Looked at before it is opened: opening a device can do something.
-        if name_of(&path)? != name {
-            return None;
+    /// The file of that name which another process has open under that number, if it has; an error where this process has no room for
+    /// another file.
+    pub fn of_process(process: u32, number: u32, name: &str) -> io::Result<Option<SharedFile>> {
+        let found = SharedFile::of_thread(&format!("/proc/{process}"), number, name)?;
+        if found.is_some() {
+            return Ok(found);
         }
-        let file = File::options().read(true).write(true).custom_flags(NO_WAIT).open(path).ok()?;
+        // The files of a process are found by its first thread, as long as that runs, and by any other.
+        for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+            let path = thread.path();
+            let found = SharedFile::of_thread(&path.to_string_lossy(), number, name)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same by one thread, of which the system tells in a folder.
+    fn of_thread(thread: &str, number: u32, name: &str) -> io::Result<Option<SharedFile>> {
+        let path = format!("{thread}/fd/{number}");
+        // Looked at before it is opened: opening a device can do something.
+        if name_of(&path).is_none_or(|found| found != name) {
+            return Ok(None);
+        }
+        let file = match File::options().read(true).write(true).custom_flags(NO_WAIT).open(path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         // It may have become another one since.
-        SharedFile::checked(file.into()).filter(|(_, found)| found == name).map(|(file, _)| file)
+        Ok(SharedFile::checked(file.into()).filter(|(_, found)| found == name).map(|(file, _)| file))
     }
 
     /// A file that is sealed, and its name: others may be anything, and could shrink.
@@ -151,7 +199,7 @@ pub(super) struct SharedBytes {
     /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` makes: it is there as long as this.
     start: NonNull<u8>,
     len: usize,
-    file: Arc<SharedFile>,
+    file: Option<Arc<SharedFile>>,
 }
 
 // SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
@@ -192,7 +240,14 @@ impl SharedBytes {
         let start = unsafe { mmap(null_mut(), len, READ_WRITE, SHARED, number, offset) };
         // Failure is the address -1.
         let start = NonNull::new(start.cast::<u8>()).filter(|start| start.addr().get() != usize::MAX)?;
-        Some(SharedBytes { start, len, file: Arc::clone(file) })
+        Some(SharedBytes { start, len, file: Some(Arc::clone(file)) })
+    }
+
+    /// The same bytes, which other processes do not get from this one: they stay when nobody has their file open any more.
+    pub(super) fn without_file(self) -> SharedBytes {
+        let mut bytes = self;
+        bytes.file = None;
+        bytes
     }
 
     /// The first byte.
@@ -200,9 +255,9 @@ impl SharedBytes {
         self.start
     }
 
-    /// Where they are.
-    pub(super) fn file(&self) -> &Arc<SharedFile> {
-        &self.file
+    /// Where they are, if others can have them from here.
+    pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
+        self.file.as_ref()
     }
 
     /// How many bytes there are.
@@ -235,7 +290,7 @@ mod tests {
         file.set_len(PAGE).unwrap();
         let opened = |name: &str| {
             let file = SharedFile::of_process(std::process::id(), number.unsigned_abs(), name);
-            file.map(|file| file.len())
+            file.unwrap().map(|file| file.len())
         };
         assert_eq!(opened("open"), None);
         // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.

@@ -18,8 +18,13 @@ impl SharedFile {
     }
 
     /// There is none.
-    pub fn of_process(_: u32, _: u32, _: &str) -> Option<SharedFile> {
-        None
+    pub fn longest() -> u64 {
+        0
+    }
+
+    /// There is none.
+    pub fn of_process(_: u32, _: u32, _: &str) -> std::io::Result<Option<SharedFile>> {
+        Ok(None)
     }
 
     /// How many bytes it has.
@@ -55,7 +60,11 @@ impl SharedBytes {
         match self.0 {}
     }
 
-    pub(super) fn file(&self) -> &Arc<SharedFile> {
+    pub(super) fn without_file(self) -> SharedBytes {
+        match self.0 {}
+    }
+
+    pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
         match self.0 {}
     }
 }

@@ -48,7 +48,7 @@ impl Memory {
         self.write_map().enter_shared(shared, bytes, self.view.device, reach)
     }
 
-    /// Gives what another process allocated, `bytes` bytes of a file, an address here.
+    /// Gives what another process allocated, `bytes` bytes of a file, an address here. The file is not kept.
     pub fn open(
         &self,
         file: &Arc<SharedFile>,
@@ -58,7 +58,7 @@ impl Memory {
     ) -> Result<u64, OutOfMemory> {
         let refused = OutOfMemory { requested: bytes, free: self.capacity().saturating_sub(self.used()) };
         let mapped = SharedBytes::map(file, offset, bytes).ok_or(refused)?;
-        let shared = Shared { bytes: mapped, part: None, counted: false };
+        let shared = Shared { bytes: mapped.without_file(), part: None, counted: false };
         self.write_map().enter_shared(shared, bytes, self.view.device, reach)
     }
 }

@@ -4,6 +4,7 @@ use cuda_driver_sys::CUresult;
 
 use super::process::Process;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, Outcome};
+use crate::driver::logs;
 use crate::memory::SharedFile;
 
 /// What is shared.
@@ -117,15 +118,34 @@ impl Handle {
     }
 
     /// The file of another process; `CUDA_ERROR_INVALID_CONTEXT` for one of this process, and another error if the process does not have
-    /// it: it has ended, has given back what was shared, or is another user's.
+    /// it: it has ended, has given back what was shared, or is another user's; or if this one has no descriptor left.
     pub(in crate::driver) fn open(&self) -> Outcome<SharedFile> {
         if self.is_own() {
+            logs::because("the handle is this process's own, which only others open".to_owned());
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let file = SharedFile::of_process(self.process.id, self.number, &self.name());
+        let file = file.map_err(|_| no_file())?;
         let end = self.offset.checked_add(self.bytes).ok_or(INVALID_VALUE)?;
-        file.filter(|file| end <= file.len()).ok_or(self.kind.gone())
+        file.filter(|file| end <= file.len()).ok_or_else(|| {
+            logs::because(format!(
+                "process {} does not have what the handle names: it has ended, has given it back, or is another user's",
+                self.process.id
+            ));
+            self.kind.gone()
+        })
     }
+}
+
+/// The answer where there is no file for what is to be shared, and why.
+#[cold]
+pub(in crate::driver) fn no_file() -> CUresult {
+    logs::because(
+        "what processes share is in files of the host's memory: it has no room for another one, or this process may not have one more, \
+         or one so long (`ulimit -n`, `ulimit -f`)"
+            .to_owned(),
+    );
+    CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
 /// FNV-1a, of whole numbers.

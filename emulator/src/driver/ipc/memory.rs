@@ -4,7 +4,7 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};
 
-use super::handle::{Handle, Kind};
+use super::handle::{Handle, Kind, no_file};
 use crate::driver::context::hold::while_idle;
 use crate::driver::context::synchronize_all;
 use crate::driver::device::checked;
@@ -20,8 +20,10 @@ entries! {
     cuIpcCloseMemHandle(address: CUdeviceptr) = close;
 }
 
-/// Held while something is exported or opened: of two threads that do it first, one does.
-static SHARING: PerSlot<Mutex<()>> = per_slot!(Mutex::new(()));
+/// Held while something is exported: of two threads that do it first, one does, after all work.
+static EXPORTING: PerSlot<Mutex<()>> = per_slot!(Mutex::new(()));
+/// Held while something is opened, for the same. Nobody waits for work meanwhile, which may be what another process waits with.
+static OPENING: PerSlot<Mutex<()>> = per_slot!(Mutex::new(()));
 
 /// The handle of the allocation that an address is in, which is opened where that begins.
 fn get(call: &Call, handle: Out<CUipcMemHandle>, address: CUdeviceptr) -> Outcome {
@@ -44,11 +46,11 @@ fn get(call: &Call, handle: Out<CUipcMemHandle>, address: CUdeviceptr) -> Outcom
 
 /// The file that an allocation is in. At its first export it moves there, which waits for all work, as freeing it would.
 fn shared_file(state: &State, base: u64, handle: &Handle) -> Outcome<Arc<SharedFile>> {
-    let _one = lock(&SHARING);
+    let _one = lock(&EXPORTING);
     if let Some(file) = state.memory.file_of(base) {
         return Ok(file);
     }
-    let file = Arc::new(SharedFile::new(&handle.name(), handle.bytes).ok_or(OUT_OF_MEMORY)?);
+    let file = Arc::new(SharedFile::new(&handle.name(), handle.bytes).ok_or_else(no_file)?);
     if while_idle(|| state.memory.move_to(base, &file)) { Ok(file) } else { Err(OUT_OF_MEMORY) }
 }
 
@@ -60,7 +62,7 @@ fn open(call: &Call, address: Out<CUdeviceptr>, handle: CUipcMemHandle, flags: c
     }
     let bytes = handle.reserved.map(|byte| byte as u8);
     let handle = Handle::from_bytes(Kind::Memory, &bytes)?;
-    let _one = lock(&SHARING);
+    let _one = lock(&OPENING);
     if let Some(address) = ALLOCATIONS.open_again(context.id, &bytes) {
         place.set(address);
         return Ok(());

@@ -18,29 +18,13 @@ use crate::driver::stream::Stream;
 use crate::memory::Memory;
 
 entries! {
-    cuMemPrefetchBatchAsync(addresses: *mut CUdeviceptr, sizes: *mut usize, count: usize, locations: *mut CUmemLocation, starts: *mut usize, location_count: usize, flags: c_ulonglong, stream: CUstream) = prefetch;
+    cuMemPrefetchBatchAsync(addresses: *mut CUdeviceptr, sizes: *mut usize, count: usize, locations: *mut CUmemLocation, starts: *mut usize, location_count: usize, flags: c_ulonglong, stream: CUstream) = prefetch::<false>;
     cuMemDiscardBatchAsync(addresses: *mut CUdeviceptr, sizes: *mut usize, count: usize, flags: c_ulonglong, stream: CUstream) = discard;
-    cuMemDiscardAndPrefetchBatchAsync(addresses: *mut CUdeviceptr, sizes: *mut usize, count: usize, locations: *mut CUmemLocation, starts: *mut usize, location_count: usize, flags: c_ulonglong, stream: CUstream) = discard_and_prefetch;
+    cuMemDiscardAndPrefetchBatchAsync(addresses: *mut CUdeviceptr, sizes: *mut usize, count: usize, locations: *mut CUmemLocation, starts: *mut usize, location_count: usize, flags: c_ulonglong, stream: CUstream) = prefetch::<true>;
 }
 
 /// What is discarded: whole pages alone.
 const PAGE: u64 = 4096;
-
-#[allow(clippy::too_many_arguments, reason = "the driver's")]
-fn prefetch(
-    call: &Call,
-    addresses: In<CUdeviceptr>,
-    sizes: In<usize>,
-    count: usize,
-    locations: In<CUmemLocation>,
-    starts: In<usize>,
-    location_count: usize,
-    flags: c_ulonglong,
-    stream: CUstream,
-) -> Outcome {
-    let places = places(count, locations, starts, location_count)?;
-    each(call, (addresses, sizes, count), flags, stream, false, &places)
-}
 
 fn discard(
     call: &Call,
@@ -53,8 +37,9 @@ fn discard(
     each(call, (addresses, sizes, count), flags, stream, true, &[])
 }
 
+/// Prefetches the ranges, of which the contents are discarded if `DISCARDS`.
 #[allow(clippy::too_many_arguments, reason = "the driver's")]
-fn discard_and_prefetch(
+fn prefetch<const DISCARDS: bool>(
     call: &Call,
     addresses: In<CUdeviceptr>,
     sizes: In<usize>,
@@ -66,7 +51,7 @@ fn discard_and_prefetch(
     stream: CUstream,
 ) -> Outcome {
     let places = places(count, locations, starts, location_count)?;
-    each(call, (addresses, sizes, count), flags, stream, true, &places)
+    each(call, (addresses, sizes, count), flags, stream, DISCARDS, &places)
 }
 
 /// The locations, each with the range that is the first to go there: ascending, from 0.

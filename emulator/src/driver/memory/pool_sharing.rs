@@ -16,7 +16,7 @@ use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
-use crate::driver::ipc::handle::{Handle, Kind};
+use crate::driver::ipc::handle::{Handle, Kind, no_file};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{ALIGNMENT, Memory, Reach, SharedFile, SharedPool};
 
@@ -47,9 +47,9 @@ impl Sharing {
     pub(super) fn new(state: &State, device: CUdevice) -> Outcome<Sharing> {
         let memory = state.memory_of(device)?;
         // Room for as many allocations as the device has, though each is rounded up to a page. Nothing of it is used before.
-        let room = memory.capacity().saturating_mul(4096 / ALIGNMENT).min(1 << 46);
+        let room = memory.capacity().saturating_mul(4096 / ALIGNMENT).min(1 << 46).min(SharedFile::longest());
         let handle = Handle::new(Kind::Pool, state.id(), device.unsigned_abs(), 0);
-        let file = SharedFile::new(&handle.name(), room).ok_or(OUT_OF_MEMORY)?;
+        let file = SharedFile::new(&handle.name(), room).ok_or_else(no_file)?;
         Ok(Sharing::Own { file: SharedPool::new(file), handle, exported: AtomicBool::new(false) })
     }
 

@@ -11,6 +11,7 @@ use super::location::Location;
 use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::handles::Numbers;
+use crate::driver::ipc::handle::no_file;
 use crate::driver::slot::{self, PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Physical, Rights};
@@ -197,7 +198,9 @@ fn create(
     }
     let of_device = state.memory_of(device)?;
     let memory = if shared { super::export::create(of_device, bytes) } else { of_device.create(bytes).ok() };
-    place.set(keep(memory.ok_or(OUT_OF_MEMORY)?, device));
+    let has_room = bytes <= of_device.capacity().saturating_sub(of_device.used());
+    let refused = || if shared && has_room { no_file() } else { OUT_OF_MEMORY };
+    place.set(keep(memory.ok_or_else(refused)?, device));
     Ok(())
 }
 

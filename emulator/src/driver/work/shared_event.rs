@@ -1,7 +1,7 @@
-//! Events that several processes record and wait for, on a page that all of them have.
+//! Events that several processes record and wait for, on pages that all of them have.
 //!
-//! The page counts the records. Each has a place, which tells its number, how far it is and which process does the work before it; a place
-//! is used again when later records come round. Who waits asks now and then: nobody has to wake a process that may have ended.
+//! The pages count the records. Each has a place, which tells its number, how far it is and which process does the work before it. The first
+//! place whose record is done is used again. Who waits asks now and then: nobody has to wake a process that may have ended.
 
 use cuda_driver_sys::CUresult;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,31 +15,59 @@ use crate::driver::state::{self, lock};
 use crate::driver::{report, slot};
 use crate::memory::{Board, SharedFile};
 
-/// How many records can be before the one that happened last.
-const PLACES: usize = 160;
+/// How many records can be pending: more than a stream takes before it is full.
+const PLACES: usize = (Board::LEN - FIRST) / NUMBERS;
 /// Numbers of a place: how far it is, the process's number, and when it started.
 const NUMBERS: usize = 3;
 /// The first number of the first place. Before it: how many records were begun, and the last one that others can see.
 const FIRST: usize = 2;
+/// No process's number.
+const NOBODY: u32 = 0;
 /// How often a process is looked after that does not go on.
 const CHECK: Duration = Duration::from_millis(20);
 
-const _: () = assert!(FIRST + NUMBERS * PLACES <= Board::LEN);
-
-/// How far a record is: beside its number, in the lowest bits.
-const PENDING: u64 = 0;
-const DONE: u64 = 1;
+/// How far a record is: beside its number, in the lowest bits. A place that was never used has a record that is done.
+const DONE: u64 = 0;
+const PENDING: u64 = 1;
 /// The work before it was not done.
 const FAILED: u64 = 2;
 const BITS: u32 = 2;
+
+/// How far the record of a place is.
+fn progress(state: u64) -> u64 {
+    state & ((1 << BITS) - 1)
+}
+
+/// A record and its place, as one number: later records have greater ones.
+#[derive(Clone, Copy)]
+struct Point(u64);
+
+/// Bits of a place.
+const PLACE_BITS: u32 = 16;
+const _: () = assert!(PLACES < 1 << PLACE_BITS);
+
+impl Point {
+    fn new(record: u64, place: usize) -> Point {
+        Point(record << PLACE_BITS | place as u64)
+    }
+
+    /// The lowest bits of the record's number, as a place has them.
+    fn record(self) -> u64 {
+        self.0 >> PLACE_BITS
+    }
+
+    fn place(self) -> usize {
+        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+}
 
 /// An event that other processes may have, too.
 pub(in crate::driver) struct SharedEvent {
     board: Board,
     own: Process,
-    /// What others open it by; `None` where another process made it.
-    handle: Option<Handle>,
-    /// The number of the last record that was made here.
+    /// What others open it by, and the file that it means; `None` where another process made it.
+    handle: Option<(Handle, Arc<SharedFile>)>,
+    /// The last record that was made here.
     here: AtomicU64,
     /// When a process was last looked after.
     checked: Mutex<Option<Instant>>,
@@ -60,7 +88,7 @@ impl SharedEvent {
         let handle = Handle::new(Kind::Event, serial, device, Board::BYTES);
         let file = Arc::new(SharedFile::new(&handle.name(), handle.bytes)?);
         let handle = Handle { number: file.number(), ..handle };
-        SharedEvent::on(&file, Some(handle))
+        SharedEvent::on(&file, Some((handle, Arc::clone(&file))))
     }
 
     /// That of another process.
@@ -68,7 +96,7 @@ impl SharedEvent {
         SharedEvent::on(&Arc::new(file), None)
     }
 
-    fn on(file: &Arc<SharedFile>, handle: Option<Handle>) -> Option<SharedEvent> {
+    fn on(file: &Arc<SharedFile>, handle: Option<(Handle, Arc<SharedFile>)>) -> Option<SharedEvent> {
         let board = Board::new(file)?;
         Some(SharedEvent {
             board,
@@ -81,65 +109,89 @@ impl SharedEvent {
 
     /// What others open it by.
     pub(in crate::driver) fn handle(&self) -> Option<Handle> {
-        self.handle
+        self.handle.as_ref().map(|(handle, _)| *handle)
     }
 
     fn number(&self, index: usize) -> &AtomicU64 {
         &self.board.numbers()[index % Board::LEN]
     }
 
-    /// The numbers of the place of a record.
-    fn place(&self, record: u64) -> [&AtomicU64; NUMBERS] {
-        let first = FIRST + NUMBERS * (record % PLACES as u64) as usize;
-        std::array::from_fn(|at| self.number(first + at))
+    /// The numbers of a place.
+    fn place(&self, place: usize) -> [&AtomicU64; NUMBERS] {
+        std::array::from_fn(|at| self.number(FIRST + NUMBERS * place + at))
     }
 
     /// The last record, unless this process made it or there is none.
     pub(in crate::driver) fn elsewhere(self: &Arc<Self>) -> Option<Awaited> {
-        let record = self.number(1).load(Ordering::Acquire);
-        let is_here = record == self.here.load(Ordering::Acquire);
-        (record != 0 && !is_here).then(|| Awaited { event: Arc::clone(self), record })
+        let last = self.number(1).load(Ordering::Acquire);
+        let is_here = last == self.here.load(Ordering::Acquire);
+        (last != 0 && !is_here).then(|| Awaited { event: Arc::clone(self), point: Point(last) })
     }
 
     /// From now on it stands for a point that is not reached yet.
     pub(super) fn begin(self: &Arc<Self>) -> Recording {
-        let record = self.number(0).fetch_add(1, Ordering::AcqRel) + 1;
-        let [state, id, start] = self.place(record);
-        // So many are not reached: as where a queue is full.
-        let before = state.load(Ordering::Acquire) >> BITS;
-        let mut pause = Pause::default();
-        while before != 0 && self.look(before) == Look::Pending {
-            pause.rest();
-        }
-        id.store(u64::from(self.own.id), Ordering::Relaxed);
+        // Another process may have written any number there.
+        let record = self.number(0).fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        let point = Point::new(record, self.claim(Point::new(record, 0).record()));
+        let [_, id, start] = self.place(point.place());
         start.store(self.own.start, Ordering::Relaxed);
-        state.store(record << BITS | PENDING, Ordering::Release);
-        self.here.fetch_max(record, Ordering::AcqRel);
-        self.number(1).fetch_max(record, Ordering::AcqRel);
-        Recording { event: Arc::clone(self), record, answer: FAILED }
+        id.store(u64::from(self.own.id), Ordering::Release);
+        self.here.fetch_max(point.0, Ordering::AcqRel);
+        self.number(1).fetch_max(point.0, Ordering::AcqRel);
+        Recording { event: Arc::clone(self), point, answer: FAILED }
+    }
+
+    /// Takes a place for a record; where all are pending this waits, as where a queue is full. A failed one stays as long as others are
+    /// free, for who asks late.
+    fn claim(&self, record: u64) -> usize {
+        let claims = |place: usize, is_free: &dyn Fn(u64) -> bool| {
+            let [state, ..] = self.place(place);
+            let before = state.load(Ordering::Acquire);
+            let pending = record << BITS | PENDING;
+            is_free(before)
+                && state.compare_exchange(before, pending, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let is_done = |state: u64| progress(state) == DONE;
+        let mut pause = Pause::default();
+        loop {
+            let free = (0..PLACES).find(|place| claims(*place, &is_done));
+            let left = |place: usize| move |state| progress(state) == FAILED || self.is_left(place);
+            let free = free.or_else(|| (0..PLACES).find(|place| claims(*place, &left(*place))));
+            match free {
+                Some(place) => return place,
+                None => pause.rest(),
+            }
+        }
+    }
+
+    /// Whether the process that has a place has ended.
+    fn is_left(&self, place: usize) -> bool {
+        let [_, id, start] = self.place(place);
+        let id = id.load(Ordering::Acquire) as u32;
+        let process = Process { id, start: start.load(Ordering::Relaxed) };
+        // It has not said yet who it is, or has just come that far.
+        id != NOBODY && process != self.own && !process.is_alive()
     }
 
     /// How far a record is.
-    fn look(&self, record: u64) -> Look {
-        let [state, id, start] = self.place(record);
-        let told = |state: u64| match (state >> BITS == record, state & ((1 << BITS) - 1)) {
+    fn look(&self, point: Point) -> Look {
+        let [state, ..] = self.place(point.place());
+        let told = |state: u64| match (state >> BITS == point.record(), progress(state)) {
             (true, PENDING) => Look::Pending,
             (true, FAILED) => Look::Lost,
             // A place is used again when what was there is over.
             _ => Look::Done,
         };
         let first = told(state.load(Ordering::Acquire));
-        if first != Look::Pending || !self.is_time_to_check() {
+        if first != Look::Pending || !self.is_time_to_check() || !self.is_left(point.place()) {
             return first;
         }
-        let process = Process { id: id.load(Ordering::Acquire) as u32, start: start.load(Ordering::Acquire) };
-        if process == self.own || process.is_alive() {
-            return Look::Pending;
-        }
-        // It may have come that far just before it ended.
-        match told(state.load(Ordering::Acquire)) {
-            Look::Pending => Look::Lost,
-            other => other,
+        // Whoever asks next is told the same at once. It may have come that far just before it ended.
+        let of_record = point.record() << BITS;
+        let (pending, failed) = (of_record | PENDING, of_record | FAILED);
+        match state.compare_exchange(pending, failed, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Look::Lost,
+            Err(other) => told(other),
         }
     }
 
@@ -156,7 +208,7 @@ impl SharedEvent {
 /// A record whose point is not reached. Dropped before, it tells others that the work was not done.
 pub(in crate::driver) struct Recording {
     event: Arc<SharedEvent>,
-    record: u64,
+    point: Point,
     answer: u64,
 }
 
@@ -169,28 +221,29 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let [state, ..] = self.event.place(self.record);
-        let pending = self.record << BITS | PENDING;
+        let [state, id, _] = self.event.place(self.point.place());
+        let of_record = self.point.record() << BITS;
         // Another process may have written anything there: then that stands.
-        let _ = state.compare_exchange(
-            pending,
-            self.record << BITS | self.answer,
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
+        if state.load(Ordering::Acquire) != of_record | PENDING {
+            return;
+        }
+        // Who has the place next is not taken for this process before it says who it is.
+        id.store(NOBODY.into(), Ordering::Release);
+        let (pending, answer) = (of_record | PENDING, of_record | self.answer);
+        let _ = state.compare_exchange(pending, answer, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 
 /// A record that another process made.
 pub(in crate::driver) struct Awaited {
     event: Arc<SharedEvent>,
-    record: u64,
+    point: Point,
 }
 
 impl Awaited {
     /// How far it is.
     pub(in crate::driver) fn look(&self) -> Look {
-        self.event.look(self.record)
+        self.event.look(self.point)
     }
 
     /// Waits until it is over.
@@ -280,11 +333,14 @@ mod tests {
         first.reached();
         assert_eq!(awaited.look(), Look::Done);
         // Where the place of a record has another one, it is over, whatever becomes of that.
-        (0..PLACES - 2).for_each(|_| one.begin().reached());
         let next = one.begin();
-        assert_eq!(awaited.look(), Look::Done);
+        assert_eq!((next.point.place(), awaited.look()), (0, Look::Done));
         drop(next);
         assert_eq!((awaited.look(), look(&other)), (Look::Done, Some(Look::Lost)));
+        // One that failed is told as long as there are other places.
+        let failed = other.elsewhere().unwrap();
+        (0..3).for_each(|_| other.begin().reached());
+        assert_eq!((failed.look(), look(&one)), (Look::Lost, Some(Look::Done)));
     }
 
     #[test]
@@ -306,6 +362,21 @@ mod tests {
         first.reached();
         thread.join().unwrap();
         assert_eq!(look(&one), Some(Look::Done));
+        // Those that failed are used at last.
+        drop(pending);
+        (0..PLACES).for_each(|_| other.begin().reached());
+    }
+
+    /// Any process that has the event can do this.
+    #[test]
+    fn any_numbers_are_taken() {
+        let [one, other] = two();
+        one.board.numbers().iter().for_each(|number| number.store(u64::MAX, Ordering::Release));
+        assert_eq!(other.elsewhere().map(|other| other.wait()), Some(Look::Done));
+        other.number(FIRST).store(DONE, Ordering::Release);
+        let recording = other.begin();
+        assert_eq!(recording.point.place(), 0);
+        recording.reached();
     }
 
     #[test]
@@ -316,12 +387,13 @@ mod tests {
         let own = Process::own();
         for gone in [Process { id: child.id(), ..own }, Process { start: own.start + 1, ..own }] {
             let recording = one.begin();
-            let [state, id, start] = one.place(recording.record);
+            let [state, id, start] = one.place(recording.point.place());
             id.store(gone.id.into(), Ordering::Release);
             start.store(gone.start, Ordering::Release);
             assert_eq!(other.elsewhere().unwrap().wait(), Look::Lost);
+            assert_eq!(look(&other), Some(Look::Lost));
             // Somebody else has its place before this process comes to tell.
-            let next = (recording.record + PLACES as u64) << BITS | PENDING;
+            let next = (recording.point.record() + 1) << BITS | PENDING;
             state.store(next, Ordering::Release);
             recording.reached();
             assert_eq!(state.swap(DONE, Ordering::AcqRel), next);

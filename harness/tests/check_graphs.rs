@@ -254,6 +254,91 @@ fn a_graph_waits_for_its_launch_before_and_is_forgotten_with_its_handle() {
     assert_eq!(program.beside(graph, program.y), []);
 }
 
+/// By the handle that the capture has told, which no list of nodes was asked for.
+#[test]
+fn a_captured_node_that_is_changed_does_what_it_does_now() {
+    let program = Program::new();
+    let driver = program.driver();
+    let other = program.graph();
+    program.copy(other, &copied(program.y, program.x, BYTES, 1));
+    // A call that fails is over, too.
+    assert_ne!(unsafe { driver.cuMemsetD8Async(0, 1, BYTES, program.a) }, CUresult::SUCCESS);
+    program.begin(program.a);
+    program.fill(program.x, BYTES, program.a);
+    let (mut status, mut nodes, mut count) = (CUstreamCaptureStatus(0), null(), 0);
+    let answer = unsafe {
+        driver.cuStreamGetCaptureInfo_v2(
+            program.a,
+            &mut status,
+            null_mut(),
+            null_mut(),
+            &mut nodes,
+            &mut count,
+        )
+    };
+    ok(answer).unwrap();
+    assert_eq!(count, 1);
+    let node = unsafe { nodes.read() };
+    let graph = program.end(program.a);
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
+    let fills = CUDA_MEMSET_NODE_PARAMS {
+        dst: program.y,
+        elementSize: 1,
+        width: BYTES,
+        height: 1,
+        ..CUDA_MEMSET_NODE_PARAMS::default()
+    };
+    ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    assert_eq!(program.beside(graph, program.x), []);
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    // Nothing of other graphs is forgotten.
+    assert_eq!(program.beside(other, program.y), [Rule::StreamRace]);
+}
+
+/// Which of their calls is which node is then not known: nothing is reported of what is changed, and nothing else goes wrong.
+#[test]
+fn threads_that_capture_on_one_stream_do_not_get_each_others_nodes() {
+    const CALLS: usize = 200;
+    let program = Program::new();
+    let (memory, driver) = (program.cuda.alloc(2 * CALLS * 8).unwrap(), program.driver());
+    let place = |thread: usize, call: usize| memory + ((thread * CALLS + call) * 8) as u64;
+    program.begin(program.a);
+    let (context, stream) = (program.cuda.context.expose_provenance(), program.a.expose_provenance());
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let [context, stream] =
+                    [context, stream].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+                ok(unsafe { driver.cuCtxSetCurrent(context.cast()) }).unwrap();
+                for call in 0..CALLS {
+                    let code = unsafe { driver.cuMemsetD8Async(place(thread, call), 1, 8, stream.cast()) };
+                    ok(code).unwrap();
+                }
+            });
+        }
+    });
+    let graph = program.end(program.a);
+    let mut nodes = vec![null_mut(); 2 * CALLS];
+    let mut count = nodes.len();
+    ok(unsafe { driver.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count) }).unwrap();
+    assert_eq!(count, 2 * CALLS);
+    let mut is_moved = Vec::new();
+    for node in nodes.into_iter().step_by(7) {
+        let mut fills = CUDA_MEMSET_NODE_PARAMS::default();
+        ok(unsafe { driver.cuGraphMemsetNodeGetParams(node, &mut fills) }).unwrap();
+        is_moved.push(fills.dst);
+        fills.dst = program.y;
+        ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    }
+    let exec = program.instantiate(graph);
+    program.launch(exec, program.a);
+    for memory in is_moved {
+        program.fill(memory, 8, program.b);
+    }
+    program.synchronize();
+    assert_eq!(program.found(), []);
+}
+
 /// What a call that frees it by the way does is not known to be too early: all that used it ends with its context.
 #[test]
 fn pinned_memory_that_goes_with_its_context_is_not_freed_early() {

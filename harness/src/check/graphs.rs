@@ -18,13 +18,14 @@ use super::walk::How;
 use super::work::waits_in_a_graph;
 use crate::kind::Kind;
 use crate::launch::Raw;
-use crate::objects::{Place, Quick};
+use crate::objects::{New, Place, Quick};
 use cuda_driver_sys::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType,
+    CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType, CUresult, CUstreamCaptureStatus,
 };
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
 
 /// What a node does whenever its graph is launched.
@@ -141,6 +142,54 @@ impl Inner {
         Looked { node: Some(node), is_work }
     }
 
+    /// The node that a captured call has become: the only one that the next call on its stream will wait for. 0 if that is not known,
+    /// as while another thread makes a call that may be captured, too.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds; the call is among those of
+    ///    [`State::capturing`].
+    pub(super) unsafe fn captured_node(&self, stream: u64) -> u64 {
+        // Held while the driver is called: another thread that is about to add to the capture waits for it. None of them holds a lock of
+        // the driver's meanwhile.
+        let state = self.lock();
+        if state.capturing != 1 {
+            return 0;
+        }
+        let (mut status, mut nodes, mut count) = (CUstreamCaptureStatus(0), null(), 0);
+        let handle = with_exposed_provenance_mut(stream as usize);
+        // SAFETY: the places outlive the calls, and null asks for nothing there; the stream lives, by duty 1.
+        let answer = unsafe {
+            match self.base.has("cuStreamGetCaptureInfo_v3") {
+                true => self.base.cuStreamGetCaptureInfo_v3(
+                    handle,
+                    &mut status,
+                    null_mut(),
+                    null_mut(),
+                    &mut nodes,
+                    null_mut(),
+                    &mut count,
+                ),
+                false => self.base.cuStreamGetCaptureInfo_v2(
+                    handle,
+                    &mut status,
+                    null_mut(),
+                    null_mut(),
+                    &mut nodes,
+                    &mut count,
+                ),
+            }
+        };
+        if answer != CUresult::SUCCESS || nodes.is_null() || count != 1 {
+            return 0;
+        }
+        // SAFETY: the driver has just said that there is one node, in a list that stays until a call changes the capture: this is the only
+        // such call under way, by duty 1 and the count, and each other one takes the lock before it goes to the driver.
+        let node = unsafe { nodes.read() };
+        drop(state);
+        node.expose_provenance() as u64
+    }
+
     /// Memory that a node of the graph that a call launches uses, and that was freed since.
     pub(super) fn freed_in_graph(&self, call: &Call<'_>) -> Option<Finding> {
         if call.function.name != "cuGraphLaunch" {
@@ -211,14 +260,7 @@ impl State {
                 let graph = self.graph_of(call.word(0));
                 self.change(graph, call.word(0), None);
             }
-            ("cuStreamEndCapture", _) => {
-                let capture = std::mem::take(&mut self.capture);
-                let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
-                if capture.adds {
-                    nodes.append(self.nodes_of(Kind::Graph, made));
-                }
-                self.set_nodes(Kind::Graph, made, nodes);
-            }
+            ("cuStreamEndCapture", _) => self.capture_ended(call, made),
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
                 let added = match node {
                     Node::Does(deed) => {
@@ -247,6 +289,25 @@ impl State {
         }
     }
 
+    /// The graph has the nodes that were captured.
+    fn capture_ended(&mut self, call: &Call<'_>, graph: u64) {
+        let capture = std::mem::take(&mut self.capture);
+        let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
+        let owner = self.objects.find(Kind::Graph, graph);
+        for node in nodes.by_node.keys().copied().filter(|_| owner.is_some()) {
+            let made_by = Some((call.number, call.function.name));
+            self.objects.make(New {
+                owner,
+                context: call.context,
+                ..New::of(Kind::GraphNode, node, made_by)
+            });
+        }
+        if capture.adds {
+            nodes.append(self.nodes_of(Kind::Graph, graph));
+        }
+        self.set_nodes(Kind::Graph, graph, nodes);
+    }
+
     /// A node does something else now; or it is not known what.
     fn change(&mut self, graph: Option<Place>, node: u64, deed: Option<Deed>) {
         let Some(graph) = graph else {
@@ -263,7 +324,13 @@ impl State {
     }
 
     /// A call was captured: it is a node now, or begins the capture.
-    pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>, sides: Vec<Side>) {
+    pub(super) fn captured_in_graph(
+        &mut self,
+        call: &Call<'_>,
+        launch: Option<&Launch>,
+        sides: Vec<Side>,
+        node: u64,
+    ) {
         let name = call.function.name;
         if name.starts_with("cuStreamBegin") {
             let adds = name == "cuStreamBeginCaptureToGraph";
@@ -283,7 +350,7 @@ impl State {
         self.capture.nodes.is_opaque |= is_other;
         let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
         let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
-        deed.into_iter().for_each(|deed| self.capture.nodes.push(deed));
+        deed.into_iter().for_each(|deed| self.capture.nodes.push(Deed { node, ..deed }));
     }
 
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.

@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) capture: Capture,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
+    /// Calls under way that may add to a capture.
+    pub(super) capturing: usize,
     /// A capture ended whose begin was not seen: there may be others.
     pub(super) has_unseen_captures: bool,
     /// A graph may wait for work outside of it when it is launched.

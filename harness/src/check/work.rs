@@ -25,6 +25,8 @@ pub(super) struct After {
     pub(super) ended: Vec<Place>,
     /// Its stream is captured: it gives nothing to a device.
     pub(super) is_captured: bool,
+    /// The node that it has become then; 0 if that is not known.
+    pub(super) captured_node: u64,
     /// What it did to a node of a graph.
     pub(super) node: Option<Node>,
     /// What the node does, if it made or changed one.
@@ -275,8 +277,8 @@ impl State {
     }
 
     /// A capture is under way on the call's stream: it gives nothing to a device.
-    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>, sides: Vec<Side>) {
-        self.captured_in_graph(call, launch.as_ref(), sides);
+    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>, sides: Vec<Side>, node: u64) {
+        self.captured_in_graph(call, launch.as_ref(), sides, node);
         if call.function.name.starts_with("cuEventRecord") {
             let event = self.objects.meet(Kind::Event, call.word(0));
             // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
@@ -371,11 +373,18 @@ impl State {
 
 impl Inner {
     /// What a call that succeeded gives to a stream.
-    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, mut after: After) -> Vec<Finding> {
+    pub(super) fn give(
+        &self,
+        call: &Call<'_>,
+        launch: Option<Launch>,
+        may_capture: bool,
+        mut after: After,
+    ) -> Vec<Finding> {
         let state = &mut *self.lock();
+        state.capturing -= usize::from(may_capture);
         let early = if launch.is_none() { state.note(call, &mut after) } else { None };
         if after.is_captured {
-            state.captured(call, launch, after.sides);
+            state.captured(call, launch, after.sides, after.captured_node);
             return Vec::new();
         }
         if let Some(launch) = launch {

@@ -167,6 +167,14 @@ impl Objects {
         (offset < object.bytes.max(1)).then_some((*place, offset))
     }
 
+    /// Where the first memory that was seen begins, and where the last one ends.
+    #[cfg(feature = "record")]
+    pub(crate) fn span(&self) -> std::ops::Range<u64> {
+        let end = |place: &Place| self.at(*place).map(|object| object.address.saturating_add(object.bytes));
+        let first = self.ranges.keys().next().copied().unwrap_or(0);
+        first..self.ranges.values().next_back().and_then(end).unwrap_or(0)
+    }
+
     /// The live memory that ends before an address, and how many bytes are between them.
     #[cfg(feature = "check")]
     pub(crate) fn memory_before(&self, address: u64) -> Option<(&Object, u64)> {

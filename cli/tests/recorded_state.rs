@@ -237,3 +237,141 @@ fn launches_that_were_captured_are_counted_apart() {
     let run = finished(&command.arg("--").arg(program).output().unwrap());
     assert!(run.says("there was no such launch, but one was captured into a graph"), "{}", run.err);
 }
+
+/// `add`, to the word that `mapa` finds in the next block's shared memory of a cluster of two: 7 and its own number.
+const CLUSTER: &str = ".version 7.8
+.target sm_90
+.address_size 64
+.visible .entry add(.param .u64 number, .param .u32 value) .explicitcluster
+{
+    .shared .align 4 .u32 own;
+    .reg .u64 %p<2>;
+    .reg .u32 %r<7>;
+    ld.param.u64 %p0, [number];
+    ld.param.u32 %r0, [value];
+    mov.u32 %r1, %cluster_ctarank;
+    add.u32 %r2, %r1, %r0;
+    st.shared.u32 [own], %r2;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    xor.b32 %r3, %r1, 1;
+    mov.u32 %r4, own;
+    mapa.shared::cluster.u32 %r5, %r4, %r3;
+    ld.shared::cluster.u32 %r6, [%r5];
+    mul.wide.u32 %p1, %r1, 4;
+    add.u64 %p0, %p0, %p1;
+    st.global.u32 [%p0], %r6;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    ret;
+}";
+
+#[test]
+fn a_cluster_is_one_again() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-cluster");
+    let main = "    BEGIN(\"add\")\n    ptr number;\n    u32 value = 7;\n    OK(cuMemAlloc_v2, &number, (size_t)8);
+    OK(cuMemsetD32_v2, number, 0, (size_t)2);\n    OK(cuCtxSynchronize);
+    struct { u32 id, pad, x, y, z, rest[13]; } attributes[2] = {{.id = 4, .x = 2, .y = 1, .z = 1}, {.id = 8, .x = 0}};
+    struct { u32 grid[3], block[3], shared; handle stream; void *attributes; u32 count; } config = {{2, 1, 1}, {1, 1, 1}, 0, 0, attributes, 2};
+    void *arguments[] = {&number, &value};\n    OK(cuLaunchKernelEx, &config, function, arguments, (void *)0);
+    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("clusters", CLUSTER, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let recording = folder.recording();
+    let mut after = [0; 8];
+    recording.regions[0].after(0, &mut after);
+    assert_eq!(after, [8, 0, 0, 0, 7, 0, 0, 0]);
+    assert_eq!(recording.attributes[0].1[..12], [2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
+    let (run, answer) = folder.replay();
+    let told = (&answer["same_bytes"], &answer["attributes_left_out"]);
+    assert_eq!((run.code, told), (0, (&8.into(), &serde_json::json!([8]))), "{}{}", run.out, run.err);
+}
+
+/// Memory of every kind, as an argument and reached by a pointer in memory; of another device, too, and in an image of several parts from a
+/// file.
+#[test]
+fn memory_of_every_kind_is_recorded() {
+    let Some(recorder) = recorder() else { return };
+    let ways = [
+        ("pool", "OK(cuMemAllocAsync, &number, (size_t)64, (handle)0);"),
+        (
+            "freed-and-back",
+            "OK(cuMemAllocAsync, &number, (size_t)64, (handle)0); OK(cuMemFreeAsync, number, (handle)0); OK(cuMemAllocAsync, &number, (size_t)64, (handle)0);",
+        ),
+        ("managed", "OK(cuMemAllocManaged, &number, (size_t)64, 1);"),
+        (
+            "pinned",
+            "void *own; OK(cuMemHostAlloc, &own, (size_t)64, 2); OK(cuMemHostGetDevicePointer_v2, &number, own, 0);",
+        ),
+        (
+            "registered",
+            "static char own[8192] __attribute__((aligned(4096))); OK(cuMemHostRegister_v2, own, sizeof own, 2); OK(cuMemHostGetDevicePointer_v2, &number, own, 0);",
+        ),
+        (
+            "peer",
+            "handle other; OK(cuDevicePrimaryCtxRetain, &other, 1); OK(cuCtxSetCurrent, other); OK(cuMemAlloc_v2, &number, (size_t)64); OK(cuCtxSetCurrent, context); OK(cuCtxEnablePeerAccess, other, 0);",
+        ),
+    ];
+    for (way, allocates) in ways {
+        let folder = Folder::new(&format!("record-kind-{way}"));
+        let main = format!(
+            "    BEGIN(\"add\")\n    ptr number, table;\n    u32 value = 4;\n    {allocates}\n    OK(cuMemAlloc_v2, &table, (size_t)8);
+    OK(cuMemsetD32_v2, number, 9, (size_t)16);\n    OK(cuMemcpyHtoD_v2, table, &number, (size_t)8);
+    OK(cuCtxSynchronize);\n    LAUNCH(1, (handle)0, DIRECT ? &number : &table, &value);\n    OK(cuCtxSynchronize);\n    return 0;"
+        );
+        let follow =
+            ADD.replace("ld.global.u32 %r1, [%p];", "ld.global.u64 %p, [%p];\n    ld.global.u32 %r1, [%p];");
+        for (direct, ptx) in [("1", ADD), ("0", follow.as_str())] {
+            let main = main.replace("DIRECT", direct);
+            let Some(program) = folder.program("adds", ptx, &main) else { return };
+            let (run, answer) = folder.record_on(&recorder, "2", &[program.to_str().unwrap()]);
+            assert_eq!(run.code, 0, "{way} {direct}: {answer:#} {}", run.err);
+            let recording = folder.recording();
+            let reached = recording.regions.last().unwrap();
+            let mut after = [0; 8];
+            reached.after(0, &mut after);
+            assert_eq!(
+                (after, recording.regions.len()),
+                ([13, 0, 0, 0, 9, 0, 0, 0], if direct == "1" { 1 } else { 2 }),
+                "{way} {direct}"
+            );
+            let (run, answer) = folder.replay();
+            assert_eq!(
+                (run.code, &answer["moved"]),
+                (0, &0.into()),
+                "{way} {direct}: {}{}",
+                run.out,
+                run.err
+            );
+        }
+    }
+}
+
+/// A file of a fatbin whose parts are compressed.
+#[test]
+fn an_image_from_a_file_is_in_the_recording() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-file");
+    let image = support::root().join("ptx/tests/data/basic.zstd.fatbin");
+    let text = format!("\"{}\"", image.display());
+    for (loads, gets) in [
+        ("OK(cuModuleLoad, &module, FROM);", "cuModuleGetFunction"),
+        ("OK(cuLibraryLoadFromFile, &module, FROM, 0, 0, 0, 0, 0, 0);", "cuLibraryGetKernel"),
+    ] {
+        let loads = loads.replace("FROM", &text);
+        let main = format!(
+            "    handle context, module, function;\n    ptr number, count = 4;\n    (void)ptx;\n    OK(cuInit, 0);
+    OK(cuDevicePrimaryCtxRetain, &context, 0);\n    OK(cuCtxSetCurrent, context);\n    {loads}\n    OK({gets}, &function, module, \"vecadd\");
+    OK(cuMemAlloc_v2, &number, (size_t)16);\n    OK(cuMemsetD32_v2, number, 0x40000000, (size_t)4);
+    LAUNCH(4, (handle)0, &number, &number, &number, &count);\n    OK(cuCtxSynchronize);\n    return 0;"
+        );
+        let Some(program) = folder.program("files", ADD, &main) else { return };
+        let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert_eq!(folder.recording().image, std::fs::read(&image).unwrap());
+        let (run, answer) = folder.replay();
+        assert_eq!((run.code, &answer["same_bytes"]), (0, &16.into()), "{}", run.out);
+    }
+}

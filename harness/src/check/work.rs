@@ -311,7 +311,12 @@ impl State {
                 Some(Kind::Event) => self.order.event_gone(place),
                 // It is freed in the order of a stream.
                 Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
-                Some(Kind::Memory | Kind::Array) => self.order.freed(place),
+                Some(kind @ (Kind::Memory | Kind::Array)) => {
+                    self.order.freed(place);
+                    if kind == Kind::Array {
+                        self.arrays.remove(&place);
+                    }
+                }
                 Some(Kind::HostMemory | Kind::Registration) => {
                     early = early.or(self.freed_early(call, place));
                     self.order.freed(place);

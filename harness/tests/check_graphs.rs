@@ -254,6 +254,83 @@ fn a_graph_waits_for_its_launch_before_and_is_forgotten_with_its_handle() {
     assert_eq!(program.beside(graph, program.y), []);
 }
 
+/// In the graph, and in what was instantiated before and after the node was found.
+#[test]
+fn a_node_of_a_clone_that_is_changed_does_what_it_does_now() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, mut clone, mut node) = (program.graph(), null_mut(), null_mut());
+    let original = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    ok(unsafe { driver.cuGraphClone(&mut clone, graph) }).unwrap();
+    let early = program.instantiate(clone);
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut node, original, clone) }).unwrap();
+    let late = program.instantiate(clone);
+    let other = program.cuda.alloc(BYTES).unwrap();
+    let copy = copied(other, program.x, BYTES, 1);
+    for exec in [early, late] {
+        let context = program.cuda.context;
+        ok(unsafe { driver.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context) }).unwrap();
+        program.launch(exec, program.a);
+        program.fill(program.y, BYTES, program.b);
+        assert_eq!(program.found(), []);
+        program.fill(other, BYTES, program.b);
+        assert_eq!(program.found(), [Rule::StreamRace]);
+        program.synchronize();
+    }
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(node, &copy) }).unwrap();
+    assert_eq!(
+        (program.beside(clone, program.y), program.beside(clone, other)),
+        (vec![], vec![Rule::StreamRace])
+    );
+}
+
+/// The original and the clone of the clone are as they were.
+#[test]
+fn a_node_of_a_clone_is_not_that_of_another_one() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, mut clone, mut again) = (program.graph(), null_mut(), null_mut());
+    let (mut node, mut nested) = (null_mut(), null_mut());
+    let original = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    ok(unsafe { driver.cuGraphClone(&mut clone, graph) }).unwrap();
+    ok(unsafe { driver.cuGraphClone(&mut again, clone) }).unwrap();
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut node, original, clone) }).unwrap();
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut nested, node, again) }).unwrap();
+    let copy = copied(program.x + 128, program.x, 128, 1);
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(node, &copy) }).unwrap();
+    for graph in [graph, again] {
+        assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    }
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(nested, &copy) }).unwrap();
+    assert_eq!(program.beside(again, program.y), []);
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+}
+
+#[test]
+fn a_node_that_is_switched_off_does_nothing_and_the_others_do_what_they_did() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, other) = (program.graph(), program.cuda.alloc(BYTES).unwrap());
+    let first = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    program.copy(graph, &copied(other, program.x, BYTES, 1));
+    let exec = program.instantiate(graph);
+    let beside = |memory| {
+        program.launch(exec, program.a);
+        program.fill(memory, BYTES, program.b);
+        program.synchronize();
+        program.found()
+    };
+    let switch = |on| ok(unsafe { driver.cuGraphNodeSetEnabled(exec, first, on) }).unwrap();
+    switch(0);
+    assert_eq!((beside(program.y), beside(other)), (vec![], vec![Rule::StreamRace]));
+    // It stays off when it is changed.
+    let copy = copied(program.y, program.x, 64, 1);
+    ok(unsafe { driver.cuGraphExecMemcpyNodeSetParams(exec, first, &copy, program.cuda.context) }).unwrap();
+    assert_eq!(beside(program.y), []);
+    switch(1);
+    assert_eq!(beside(program.y), [Rule::StreamRace]);
+}
+
 /// By the handle that the capture has told, which no list of nodes was asked for.
 #[test]
 fn a_captured_node_that_is_changed_does_what_it_does_now() {

@@ -37,6 +37,8 @@ pub(super) struct Deed {
     what: Arc<str>,
     /// The memory and arrays that it uses.
     sides: Vec<Side>,
+    /// It is switched off in this executable graph.
+    is_off: bool,
 }
 
 impl Deed {
@@ -47,7 +49,7 @@ impl Deed {
 
     fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> Deed {
         let what = format!("{what} (a node since call {})", call.number).into();
-        Deed { node: 0, what, sides }
+        Deed { node: 0, what, sides, is_off: false }
     }
 }
 
@@ -71,6 +73,17 @@ impl Nodes {
             self.by_node.entry(deed.node).or_insert(self.deeds.len());
         }
         self.deeds.push(deed);
+    }
+
+    /// What a node does, if that is known. In a clone it may have the handle of the node that it is a copy of.
+    fn deed(&mut self, node: u64, original: Option<u64>) -> Option<&mut Deed> {
+        let at = self.by_node.get(&node).or_else(|| self.by_node.get(&original?))?;
+        self.deeds.get_mut(*at)
+    }
+
+    /// What a launch does.
+    fn enabled(&self) -> impl Iterator<Item = &Deed> {
+        self.deeds.iter().filter(|deed| !deed.is_off)
     }
 
     fn append(&mut self, other: Nodes) {
@@ -199,7 +212,7 @@ impl Inner {
         {
             let state = self.lock();
             let graph = state.objects.find(Kind::ExecutableGraph, call.word(0))?;
-            for deed in state.graphs.get(&graph).iter().flat_map(|nodes| &nodes.deeds) {
+            for deed in state.graphs.get(&graph).into_iter().flat_map(Nodes::enabled) {
                 for side in deed.sides.iter().filter(|side| !side.size.is_empty()) {
                     let Where::Memory { start: address, .. } = side.place else { continue };
                     let object =
@@ -250,12 +263,17 @@ impl State {
                 self.set_nodes(Kind::ExecutableGraph, made, nodes);
             }
             ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
-                let nodes = self.nodes_of(Kind::Graph, call.word(1));
+                // Whether nodes that are switched off stay so no document says.
+                let known = self.nodes_of(Kind::ExecutableGraph, call.word(0));
+                let is_whole = known.enabled().count() == known.deeds.len();
+                let nodes = if is_whole { self.nodes_of(Kind::Graph, call.word(1)) } else { Nodes::opaque() };
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), nodes);
             }
-            ("cuGraphNodeSetEnabled" | "cuGraphExecChildGraphNodeSetParams", _) => {
+            ("cuGraphNodeSetEnabled", _) => self.switched(call),
+            ("cuGraphExecChildGraphNodeSetParams", _) => {
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), Nodes::opaque());
             }
+            ("cuGraphNodeFindInClone", _) => self.found_in_clone(call, made),
             ("cuGraphDestroyNode" | "cuGraphChildGraphNodeGetGraph", _) => {
                 let graph = self.graph_of(call.word(0));
                 self.change(graph, call.word(0), None);
@@ -315,12 +333,37 @@ impl State {
             self.graphs.clear();
             return;
         };
-        let known = self.graphs.get_mut(&graph);
-        let known = known.and_then(|nodes| nodes.deeds.get_mut(*nodes.by_node.get(&node)?));
+        let original = self.clones.get(&node).map(|(original, _)| *original);
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(node, original));
         match known.zip(deed) {
-            Some((known, deed)) => *known = Deed { node, ..deed },
+            Some((known, deed)) => *known = Deed { node: known.node, is_off: known.is_off, ..deed },
             None => drop(self.graphs.insert(graph, Nodes::opaque())),
         }
+    }
+
+    /// A node of an executable graph is switched off, or on again.
+    fn switched(&mut self, call: &Call<'_>) {
+        let Some(graph) = self.objects.find(Kind::ExecutableGraph, call.word(0)) else { return };
+        let original = self.clones.get(&call.word(1)).map(|(original, _)| *original);
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(call.word(1), original));
+        match known {
+            Some(deed) => deed.is_off = call.word(2) & u64::from(u32::MAX) == 0,
+            None => drop(self.graphs.insert(graph, Nodes::opaque())),
+        }
+    }
+
+    /// A node of a clone is the copy of another one.
+    fn found_in_clone(&mut self, call: &Call<'_>, node: u64) {
+        let Some(clone) = self.objects.find(Kind::Graph, call.word(2)) else { return };
+        if node == 0 || self.graph_of(node) == Some(clone) {
+            return;
+        }
+        let made_by = Some((call.number, call.function.name));
+        let owner = Some(clone);
+        self.objects.make(New { owner, context: call.context, ..New::of(Kind::GraphNode, node, made_by) });
+        // The graph that was cloned may be a clone itself.
+        let original = self.clones.get(&call.word(1)).map_or(call.word(1), |(original, _)| *original);
+        self.clones.insert(node, (original, clone));
     }
 
     /// A call was captured: it is a node now, or begins the capture.
@@ -365,7 +408,7 @@ impl State {
         graph.into_iter().for_each(|graph| self.order.wait_for_launch(key, graph));
         let at = self.order.work(key);
         let mut findings = Vec::new();
-        for deed in &nodes.deeds {
+        for deed in nodes.enabled() {
             for side in &deed.sides {
                 findings.extend(self.access(call, &deed.what, side, stream, at));
             }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) order: Order,
     /// Of graphs and executable graphs.
     pub(super) graphs: HashMap<Place, Nodes>,
+    /// Nodes of clones, with the node that they are copies of, and the clone.
+    pub(super) clones: HashMap<u64, (u64, Place), Quick>,
     pub(super) capture: Capture,
     /// Calls under way that end a capture.
     pub(super) ending: usize,

@@ -321,7 +321,10 @@ impl State {
                     early = early.or(self.freed_early(call, place));
                     self.order.freed(place);
                 }
-                Some(Kind::Graph) => drop(self.graphs.remove(&place)),
+                Some(Kind::Graph) => {
+                    self.graphs.remove(&place);
+                    self.clones.retain(|_, (_, clone)| *clone != place);
+                }
                 Some(Kind::ExecutableGraph) => {
                     self.graphs.remove(&place);
                     self.order.event_gone(place);

@@ -351,25 +351,30 @@ mod tests {
         let stream = made(&mut objects, Kind::Stream, 5, 3);
         let lost = made(&mut objects, Kind::Capture, 5, 4);
         objects.end(stream, 5);
+        // A handle of one that is gone, which another one has for good.
+        let gone = made(&mut objects, Kind::Memory, 48, 4);
+        objects.end(gone, 5);
+        let again = made(&mut objects, Kind::Memory, 48, 6);
         let mut last = Vec::new();
         for round in 0..2 * MOST_ENDED as u64 {
             // Handles that are used again, and those that are not.
-            for address in [32, 64 + 16 * round] {
+            for address in [32, 80 + 16 * round] {
                 let place = made(&mut objects, Kind::Memory, address, 6);
                 objects.end(place, 7);
                 last.push(place);
             }
         }
-        let kept = MOST_ENDED + 4;
+        let kept = MOST_ENDED + 5;
         let sizes = [objects.all.len(), objects.latest.len(), objects.ranges.len()];
         assert!(sizes.iter().all(|size| *size <= kept), "{sizes:?}");
         assert!([old, module].into_iter().all(|place| objects.at(place).is_some_and(Object::is_live)));
         assert_eq!(objects.memory_at(20), Some((old, 4)));
+        assert_eq!((objects.find(Kind::Memory, 48), objects.memory_at(50)), (Some(again), Some((again, 2))));
         assert!(objects.at(lost).is_some_and(Object::is_lost_capture) && objects.at(stream).is_none());
         // Those that ended last, by their handle.
         let recent = last.last().copied();
-        assert_eq!(objects.find(Kind::Memory, 64 + 16 * (2 * MOST_ENDED as u64 - 1)), recent);
-        assert_eq!(objects.find(Kind::Memory, 64), None);
+        assert_eq!(objects.find(Kind::Memory, 80 + 16 * (2 * MOST_ENDED as u64 - 1)), recent);
+        assert_eq!(objects.find(Kind::Memory, 80), None);
         // One that a driver has not ended after all.
         recent.into_iter().for_each(|place| objects.revive(place, 7));
         assert!(recent.and_then(|place| objects.at(place)).is_some_and(Object::is_live));

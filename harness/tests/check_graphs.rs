@@ -182,23 +182,29 @@ fn a_graph_with_other_nodes_may_order_everything() {
     assert_eq!(program.beside(program.end(program.a), program.y), [Rule::StreamRace]);
 }
 
+/// One inside of the other, begun and ended in any order, also one that fails.
 #[test]
-fn of_two_captures_nobody_knows_whose_a_node_is() {
+fn of_two_captures_each_has_its_own_nodes() {
     let program = Program::new();
     program.begin(program.a);
     program.begin(program.b);
     program.fill(program.x, BYTES, program.a);
     program.fill(program.y, BYTES, program.b);
     let (of_b, of_a) = (program.end(program.b), program.end(program.a));
-    assert_eq!(program.beside(of_b, program.x), []);
-    assert_eq!(program.beside(of_a, program.y), []);
-    // One after the other.
+    assert_eq!((program.beside(of_b, program.x), program.beside(of_a, program.y)), (vec![], vec![]));
+    assert_eq!(program.beside(of_b, program.y), [Rule::StreamRace]);
+    assert_eq!(program.beside(of_a, program.x), [Rule::StreamRace]);
+    // One that is invalid takes nothing from the one that comes next on its stream.
     program.begin(program.b);
     program.fill(program.y, BYTES, program.b);
-    assert_eq!(program.beside(program.end(program.b), program.x), []);
-    program.begin(program.a);
-    program.fill(program.x, BYTES, program.a);
-    assert_eq!(program.beside(program.end(program.a), program.x), [Rule::StreamRace]);
+    let mut graph = null_mut();
+    assert_ne!(unsafe { program.driver().cuStreamSynchronize(program.b) }, CUresult::SUCCESS);
+    assert_ne!(unsafe { program.driver().cuStreamEndCapture(program.b, &mut graph) }, CUresult::SUCCESS);
+    program.begin(program.b);
+    program.fill(program.x, BYTES, program.b);
+    let graph = program.end(program.b);
+    assert_eq!(program.beside(graph, program.y), []);
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
 }
 
 #[test]
@@ -414,6 +420,54 @@ fn threads_that_capture_on_one_stream_do_not_get_each_others_nodes() {
     }
     program.synchronize();
     assert_eq!(program.found(), []);
+}
+
+static HELD: [std::sync::Barrier; 2] = [const { std::sync::Barrier::new(2) }; 2];
+
+/// A fill that is under way until it is let go.
+unsafe extern "C" fn held(_: u64, _: u16, _: usize, _: CUstream) -> CUresult {
+    HELD.iter().for_each(|barrier| drop(barrier.wait()));
+    CUresult::SUCCESS
+}
+
+/// Another thread's call may be part of the capture: which node is whose is not known.
+#[test]
+fn a_node_that_was_captured_beside_another_call_may_do_anything_once_it_is_changed() {
+    let instance = Instance::new().unwrap();
+    let replace = |name: &str| match name {
+        "cuMemsetD16Async" => held as pfn::cuMemsetD16Async as *const c_void,
+        _ => null(),
+    };
+    let driver = unsafe { replaced(&instance.driver(), replace) };
+    let program = Program::over(&driver, instance);
+    let driver = program.driver();
+    let (context, stream, memory) =
+        (program.cuda.context.expose_provenance(), program.b.expose_provenance(), program.y);
+    let graph = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let [context, stream] = [context, stream].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+            ok(unsafe { driver.cuCtxSetCurrent(context.cast()) }).unwrap();
+            ok(unsafe { driver.cuMemsetD16Async(memory, 1, 1, stream.cast()) }).unwrap();
+        });
+        HELD[0].wait();
+        program.begin(program.a);
+        program.fill(program.x, BYTES, program.a);
+        let graph = program.end(program.a);
+        HELD[1].wait();
+        graph
+    });
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
+    let (mut node, mut count) = (null_mut(), 1);
+    ok(unsafe { driver.cuGraphGetNodes(graph, &mut node, &mut count) }).unwrap();
+    let fills = CUDA_MEMSET_NODE_PARAMS {
+        dst: program.y,
+        elementSize: 1,
+        width: BYTES,
+        height: 1,
+        ..CUDA_MEMSET_NODE_PARAMS::default()
+    };
+    ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    assert_eq!((program.beside(graph, program.x), program.beside(graph, program.y)), (vec![], vec![]));
 }
 
 /// What a call that frees it by the way does is not known to be too early: all that used it ends with its context.

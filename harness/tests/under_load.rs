@@ -27,7 +27,8 @@ fn round(thread: usize, round: usize) {
     let cuda = Cuda::new(spy.driver());
     // Each its own number of allocations, and a fault that no other has.
     let wanted = thread % 5 + round + 2;
-    let injected = spy.inject(Fault::on("cuMemAlloc").nth(wanted).answer(CUresult(7_000 + thread as u32))).unwrap();
+    let injected =
+        spy.inject(Fault::on("cuMemAlloc").nth(wanted).answer(CUresult(7_000 + thread as u32))).unwrap();
     let mut memory = Vec::new();
     let answer = loop {
         match cuda.alloc(64 * (thread + 1)) {
@@ -37,13 +38,20 @@ fn round(thread: usize, round: usize) {
     };
     assert_eq!((answer, memory.len(), injected.hits()), (CUresult(7_000 + thread as u32), wanted - 1, 1));
     assert_eq!(spy.ledger().count(Kind::Memory), wanted - 1);
-    let bytes: u64 = spy.ledger().live().iter().filter(|entry| entry.kind() == Kind::Memory).map(|entry| entry.bytes()).sum();
+    let bytes: u64 = spy
+        .ledger()
+        .live()
+        .iter()
+        .filter(|entry| entry.kind() == Kind::Memory)
+        .map(|entry| entry.bytes())
+        .sum();
     assert_eq!(bytes, (64 * (thread + 1) * (wanted - 1)) as u64);
     // What panics in a listener or a predicate is told, and the call goes on.
     spy.inject(Fault::on("cuCtxGetDevice").when(|_| panic!("a predicate that panics"))).unwrap();
     let (mut device, mut limit) = (-1, 0);
     ok(unsafe { cuda.driver.cuCtxGetDevice(&mut device) }).unwrap();
-    ok(unsafe { cuda.driver.cuCtxGetLimit(&mut limit, cuda_driver_sys::CUlimit::CU_LIMIT_STACK_SIZE) }).unwrap();
+    ok(unsafe { cuda.driver.cuCtxGetLimit(&mut limit, cuda_driver_sys::CUlimit::CU_LIMIT_STACK_SIZE) })
+        .unwrap();
     assert_eq!((device, spy.panics().len()), (0, 2), "{:?}", spy.panics());
     // A spy on this spy, whose driver is forgotten with a reference to it.
     let outer = Spy::over(&spy.driver()).unwrap();

@@ -8,7 +8,7 @@
 
 use super::Inner;
 use super::ends::is_probe;
-use super::graphs;
+use super::graphs::{self, Captured};
 use super::handles::handles;
 use super::image::Image;
 use super::kernel;
@@ -76,6 +76,8 @@ struct Begun<'call> {
     is_refused: bool,
     /// It counts among those of [`State::capturing`].
     may_capture: bool,
+    /// The capture that it ends.
+    ends: Option<Captured>,
 }
 
 impl Layer for Inner {
@@ -104,7 +106,7 @@ impl Inner {
         base: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> CUresult {
         // SAFETY: 1: duty 1.
-        let Some(begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
+        let Some(mut begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
         if begun.is_refused {
             let mut state = self.lock();
             state.capturing -= usize::from(begun.may_capture);
@@ -116,6 +118,8 @@ impl Inner {
         let is_seen = !begun.undo.is_empty();
         if is_end {
             self.lock().ending += 1;
+            // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; the call ends no stream.
+            begun.ends = begun.stream.map(|stream| unsafe { self.capture_of(stream) });
         }
         let call = begun.call;
         if let Some(stream) = begun.stream.filter(|_| begun.launch.is_none() && may_tell(call.function.name))
@@ -191,7 +195,7 @@ impl Inner {
         let is_refused = self.options.refuses
             && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
-        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused, may_capture })
+        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused, may_capture, ends: None })
     }
 
     /// What a call leaves behind, and what is wrong with that.
@@ -200,7 +204,7 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
-        let Begun { call, launch, stream, undo, does, sides, may_capture, .. } = begun;
+        let Begun { call, launch, stream, undo, does, sides, may_capture, ends, .. } = begun;
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
@@ -232,10 +236,12 @@ impl Inner {
         // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1, and which has not ended it, unless `is_gone`.
         let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };
         let is_captured = is_capturing && stream.is_some_and(is_captured);
-        let is_node = is_captured && !is_gone && (launch.is_some() || !sides.is_empty());
-        // SAFETY: 1: as above.
-        let captured_node =
-            stream.filter(|_| is_node).map_or(0, |stream| unsafe { self.captured_node(stream) });
+        let adds = launch.is_some() || !sides.is_empty() || graphs::adds_to_a_capture(&call);
+        let captured = match stream.filter(|_| is_captured && !is_gone && adds && may_capture) {
+            // SAFETY: 1: as above, and the call is among those: it has a stream, and does not only wait.
+            Some(stream) => Some(unsafe { self.captured(stream) }),
+            None => ends,
+        };
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
@@ -243,12 +249,7 @@ impl Inner {
         // SAFETY: 1: duty 1.
         let node = unsafe { Node::of(call.function, call.words) };
         let ended = undo.iter().filter_map(ended).collect();
-        self.give(
-            &call,
-            launch,
-            may_capture,
-            After { made, ended, is_captured, captured_node, node, does, sides },
-        )
+        self.give(&call, launch, may_capture, After { made, ended, is_captured, captured, node, does, sides })
     }
 
     /// A call for the log.
@@ -285,9 +286,10 @@ impl Inner {
 
     /// An answer that is an error.
     fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
-        let Begun { call, undo, foreign, may_capture, .. } = begun;
+        let Begun { call, undo, foreign, may_capture, ends, .. } = begun;
         let mut state = self.lock();
         state.capturing -= usize::from(may_capture);
+        ends.into_iter().for_each(|ended| drop(state.captures.remove(&ended.id)));
         if answer.is_sticky() {
             let is_first = state.fault.replace(answer).is_none();
             let finding = is_first.then(|| call.finding(Rule::StickyFault, fault(&mut state, answer)));

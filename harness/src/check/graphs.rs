@@ -21,7 +21,8 @@ use crate::launch::Raw;
 use crate::objects::{New, Place, Quick};
 use cuda_driver_sys::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType, CUresult, CUstreamCaptureStatus,
+    CUDA_MEMSET_NODE_PARAMS, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUresult,
+    CUstreamCaptureStatus,
 };
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -92,14 +93,21 @@ impl Nodes {
     }
 }
 
-/// The nodes of the capture that is under way.
+/// The nodes of a capture that is under way.
 #[derive(Default)]
 pub(super) struct Capture {
     nodes: Nodes,
     /// They are added to a graph that was there before.
     adds: bool,
-    /// There are others, or it is of a kind that is not followed.
-    is_mixed: bool,
+    /// It is of a kind that is not followed.
+    is_other: bool,
+}
+
+/// What a call has become part of: the number of the capture, and the node; 0 where that is not known.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Captured {
+    pub(super) id: u64,
+    pub(super) node: u64,
 }
 
 /// What a call says of the node that it makes or changes.
@@ -155,52 +163,75 @@ impl Inner {
         Looked { node: Some(node), is_work }
     }
 
-    /// The node that a captured call has become: the only one that the next call on its stream will wait for. 0 if that is not known,
-    /// as while another thread makes a call that may be captured, too.
+    /// The capture that a stream takes part in. It is asked for its number, which is the call's own place, whoever else captures.
     ///
     /// # Safety
     ///
-    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds; the call is among those of
-    ///    [`State::capturing`].
-    pub(super) unsafe fn captured_node(&self, stream: u64) -> u64 {
+    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds.
+    pub(super) unsafe fn capture_of(&self, stream: u64) -> Captured {
+        let mut captured = Captured::default();
+        // SAFETY: 1: duty 1; 2: null.
+        unsafe { self.ask_capture(stream, &mut captured.id, null_mut(), null_mut()) };
+        captured
+    }
+
+    /// The capture that a call on a stream has become part of, and as which node: the only one that the next call on the stream will wait
+    /// for. The node is not known while another thread makes a call that may be captured, too.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`capture_of`](Self::capture_of); and the call is among those of [`State::capturing`].
+    pub(super) unsafe fn captured(&self, stream: u64) -> Captured {
+        // SAFETY: 1: duty 1.
+        let mut captured = unsafe { self.capture_of(stream) };
         // Held while the driver is called: another thread that is about to add to the capture waits for it. None of them holds a lock of
         // the driver's meanwhile.
         let state = self.lock();
-        if state.capturing != 1 {
-            return 0;
+        if captured.id == 0 || state.capturing != 1 {
+            return captured;
         }
-        let (mut status, mut nodes, mut count) = (CUstreamCaptureStatus(0), null(), 0);
-        let handle = with_exposed_provenance_mut(stream as usize);
-        // SAFETY: the places outlive the calls, and null asks for nothing there; the stream lives, by duty 1.
+        let (mut nodes, mut count) = (null(), 0);
+        // SAFETY: 1: duty 1; 2: places of this function.
+        let is_known = unsafe { self.ask_capture(stream, &mut 0, &mut nodes, &mut count) };
+        if is_known && !nodes.is_null() && count == 1 {
+            // SAFETY: the driver has just said that there is one node, in a list that stays until a call changes the capture: this is the
+            // only such call under way, by duty 1 and the count, and each other one takes the lock before it goes to the driver.
+            captured.node = unsafe { nodes.read() }.expose_provenance() as u64;
+        }
+        captured
+    }
+
+    /// Asks for the number of a capture, and for the nodes that the next call waits for.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`capture_of`](Self::capture_of).
+    /// 2. The last two are null or places for what they are.
+    unsafe fn ask_capture(
+        &self,
+        stream: u64,
+        id: &mut u64,
+        nodes: *mut *const CUgraphNode,
+        count: *mut usize,
+    ) -> bool {
+        let mut status = CUstreamCaptureStatus(0);
+        let (handle, none) = (with_exposed_provenance_mut(stream as usize), null_mut());
+        // SAFETY: the places outlive the calls, or are null, which asks for nothing there: duty 2; the stream lives, by duty 1.
         let answer = unsafe {
             match self.base.has("cuStreamGetCaptureInfo_v3") {
                 true => self.base.cuStreamGetCaptureInfo_v3(
                     handle,
                     &mut status,
+                    id,
+                    none,
+                    nodes,
                     null_mut(),
-                    null_mut(),
-                    &mut nodes,
-                    null_mut(),
-                    &mut count,
+                    count,
                 ),
-                false => self.base.cuStreamGetCaptureInfo_v2(
-                    handle,
-                    &mut status,
-                    null_mut(),
-                    null_mut(),
-                    &mut nodes,
-                    &mut count,
-                ),
+                false => self.base.cuStreamGetCaptureInfo_v2(handle, &mut status, id, none, nodes, count),
             }
         };
-        if answer != CUresult::SUCCESS || nodes.is_null() || count != 1 {
-            return 0;
-        }
-        // SAFETY: the driver has just said that there is one node, in a list that stays until a call changes the capture: this is the only
-        // such call under way, by duty 1 and the count, and each other one takes the lock before it goes to the driver.
-        let node = unsafe { nodes.read() };
-        drop(state);
-        node.expose_provenance() as u64
+        answer == CUresult::SUCCESS
     }
 
     /// Memory that a node of the graph that a call launches uses, and that was freed since.
@@ -278,7 +309,6 @@ impl State {
                 let graph = self.graph_of(call.word(0));
                 self.change(graph, call.word(0), None);
             }
-            ("cuStreamEndCapture", _) => self.capture_ended(call, made),
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
                 let added = match node {
                     Node::Does(deed) => {
@@ -308,9 +338,11 @@ impl State {
     }
 
     /// The graph has the nodes that were captured.
-    fn capture_ended(&mut self, call: &Call<'_>, graph: u64) {
-        let capture = std::mem::take(&mut self.capture);
-        let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
+    pub(super) fn capture_ended(&mut self, call: &Call<'_>, id: u64, graph: u64) {
+        let capture = self.captures.remove(&id).filter(|capture| !capture.is_other);
+        let Some(Capture { mut nodes, adds, .. }) = capture else {
+            return self.set_nodes(Kind::Graph, graph, Nodes::opaque());
+        };
         let owner = self.objects.find(Kind::Graph, graph);
         for node in nodes.by_node.keys().copied().filter(|_| owner.is_some()) {
             let made_by = Some((call.number, call.function.name));
@@ -320,7 +352,7 @@ impl State {
                 ..New::of(Kind::GraphNode, node, made_by)
             });
         }
-        if capture.adds {
+        if adds {
             nodes.append(self.nodes_of(Kind::Graph, graph));
         }
         self.set_nodes(Kind::Graph, graph, nodes);
@@ -372,28 +404,25 @@ impl State {
         call: &Call<'_>,
         launch: Option<&Launch>,
         sides: Vec<Side>,
-        node: u64,
+        captured: Option<Captured>,
     ) {
+        let Some(Captured { id, node }) = captured else { return };
         let name = call.function.name;
         if name.starts_with("cuStreamBegin") {
             let adds = name == "cuStreamBeginCaptureToGraph";
-            let is_mixed = !adds && name != "cuStreamBeginCapture_v2";
-            self.capture = Capture { nodes: Nodes::default(), adds, is_mixed };
+            let is_other = !adds && name != "cuStreamBeginCapture_v2";
+            self.captures.insert(id, Capture { nodes: Nodes::default(), adds, is_other });
         }
-        self.capture.is_mixed |= self.objects.captures != 1 || self.has_unseen_captures;
-        let external =
-            matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
-        let is_other = external
-            || waits_in_a_graph(name)
-            || name.starts_with("cuMemAlloc")
-            || name.starts_with("cuMemFree")
-            // Drivers refuse it, and the capture is over.
-            || name == "cuGraphLaunch"
-            || launch.is_some_and(|launch| !launch.records.is_empty());
-        self.capture.nodes.is_opaque |= is_other;
+        if id == 0 {
+            // It may be part of any.
+            self.captures.values_mut().for_each(|capture| capture.is_other = true);
+        }
+        let Some(capture) = self.captures.get_mut(&id) else { return };
+        let is_other = is_opaque(call) || launch.is_some_and(|launch| !launch.records.is_empty());
+        capture.nodes.is_opaque |= is_other;
         let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
         let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
-        deed.into_iter().for_each(|deed| self.capture.nodes.push(Deed { node, ..deed }));
+        deed.into_iter().for_each(|deed| capture.nodes.push(Deed { node, ..deed }));
     }
 
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.
@@ -425,6 +454,24 @@ impl State {
         findings.truncate(1);
         findings
     }
+}
+
+/// Whether a call without memory that is followed begins a capture, or adds to it what is not followed. Others leave it as it is: what
+/// the driver has told of a capture is the program's until it makes a call that does not.
+pub(super) fn adds_to_a_capture(call: &Call<'_>) -> bool {
+    call.function.name.starts_with("cuStreamBegin") || is_opaque(call)
+}
+
+/// Whether a call, captured, becomes a node that orders more than its own work, or does what is not known.
+fn is_opaque(call: &Call<'_>) -> bool {
+    let name = call.function.name;
+    let external = matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
+    external
+        || waits_in_a_graph(name)
+        || name.starts_with("cuMemAlloc")
+        || name.starts_with("cuMemFree")
+        // Drivers refuse it, and the capture is over.
+        || name == "cuGraphLaunch"
 }
 
 /// # Safety

@@ -32,7 +32,8 @@ pub(super) struct State {
     pub(super) graphs: HashMap<Place, Nodes>,
     /// Nodes of clones, with the node that they are copies of, and the clone.
     pub(super) clones: HashMap<u64, (u64, Place), Quick>,
-    pub(super) capture: Capture,
+    /// Those that are under way, by their numbers.
+    pub(super) captures: HashMap<u64, Capture, Quick>,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
     /// Calls under way that may add to a capture.

@@ -3,7 +3,7 @@
 use super::Inner;
 use super::area::Area;
 use super::call::Call;
-use super::graphs;
+use super::graphs::{self, Captured};
 use super::launch::Launch;
 use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
@@ -25,8 +25,8 @@ pub(super) struct After {
     pub(super) ended: Vec<Place>,
     /// Its stream is captured: it gives nothing to a device.
     pub(super) is_captured: bool,
-    /// The node that it has become then; 0 if that is not known.
-    pub(super) captured_node: u64,
+    /// What it has become part of then, if that matters; of a call that ends a capture, which one.
+    pub(super) captured: Option<Captured>,
     /// What it did to a node of a graph.
     pub(super) node: Option<Node>,
     /// What the node does, if it made or changed one.
@@ -277,8 +277,14 @@ impl State {
     }
 
     /// A capture is under way on the call's stream: it gives nothing to a device.
-    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>, sides: Vec<Side>, node: u64) {
-        self.captured_in_graph(call, launch.as_ref(), sides, node);
+    fn captured(
+        &mut self,
+        call: &Call<'_>,
+        launch: Option<Launch>,
+        sides: Vec<Side>,
+        captured: Option<Captured>,
+    ) {
+        self.captured_in_graph(call, launch.as_ref(), sides, captured);
         if call.function.name.starts_with("cuEventRecord") {
             let event = self.objects.meet(Kind::Event, call.word(0));
             // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
@@ -356,6 +362,9 @@ impl State {
             Some(Node::Waits) => self.graphs_wait = true,
             None => {}
         }
+        if call.function.name == "cuStreamEndCapture" {
+            self.capture_ended(call, after.captured.map_or(0, |ended| ended.id), after.made);
+        }
         self.graph_changed(call, after.made, after.does.take());
         early
     }
@@ -392,7 +401,7 @@ impl Inner {
         state.capturing -= usize::from(may_capture);
         let early = if launch.is_none() { state.note(call, &mut after) } else { None };
         if after.is_captured {
-            state.captured(call, launch, after.sides, after.captured_node);
+            state.captured(call, launch, after.sides, after.captured);
             return Vec::new();
         }
         if let Some(launch) = launch {

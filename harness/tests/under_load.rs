@@ -1,6 +1,6 @@
 //! Many threads with drivers, spies and faults of their own at once, as `cargo test` runs tests: none sees anything of another.
 #![allow(unsafe_code)] // Calls of C functions with what they ask for.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod support;
 

@@ -65,17 +65,6 @@ fn an_abi_that_is_not_known_has_no_architecture() {
     assert_eq!(Cubin::read(&bytes).unwrap().arch(), None);
 }
 
-/// Those that its PTX declares, as far as a kernel uses them, and what the compiler has added.
-#[test]
-fn variables_of_cubins() {
-    let bytes = data("features.sm_90.cubin");
-    let mut variables = Cubin::read(&bytes).unwrap().variables().to_vec();
-    variables.sort_unstable();
-    assert_eq!(variables, ["VARIABLES"]);
-    let bytes = data("basic.sm_90.cubin");
-    assert!(Cubin::read(&bytes).unwrap().variables().is_empty());
-}
-
 #[test]
 fn relocatable_cubins() {
     let (rdc, whole) = (data("basic.rdc.cubin"), data("basic.sm_90.cubin"));

@@ -46,7 +46,7 @@ pub(super) struct State {
     /// Launches of the kernel that is wanted, and those that were captured instead.
     wanted: usize,
     pub(super) captured: usize,
-    /// Variables that the program asked for, by module or library: those of machine code without a table of them are known in no other way.
+    /// Variables that the program asked for, by module or library: those of machine code are known in no other way.
     asked: HashMap<Place, BTreeSet<String>>,
 }
 
@@ -299,7 +299,7 @@ impl Inner {
         if waited != CUresult::SUCCESS {
             return Err(format!("earlier work failed: {waited:?}"));
         }
-        let variables = self.variables(state, owner, symbols.variables);
+        let variables = self.variables(state, owner, symbols);
         let memory = reach::reached(&self.base, &state.objects, &arguments, variables, self.options.limit);
         let memory = memory.map_err(|failed| self.why(&failed))?;
         let mut driver = 0;
@@ -321,9 +321,11 @@ impl Inner {
     }
 
     /// The variables of the module or library that a kernel is of, which is current's or of all contexts.
-    fn variables(&self, state: &State, owner: Place, mut names: BTreeSet<String>) -> Vec<Variable> {
+    fn variables(&self, state: &State, owner: Place, symbols: Symbols) -> Vec<Variable> {
         let Some(object) = state.objects.at(owner) else { return Vec::new() };
+        let mut names = symbols.variables;
         names.extend(state.asked.get(&owner).into_iter().flatten().cloned());
+        names.retain(|name| !symbols.code.contains(name));
         let of_library = object.name.kind() == Kind::Library;
         let handle = object.address as usize;
         let (module, library) = (with_exposed_provenance_mut(handle), with_exposed_provenance_mut(handle));

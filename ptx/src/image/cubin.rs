@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO, Symbol};
+use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
 use super::info::{Record, attribute, records};
 use super::kernel::{Kernel, KernelParameter};
 use super::{Arch, ImageError};
@@ -18,7 +18,6 @@ pub struct Cubin<'a> {
     arch: Option<Arch>,
     relocatable: bool,
     kernels: Vec<Kernel<'a>>,
-    variables: Vec<&'a str>,
     constant_memory: u32,
     debug: DebugInfo,
     ptx: Option<&'a [u8]>,
@@ -55,7 +54,6 @@ impl<'a> Cubin<'a> {
             arch: arch(&elf)?,
             relocatable: elf.bytes.u16(16) == 1,
             kernels: kernels(&elf)?,
-            variables: variables(&elf),
             constant_memory: elf.bytes_of(".nv.constant3"),
             debug: debug(&elf),
             ptx: elf.section(".nv_debug_ptx_txt").map(|section| section.data),
@@ -112,12 +110,6 @@ impl<'a> Cubin<'a> {
     pub fn kernels(&self) -> &[Kernel<'a>] {
         &self.kernels
     }
-
-    /// The names of its `__device__` and `__constant__` variables (mangled), in the order of the symbol table.
-    #[must_use]
-    pub fn variables(&self) -> &[&'a str] {
-        &self.variables
-    }
 }
 
 impl fmt::Debug for Cubin<'_> {
@@ -129,16 +121,6 @@ impl fmt::Debug for Cubin<'_> {
             .field("kernels", &self.kernels)
             .finish()
     }
-}
-
-/// Those in sections of global memory, initialised or not, and of the constants that a program can set.
-fn variables<'a>(elf: &Elf<'a>) -> Vec<&'a str> {
-    let is_of_variables = |symbol: &&Symbol<'a>| {
-        let section = elf.sections.get(symbol.section as usize);
-        let name = section.map_or("", |section| section.name);
-        symbol.is_object() && (name.starts_with(".nv.global") || name == ".nv.constant3")
-    };
-    elf.symbols.iter().filter(is_of_variables).map(|symbol| symbol.name).collect()
 }
 
 fn debug(elf: &Elf<'_>) -> DebugInfo {

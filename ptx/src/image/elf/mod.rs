@@ -77,13 +77,6 @@ impl Symbol<'_> {
     /// Bit of `st_other` that tells a kernel from a device function.
     const KERNEL: u8 = 0x10;
 
-    /// Type of a variable in the low half of `st_info`.
-    const OBJECT: u8 = 1;
-
-    pub(super) fn is_object(&self) -> bool {
-        self.info & 0xf == Self::OBJECT
-    }
-
     pub(super) fn is_kernel(&self) -> bool {
         self.info & 0xf == Self::FUNCTION && self.other & Self::KERNEL != 0
     }

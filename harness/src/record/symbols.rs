@@ -45,7 +45,7 @@ impl Symbols {
         let mut words = text.split(|c: char| c.is_whitespace() || c == ';' || c == '}' || c == '{');
         let samples = words.any(|word| SAMPLES.iter().any(|start| word.starts_with(start)));
         self.samples = Some(samples || self.samples == Some(true));
-        let Ok(module) = cuda_ptx::parse_signatures(text) else { return };
+        let Ok(module) = cuda_ptx::parse(text) else { return };
         let has_memory = |space| matches!(space, Space::Global | Space::Const);
         for variable in module.variables.iter().filter(|variable| has_memory(variable.space)) {
             let has_code = variable.init.as_ref().is_some_and(|init| has_code(init, &module));

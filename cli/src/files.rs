@@ -55,6 +55,21 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// The same of a file that is replaced by another one, which is written beside it.
+pub(crate) fn try_to_replace(path: &Path) -> Result<(), Failure> {
+    try_to_write(path)?;
+    // Where a link leads; what is not there can be made, as was just tried.
+    let Some(target) = fs::canonicalize(path).ok().filter(|target| target.is_file()) else { return Ok(()) };
+    if ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) {
+        return Ok(());
+    }
+    let mut beside = target.into_os_string();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let made = File::create_new(&beside).and_then(|_| fs::remove_file(&beside));
+    made.map_err(|error| Failure::io(FileOperation::Write, &beside, &error))
+}
+
 /// A folder for what a program that is started finds; gone at the end.
 pub(crate) struct Folder(PathBuf);
 

@@ -35,6 +35,15 @@ impl From<ExitStatus> for Ended {
     }
 }
 
+/// Whether a process has that number, and has not ended; taken for granted where that cannot be found out.
+pub(crate) fn is_alive(process: u64) -> bool {
+    let folder = Path::new("/proc").join(process.to_string());
+    let state = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    // The name before it may have any character.
+    let has_ended = state.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
+    !Path::new("/proc/self").exists() || (folder.exists() && !has_ended)
+}
+
 /// `LD_LIBRARY_PATH` with this folder first.
 pub(crate) fn library_path(folder: &Path) -> OsString {
     let mut path = folder.as_os_str().to_owned();

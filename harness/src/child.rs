@@ -20,7 +20,8 @@
 use crate::error::Error;
 use std::io::Read;
 use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Has the name of the test in the child's environment.
@@ -28,6 +29,9 @@ const VARIABLE: &str = "CUDA_LAUNCH_TEST_CHILD";
 
 /// A child that takes longer is killed.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// For what a child has printed last, when its time is over.
+const LAST: Duration = Duration::from_secs(1);
 
 /// How a child ended, and what it printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub fn is_child(test: &str) -> bool {
 /// Runs the test of this name of this test program again, in a child where [`is_child`] returns true for it. It has a minute.
 ///
 /// The name is the one that `cargo test` prints. If no test has it, the child ends with code 0 and runs nothing:
-/// [`ran`](Ended::ran) tells.
+/// [`ran`](Ended::ran) tells. What processes that it has started still print is awaited for the rest of that minute.
 ///
 /// # Errors
 ///
@@ -96,17 +100,17 @@ fn run_limited(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(no_child)?;
-    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
-    let text = |reader: JoinHandle<String>| reader.join().unwrap_or_default();
+    let (stdout, stderr) = (Printed::by(child.stdout.take()), Printed::by(child.stderr.take()));
     let start = Instant::now();
+    let text = |printed: &Printed| printed.text(limit.saturating_sub(start.elapsed()).max(LAST));
     loop {
         if let Some(status) = child.try_wait().map_err(no_child)? {
-            return Ok(Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) });
+            return Ok(Ended { code: status.code(), stdout: text(&stdout), stderr: text(&stderr) });
         }
         if start.elapsed() > limit {
             // It may have ended meanwhile; what it printed is told either way.
             let _ = child.kill().and_then(|()| child.wait().map(drop));
-            let (stdout, stderr) = (text(stdout), text(stderr));
+            let (stdout, stderr) = (text(&stdout), text(&stderr));
             return Err(Error::ChildHangs { test: test.to_owned(), limit, stdout, stderr });
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -120,14 +124,36 @@ impl Ended {
     }
 }
 
-/// Reads on a thread, so that a child that prints much is not held up.
-fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was read before an error is there.
-        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// What a child prints: read on a thread, so that a child that prints much is not held up.
+struct Printed {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    ended: Receiver<()>,
+}
+
+impl Printed {
+    fn by(pipe: Option<impl Read + Send + 'static>) -> Printed {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (sender, ended) = mpsc::channel();
+        let place = bytes.clone();
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            if let Some(mut pipe) = pipe {
+                while let Ok(count @ 1..) = pipe.read(&mut part) {
+                    let part = part.get(..count).unwrap_or_default();
+                    place.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(part);
+                }
+            }
+            // Nobody waits where the time was over.
+            let _ = sender.send(());
+        });
+        Printed { bytes, ended }
+    }
+
+    /// All of it; or what there was after so long: a process that the child has started may print for as long as it likes.
+    fn text(&self, patience: Duration) -> String {
+        let _ = self.ended.recv_timeout(patience);
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
 }
 
 #[cfg(test)]
@@ -152,5 +178,28 @@ mod tests {
             Err(Error::ChildHangs { test, limit: waited, .. }) => assert_eq!((&*test, waited), (NAME, limit)),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// It has the pipe that the child prints to.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_outlives_the_child_is_not_awaited() {
+        const NAME: &str = "child::tests::a_process_that_outlives_the_child_is_not_awaited";
+        if is_child(NAME) {
+            println!("\nprocess {}", std::process::Command::new("sleep").arg("60").spawn().unwrap().id());
+            return;
+        }
+        let ended =
+            run_limited(NAME, &[], Stdio::null(), Duration::from_secs(2)).unwrap_or_else(
+                |error| match error {
+                    // Too slow a machine for the child: it was killed, and has printed.
+                    Error::ChildHangs { stdout, stderr, .. } => super::Ended { code: None, stdout, stderr },
+                    other => panic!("{other:?}"),
+                },
+            );
+        let number = ended.stdout.lines().find_map(|line| line.strip_prefix("process "));
+        let Some(number) = number else { return assert_eq!(ended.code, None) };
+        assert!(std::path::Path::new("/proc").join(number).exists(), "it was awaited");
+        assert!(std::process::Command::new("kill").arg(number).status().unwrap().success());
     }
 }

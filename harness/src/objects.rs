@@ -4,7 +4,7 @@ use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::value::ObjectName;
 use std::backtrace::Backtrace;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -38,8 +38,11 @@ impl Hasher for QuickHasher {
     }
 }
 
-/// Where an object is in the list of all of them.
+/// The number of an object among all that there were. None comes again.
 pub(crate) type Place = usize;
+
+/// So many objects that have ended are remembered, the last ones: a program may make and end others for days.
+const MOST_ENDED: usize = 1 << 16;
 
 /// Something that the driver made, or that was there before.
 pub(crate) struct Object {
@@ -70,6 +73,12 @@ impl Object {
         self.ended_by.is_none()
     }
 
+    /// A capture that went with its stream.
+    fn is_lost_capture(&self) -> bool {
+        let is_open = !self.is_live() && !self.is_released && self.made_by.is_some();
+        is_open && self.name.kind() == Kind::Capture
+    }
+
     /// Whether the program has to give it back, and has not.
     pub(crate) fn is_owed(&self) -> bool {
         self.is_live() && self.made_by.is_some() && self.owner.is_none() && self.name.kind().is_owned()
@@ -97,9 +106,13 @@ impl New {
 /// All objects of a spy.
 #[derive(Default)]
 pub(crate) struct Objects {
-    all: Vec<Object>,
-    /// Those that are alive: few, while `all` only grows.
+    all: HashMap<Place, Object, Quick>,
+    /// The place of the next one.
+    next: Place,
+    /// Those that are alive.
     live: BTreeSet<Place>,
+    /// Those that have ended, the first one first.
+    ended: VecDeque<Place>,
     /// What belongs to each of those that own something.
     owned: HashMap<Place, Vec<Place>>,
     /// The newest of each family and address.
@@ -123,22 +136,23 @@ impl Objects {
 
     /// Those that are live, in the order in which they were made.
     pub(crate) fn live(&self) -> impl Iterator<Item = (Place, &Object)> {
-        self.live.iter().filter_map(|place| Some((*place, self.all.get(*place)?)))
+        self.live.iter().filter_map(|place| Some((*place, self.all.get(place)?)))
     }
 
     /// Captures that were never ended, and went with their streams.
     #[cfg(feature = "check")]
     pub(crate) fn lost_captures(&self) -> impl Iterator<Item = &Object> {
-        let is_lost = |object: &&Object| !object.is_live() && !object.is_released && object.made_by.is_some();
-        self.all.iter().filter(|object| object.name.kind() == Kind::Capture).filter(is_lost)
+        let mut lost: Vec<&Object> = self.all.values().filter(|object| object.is_lost_capture()).collect();
+        lost.sort_by_key(|object| object.made_by);
+        lost.into_iter()
     }
 
     pub(crate) fn at(&self, place: Place) -> Option<&Object> {
-        self.all.get(place)
+        self.all.get(&place)
     }
 
     pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut Object> {
-        self.all.get_mut(place)
+        self.all.get_mut(&place)
     }
 
     /// The newest object of the kind's family with that handle.
@@ -167,6 +181,14 @@ impl Objects {
         (offset < object.bytes.max(1)).then_some((*place, offset))
     }
 
+    /// Where the first memory that was seen begins, and where the last one ends.
+    #[cfg(feature = "record")]
+    pub(crate) fn span(&self) -> std::ops::Range<u64> {
+        let end = |place: &Place| self.at(*place).map(|object| object.address.saturating_add(object.bytes));
+        let first = self.ranges.keys().next().copied().unwrap_or(0);
+        first..self.ranges.values().next_back().and_then(end).unwrap_or(0)
+    }
+
     /// The live memory that ends before an address, and how many bytes are between them.
     #[cfg(feature = "check")]
     pub(crate) fn memory_before(&self, address: u64) -> Option<(&Object, u64)> {
@@ -177,11 +199,13 @@ impl Objects {
     }
 
     pub(crate) fn make(&mut self, new: New) -> Place {
-        let place = self.all.len();
-        if let Some(before) = self.latest.insert((new.kind.family(), new.address), place) {
+        let place = self.next;
+        self.next += 1;
+        let before = self.latest.insert((new.kind.family(), new.address), place);
+        if let Some(before) = before.filter(|before| self.live.contains(before)) {
             // It went without a call that was seen.
             self.end(before, new.made_by.map_or(0, |(call, _)| call));
-            self.all.get_mut(before).into_iter().for_each(|before| before.is_released = true);
+            self.all.get_mut(&before).into_iter().for_each(|before| before.is_released = true);
         }
         if matches!(
             new.kind.family(),
@@ -195,21 +219,25 @@ impl Objects {
         let number = self.numbers.entry(new.kind).or_default();
         *number += 1;
         let wants_backtrace = self.backtraces && new.made_by.is_some() && new.owner.is_none();
-        self.all.push(Object {
-            name: ObjectName::new(new.kind, *number),
-            address: new.address,
-            bytes: new.bytes,
-            counted: new.counted,
-            made_by: new.made_by,
-            ended_by: None,
-            is_released: false,
-            context: new.context,
-            owner: new.owner,
-            shares: new.shares,
-            backtrace: wants_backtrace.then(|| Arc::new(Backtrace::force_capture())),
-            kernel: None,
-        });
+        self.all.insert(
+            place,
+            Object {
+                name: ObjectName::new(new.kind, *number),
+                address: new.address,
+                bytes: new.bytes,
+                counted: new.counted,
+                made_by: new.made_by,
+                ended_by: None,
+                is_released: false,
+                context: new.context,
+                owner: new.owner,
+                shares: new.shares,
+                backtrace: wants_backtrace.then(|| Arc::new(Backtrace::force_capture())),
+                kernel: None,
+            },
+        );
         self.live.insert(place);
+        self.forget_ended();
         self.captures += usize::from(new.kind == Kind::Capture);
         if let Some(owner) = new.owner {
             self.owned.entry(owner).or_default().push(place);
@@ -225,7 +253,7 @@ impl Objects {
             .range(..end)
             .rev()
             .take_while(|(_, old)| {
-                let object = self.all.get(**old);
+                let object = self.all.get(old);
                 object.is_some_and(|object| object.address.saturating_add(object.bytes.max(1)) > start)
             })
             .map(|(at, _)| *at)
@@ -247,9 +275,10 @@ impl Objects {
 
     /// Ends an object, and whatever belongs to it.
     pub(crate) fn end(&mut self, place: Place, call: usize) {
-        let Some(object) = self.all.get_mut(place).filter(|object| object.is_live()) else { return };
+        let Some(object) = self.all.get_mut(&place).filter(|object| object.is_live()) else { return };
         object.ended_by = Some(call);
         self.live.remove(&place);
+        self.ended.push_back(place);
         if object.counted {
             self.counted = self.counted.saturating_sub(object.bytes);
         }
@@ -269,9 +298,29 @@ impl Objects {
         }
     }
 
+    /// The objects that ended first are those of which nobody is told any more.
+    fn forget_ended(&mut self) {
+        while self.ended.len() > MOST_ENDED
+            && let Some(place) = self.ended.pop_front()
+        {
+            let is_over = |object: &&Object| !object.is_live() && !object.is_lost_capture();
+            let Some(object) = self.all.get(&place).filter(is_over) else { continue };
+            let (key, address) = ((object.name.kind().family(), object.address), object.address);
+            // There may be another one with the handle, or at the address.
+            if self.latest.get(&key) == Some(&place) {
+                self.latest.remove(&key);
+            }
+            if self.ranges.get(&address) == Some(&place) {
+                self.ranges.remove(&address);
+            }
+            self.owned.remove(&place);
+            self.all.remove(&place);
+        }
+    }
+
     /// The call that was to end it did not, nor what would have ended with it.
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
-        if let Some(object) = self.all.get_mut(place).filter(|object| object.ended_by == Some(call)) {
+        if let Some(object) = self.all.get_mut(&place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
             object.is_released = false;
             self.live.insert(place);
@@ -283,5 +332,64 @@ impl Objects {
                 self.revive(owned, call);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is made and ended for days takes no more memory than what was there last; what was made before all of that is still known.
+    #[test]
+    fn only_the_last_objects_that_ended_are_remembered() {
+        let mut objects = Objects::default();
+        let made = |objects: &mut Objects, kind, address: u64, call| {
+            objects.make(New { bytes: 16, ..New::of(kind, address, Some((call, "cuMemAlloc_v2"))) })
+        };
+        let old = made(&mut objects, Kind::Memory, 16, 1);
+        let module = made(&mut objects, Kind::Module, 1, 2);
+        let stream = made(&mut objects, Kind::Stream, 5, 3);
+        let lost = made(&mut objects, Kind::Capture, 5, 4);
+        objects.end(stream, 5);
+        // A handle of one that is gone, which another one has for good.
+        let gone = made(&mut objects, Kind::Memory, 48, 4);
+        objects.end(gone, 5);
+        let again = made(&mut objects, Kind::Memory, 48, 6);
+        let mut last = Vec::new();
+        for round in 0..2 * MOST_ENDED as u64 {
+            // Handles that are used again, and those that are not.
+            for address in [32, 80 + 16 * round] {
+                let place = made(&mut objects, Kind::Memory, address, 6);
+                objects.end(place, 7);
+                last.push(place);
+            }
+        }
+        let kept = MOST_ENDED + 5;
+        let sizes = [objects.all.len(), objects.latest.len(), objects.ranges.len()];
+        assert!(sizes.iter().all(|size| *size <= kept), "{sizes:?}");
+        assert!([old, module].into_iter().all(|place| objects.at(place).is_some_and(Object::is_live)));
+        assert_eq!(objects.memory_at(20), Some((old, 4)));
+        assert_eq!((objects.find(Kind::Memory, 48), objects.memory_at(50)), (Some(again), Some((again, 2))));
+        assert!(objects.at(lost).is_some_and(Object::is_lost_capture) && objects.at(stream).is_none());
+        // Those that ended last, by their handle.
+        let recent = last.last().copied();
+        assert_eq!(objects.find(Kind::Memory, 80 + 16 * (2 * MOST_ENDED as u64 - 1)), recent);
+        assert_eq!(objects.find(Kind::Memory, 80), None);
+        // One that a driver has not ended after all.
+        recent.into_iter().for_each(|place| objects.revive(place, 7));
+        assert!(recent.and_then(|place| objects.at(place)).is_some_and(Object::is_live));
+    }
+
+    /// Another one may begin on a stream that has the handle of the one that is gone.
+    #[test]
+    fn a_capture_that_went_with_its_stream_is_lost_whatever_comes_after_it() {
+        let mut objects = Objects::default();
+        for call in [1, 4] {
+            let stream = objects.make(New::of(Kind::Stream, 5, Some((call, "cuStreamCreate"))));
+            objects.make(New::of(Kind::Capture, 5, Some((call + 1, "cuStreamBeginCapture_v2"))));
+            objects.end(stream, call + 2);
+        }
+        let lost: Vec<&Object> = objects.all.values().filter(|object| object.is_lost_capture()).collect();
+        assert_eq!(lost.len(), 2);
     }
 }

@@ -182,23 +182,29 @@ fn a_graph_with_other_nodes_may_order_everything() {
     assert_eq!(program.beside(program.end(program.a), program.y), [Rule::StreamRace]);
 }
 
+/// One inside of the other, begun and ended in any order, also one that fails.
 #[test]
-fn of_two_captures_nobody_knows_whose_a_node_is() {
+fn of_two_captures_each_has_its_own_nodes() {
     let program = Program::new();
     program.begin(program.a);
     program.begin(program.b);
     program.fill(program.x, BYTES, program.a);
     program.fill(program.y, BYTES, program.b);
     let (of_b, of_a) = (program.end(program.b), program.end(program.a));
-    assert_eq!(program.beside(of_b, program.x), []);
-    assert_eq!(program.beside(of_a, program.y), []);
-    // One after the other.
+    assert_eq!((program.beside(of_b, program.x), program.beside(of_a, program.y)), (vec![], vec![]));
+    assert_eq!(program.beside(of_b, program.y), [Rule::StreamRace]);
+    assert_eq!(program.beside(of_a, program.x), [Rule::StreamRace]);
+    // One that is invalid takes nothing from the one that comes next on its stream.
     program.begin(program.b);
     program.fill(program.y, BYTES, program.b);
-    assert_eq!(program.beside(program.end(program.b), program.x), []);
-    program.begin(program.a);
-    program.fill(program.x, BYTES, program.a);
-    assert_eq!(program.beside(program.end(program.a), program.x), [Rule::StreamRace]);
+    let mut graph = null_mut();
+    assert_ne!(unsafe { program.driver().cuStreamSynchronize(program.b) }, CUresult::SUCCESS);
+    assert_ne!(unsafe { program.driver().cuStreamEndCapture(program.b, &mut graph) }, CUresult::SUCCESS);
+    program.begin(program.b);
+    program.fill(program.x, BYTES, program.b);
+    let graph = program.end(program.b);
+    assert_eq!(program.beside(graph, program.y), []);
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
 }
 
 #[test]
@@ -252,6 +258,218 @@ fn a_graph_waits_for_its_launch_before_and_is_forgotten_with_its_handle() {
     ok(unsafe { program.driver().cuGraphDestroy(graph) }).unwrap();
     let graph = program.graph();
     assert_eq!(program.beside(graph, program.y), []);
+}
+
+/// In the graph, and in what was instantiated before and after the node was found.
+#[test]
+fn a_node_of_a_clone_that_is_changed_does_what_it_does_now() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, mut clone, mut node) = (program.graph(), null_mut(), null_mut());
+    let original = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    ok(unsafe { driver.cuGraphClone(&mut clone, graph) }).unwrap();
+    let early = program.instantiate(clone);
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut node, original, clone) }).unwrap();
+    let late = program.instantiate(clone);
+    let other = program.cuda.alloc(BYTES).unwrap();
+    let copy = copied(other, program.x, BYTES, 1);
+    for exec in [early, late] {
+        let context = program.cuda.context;
+        ok(unsafe { driver.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context) }).unwrap();
+        program.launch(exec, program.a);
+        program.fill(program.y, BYTES, program.b);
+        assert_eq!(program.found(), []);
+        program.fill(other, BYTES, program.b);
+        assert_eq!(program.found(), [Rule::StreamRace]);
+        program.synchronize();
+    }
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(node, &copy) }).unwrap();
+    assert_eq!(
+        (program.beside(clone, program.y), program.beside(clone, other)),
+        (vec![], vec![Rule::StreamRace])
+    );
+}
+
+/// The original and the clone of the clone are as they were.
+#[test]
+fn a_node_of_a_clone_is_not_that_of_another_one() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, mut clone, mut again) = (program.graph(), null_mut(), null_mut());
+    let (mut node, mut nested) = (null_mut(), null_mut());
+    let original = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    ok(unsafe { driver.cuGraphClone(&mut clone, graph) }).unwrap();
+    ok(unsafe { driver.cuGraphClone(&mut again, clone) }).unwrap();
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut node, original, clone) }).unwrap();
+    ok(unsafe { driver.cuGraphNodeFindInClone(&mut nested, node, again) }).unwrap();
+    let copy = copied(program.x + 128, program.x, 128, 1);
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(node, &copy) }).unwrap();
+    for graph in [graph, again] {
+        assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    }
+    ok(unsafe { driver.cuGraphMemcpyNodeSetParams(nested, &copy) }).unwrap();
+    assert_eq!(program.beside(again, program.y), []);
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+}
+
+#[test]
+fn a_node_that_is_switched_off_does_nothing_and_the_others_do_what_they_did() {
+    let program = Program::new();
+    let driver = program.driver();
+    let (graph, other) = (program.graph(), program.cuda.alloc(BYTES).unwrap());
+    let first = program.copy(graph, &copied(program.y, program.x, BYTES, 1));
+    program.copy(graph, &copied(other, program.x, BYTES, 1));
+    let exec = program.instantiate(graph);
+    let beside = |memory| {
+        program.launch(exec, program.a);
+        program.fill(memory, BYTES, program.b);
+        program.synchronize();
+        program.found()
+    };
+    let switch = |on| ok(unsafe { driver.cuGraphNodeSetEnabled(exec, first, on) }).unwrap();
+    switch(0);
+    assert_eq!((beside(program.y), beside(other)), (vec![], vec![Rule::StreamRace]));
+    // It stays off when it is changed.
+    let copy = copied(program.y, program.x, 64, 1);
+    ok(unsafe { driver.cuGraphExecMemcpyNodeSetParams(exec, first, &copy, program.cuda.context) }).unwrap();
+    assert_eq!(beside(program.y), []);
+    switch(1);
+    assert_eq!(beside(program.y), [Rule::StreamRace]);
+}
+
+/// By the handle that the capture has told, which no list of nodes was asked for.
+#[test]
+fn a_captured_node_that_is_changed_does_what_it_does_now() {
+    let program = Program::new();
+    let driver = program.driver();
+    let other = program.graph();
+    program.copy(other, &copied(program.y, program.x, BYTES, 1));
+    // A call that fails is over, too.
+    assert_ne!(unsafe { driver.cuMemsetD8Async(0, 1, BYTES, program.a) }, CUresult::SUCCESS);
+    program.begin(program.a);
+    program.fill(program.x, BYTES, program.a);
+    let (mut status, mut nodes, mut count) = (CUstreamCaptureStatus(0), null(), 0);
+    let answer = unsafe {
+        driver.cuStreamGetCaptureInfo_v2(
+            program.a,
+            &mut status,
+            null_mut(),
+            null_mut(),
+            &mut nodes,
+            &mut count,
+        )
+    };
+    ok(answer).unwrap();
+    assert_eq!(count, 1);
+    let node = unsafe { nodes.read() };
+    let graph = program.end(program.a);
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
+    let fills = CUDA_MEMSET_NODE_PARAMS {
+        dst: program.y,
+        elementSize: 1,
+        width: BYTES,
+        height: 1,
+        ..CUDA_MEMSET_NODE_PARAMS::default()
+    };
+    ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    assert_eq!(program.beside(graph, program.x), []);
+    assert_eq!(program.beside(graph, program.y), [Rule::StreamRace]);
+    // Nothing of other graphs is forgotten.
+    assert_eq!(program.beside(other, program.y), [Rule::StreamRace]);
+}
+
+/// Which of their calls is which node is then not known: nothing is reported of what is changed, and nothing else goes wrong.
+#[test]
+fn threads_that_capture_on_one_stream_do_not_get_each_others_nodes() {
+    const CALLS: usize = 200;
+    let program = Program::new();
+    let (memory, driver) = (program.cuda.alloc(2 * CALLS * 8).unwrap(), program.driver());
+    let place = |thread: usize, call: usize| memory + ((thread * CALLS + call) * 8) as u64;
+    program.begin(program.a);
+    let (context, stream) = (program.cuda.context.expose_provenance(), program.a.expose_provenance());
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let [context, stream] =
+                    [context, stream].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+                ok(unsafe { driver.cuCtxSetCurrent(context.cast()) }).unwrap();
+                for call in 0..CALLS {
+                    let code = unsafe { driver.cuMemsetD8Async(place(thread, call), 1, 8, stream.cast()) };
+                    ok(code).unwrap();
+                }
+            });
+        }
+    });
+    let graph = program.end(program.a);
+    let mut nodes = vec![null_mut(); 2 * CALLS];
+    let mut count = nodes.len();
+    ok(unsafe { driver.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count) }).unwrap();
+    assert_eq!(count, 2 * CALLS);
+    let mut is_moved = Vec::new();
+    for node in nodes.into_iter().step_by(7) {
+        let mut fills = CUDA_MEMSET_NODE_PARAMS::default();
+        ok(unsafe { driver.cuGraphMemsetNodeGetParams(node, &mut fills) }).unwrap();
+        is_moved.push(fills.dst);
+        fills.dst = program.y;
+        ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    }
+    let exec = program.instantiate(graph);
+    program.launch(exec, program.a);
+    for memory in is_moved {
+        program.fill(memory, 8, program.b);
+    }
+    program.synchronize();
+    assert_eq!(program.found(), []);
+}
+
+static HELD: [std::sync::Barrier; 2] = [const { std::sync::Barrier::new(2) }; 2];
+
+/// A fill that is under way until it is let go.
+unsafe extern "C" fn held(_: u64, _: u16, _: usize, _: CUstream) -> CUresult {
+    for barrier in &HELD {
+        barrier.wait();
+    }
+    CUresult::SUCCESS
+}
+
+/// Another thread's call may be part of the capture: which node is whose is not known.
+#[test]
+fn a_node_that_was_captured_beside_another_call_may_do_anything_once_it_is_changed() {
+    let instance = Instance::new().unwrap();
+    let replace = |name: &str| match name {
+        "cuMemsetD16Async" => held as pfn::cuMemsetD16Async as *const c_void,
+        _ => null(),
+    };
+    let driver = unsafe { replaced(&instance.driver(), replace) };
+    let program = Program::over(&driver, instance);
+    let driver = program.driver();
+    let (context, stream, memory) =
+        (program.cuda.context.expose_provenance(), program.b.expose_provenance(), program.y);
+    let graph = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let [context, stream] = [context, stream].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+            ok(unsafe { driver.cuCtxSetCurrent(context.cast()) }).unwrap();
+            ok(unsafe { driver.cuMemsetD16Async(memory, 1, 1, stream.cast()) }).unwrap();
+        });
+        HELD[0].wait();
+        program.begin(program.a);
+        program.fill(program.x, BYTES, program.a);
+        let graph = program.end(program.a);
+        HELD[1].wait();
+        graph
+    });
+    assert_eq!(program.beside(graph, program.x), [Rule::StreamRace]);
+    let (mut node, mut count) = (null_mut(), 1);
+    ok(unsafe { driver.cuGraphGetNodes(graph, &mut node, &mut count) }).unwrap();
+    let fills = CUDA_MEMSET_NODE_PARAMS {
+        dst: program.y,
+        elementSize: 1,
+        width: BYTES,
+        height: 1,
+        ..CUDA_MEMSET_NODE_PARAMS::default()
+    };
+    ok(unsafe { driver.cuGraphMemsetNodeSetParams(node, &fills) }).unwrap();
+    assert_eq!((program.beside(graph, program.x), program.beside(graph, program.y)), (vec![], vec![]));
 }
 
 /// What a call that frees it by the way does is not known to be too early: all that used it ends with its context.

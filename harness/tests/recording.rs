@@ -9,10 +9,18 @@ fn recording() -> Recording {
     let mut after = before.clone();
     (after[5], after[70], after[9_999]) = (0xff, 0xfe, 0xfd);
     let region = Region {
+        variable: None,
         address: 0x7f00_0000_0000,
         bytes: before.len() as u64,
         after: Contents::changes(&before, &after),
         before: Contents::of(&before),
+    };
+    let variable = Region {
+        variable: Some("_ZN1a1bE".to_owned()),
+        address: 0x7f00_0010_0000,
+        bytes: 4,
+        before: Contents::of(&[1, 2, 3, 4]),
+        after: Contents::default(),
     };
     Recording {
         kernel: "kernel".to_owned(),
@@ -25,7 +33,7 @@ fn recording() -> Recording {
         parameters: vec![(0, 8), (8, 4)],
         arguments: vec![1; 12],
         image: b".version 8.0".to_vec(),
-        regions: vec![region],
+        regions: vec![region, variable],
     }
 }
 
@@ -91,6 +99,34 @@ fn a_damaged_file_is_an_error_or_another_recording() {
     assert_eq!(Recording::read(&later), Err(FormatError::Version(2)));
 }
 
+#[test]
+fn a_variable_has_a_name() {
+    let file = without_hash(&recording().to_bytes());
+    let start = file.windows(8).position(|part| part == b"_ZN1a1bE").unwrap();
+    for (byte, says) in [(0, "not the name of a variable"), (0xff, "not the name of a variable")] {
+        let mut damaged = file.clone();
+        damaged[start] = byte;
+        let error = Recording::read(&damaged).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let mut damaged = file.clone();
+    damaged[start - 8] = 200;
+    let error = Recording::read(&damaged).unwrap_err().to_string();
+    assert!(error.contains("a length of 200 bytes, and "), "{error}");
+    let text = recording().to_string();
+    assert!(text.ends_with("allocations: 1 of 10000 bytes in all, variables: 1 of 4 bytes in all"), "{text}");
+}
+
+#[test]
+fn bytes_without_a_zero_page_are_kept_as_they_are() {
+    let bytes = vec![1; 10_000];
+    assert_eq!(Contents::of_vec(bytes.clone()), Contents::of(&bytes));
+    let mut bytes = bytes;
+    bytes[4096..8192].fill(0);
+    assert_eq!(Contents::of_vec(bytes.clone()), Contents::of(&bytes));
+    assert_eq!(Contents::of_vec(Vec::new()), Contents::default());
+}
+
 /// A file that was damaged on its way: whatever it was, it is seen.
 #[test]
 fn damage_is_found_by_the_hash() {
@@ -133,7 +169,7 @@ fn what_a_launch_needs_is_there_once() {
         assert_eq!(is_needed, ["kern", "conf", "imag", "args"].contains(&tag.as_str()), "{tag}: {lacks}");
         let twice = error([&file[..next], &file[at..]].concat()).unwrap_or_default();
         let is_once = twice == format!("it is damaged at byte {next}: a second section `{tag}`");
-        assert_eq!(is_once, !["attr", "memo"].contains(&tag.as_str()), "{tag}: {twice}");
+        assert_eq!(is_once, !["attr", "memo", "vari"].contains(&tag.as_str()), "{tag}: {twice}");
         at = next;
     }
 }

@@ -4,8 +4,11 @@
 //! `_OUTPUT` are its options.
 
 use cuda_driver_sys::Driver;
-use cuda_harness::record::{Event, Record, RecordOptions};
+use cuda_emulator::stderr;
+use cuda_harness::record::{Event, Record, RecordOptions, Recording};
 use serde_json::json;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -44,7 +47,7 @@ fn tell(event: Event, output: &Path) {
     let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
     match event {
         Event::Failed(why) => failed(why),
-        Event::Recorded(recording) => match write(output, &recording.to_bytes()) {
+        Event::Recorded(recording) => match write(output, &recording) {
             Ok(()) => {
                 line(&json!({ "is": "recorded", "what": recording.to_string(), "code": recording.code }))
             }
@@ -53,26 +56,61 @@ fn tell(event: Event, output: &Path) {
     }
 }
 
-/// As a whole: another process of the program may write the same file.
-fn write(output: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    // A pipe or a device stays what it is, and a link: `/dev/stdout` is one.
-    let is_linked = std::fs::symlink_metadata(output).is_ok_and(|file| file.is_symlink());
-    if is_linked || std::fs::metadata(output).is_ok_and(|file| !file.is_file()) {
-        return std::fs::write(output, bytes);
+/// As a whole or not at all, whatever ends this process meanwhile; another process of the program may write the same file. The signals of a
+/// file at its limit, and of a pipe that nobody reads, are not the program's.
+fn write(output: &Path, recording: &Recording) -> io::Result<()> {
+    stderr::without_a_signal(|| match replaced(output) {
+        Some(target) => replace(&target, recording),
+        None => put(File::create(output)?, recording).map(drop),
+    })
+}
+
+/// What is replaced by a new file: where a link leads, which stays. None of pipes and devices, which stay what they are; `/dev/stdout` may be
+/// a file that the program writes to.
+fn replaced(output: &Path) -> Option<PathBuf> {
+    let of_the_system = ["/dev", "/proc"].iter().any(|folder| output.starts_with(folder));
+    match fs::metadata(output) {
+        Ok(file) if !file.is_file() || of_the_system => None,
+        Ok(_) => fs::canonicalize(output).ok(),
+        // A link that leads nowhere yet.
+        Err(_) if fs::symlink_metadata(output).is_ok() => None,
+        Err(_) => Some(output.to_owned()),
     }
-    let mut part = output.as_os_str().to_owned();
+}
+
+fn replace(target: &Path, recording: &Recording) -> io::Result<()> {
+    let mut part = target.as_os_str().to_owned();
     part.push(format!(".{}", std::process::id()));
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, output));
+    let part = PathBuf::from(part);
+    // If this process is killed, the tool finds out what it has left.
+    line(&json!({ "is": "writing", "part": part, "process": std::process::id() }));
+    let written = File::create(&part).and_then(|file| {
+        // It may be secret, and so will be what replaces it.
+        if let Ok(before) = fs::metadata(target) {
+            file.set_permissions(before.permissions())?;
+        }
+        put(file, recording)?.sync_all()?;
+        fs::rename(&part, target)
+    });
     if written.is_err() {
-        let _ = std::fs::remove_file(part);
+        let _ = fs::remove_file(&part);
+    } else if let Some(Ok(folder)) = target.parent().map(File::open) {
+        // The new name, too; some file systems refuse that.
+        let _ = folder.sync_all();
     }
     written
+}
+
+fn put(file: File, recording: &Recording) -> io::Result<File> {
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    recording.write_to(&mut writer)?;
+    writer.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 /// Tells which kernels there were.
 pub(crate) fn end() {
     let Some(record) = RECORD.get() else { return };
-    line(&json!({ "is": "end", "launches": record.launches() }));
+    line(&json!({ "is": "end", "launches": record.launches(), "captured": record.captured() }));
 }
 
 /// A forked process may not wait for what a thread of its parent has: nothing is recorded there.

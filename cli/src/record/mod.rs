@@ -1,7 +1,7 @@
 //! `cuda-launch record -- PROGRAM`: the program runs with the recorder as its driver, which writes one launch to a file.
 
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -18,7 +18,8 @@ arguments, and all memory that they reach, before and after the launch: each
 allocation that a pointer in the arguments, or in such an allocation, points
 into. Protect it as you would that data. `record` waits for all work of the
 context before and after the launch. Launches that are captured into a graph are
-not counted. `cuda-launch replay` reads the file.
+not counted. `cuda-launch replay` reads the file. If the program is killed while
+the file is written, there is no file, or the one from before.
 
 The exit code is that of the program if it failed, or 128 plus the number of the
 signal that ended it; 1 if the launch was not recorded, else 0.";
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let mut prepared = arguments.started.prepare(json)?;
-    files::try_to_write(&arguments.output)?;
+    files::try_to_replace(&arguments.output)?;
     let lines = prepared.lines();
     let output = std::path::absolute(&arguments.output).unwrap_or_else(|_| arguments.output.clone());
     prepared
@@ -55,13 +56,22 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         .env("CUDA_LAUNCH_RECORD_LIMIT", arguments.limit.to_string())
         .env("CUDA_LAUNCH_RECORD_OUTPUT", output);
     let ended = program::run(&mut prepared.command)?;
-    Ok(answer(arguments, &std::fs::read_to_string(&lines).unwrap_or_default(), ended))
+    let lines = std::fs::read_to_string(&lines).unwrap_or_default();
+    // A program that was killed may leave the last line cut.
+    let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let cut = lines.iter().filter(|line| line["is"] == "writing").any(is_cut);
+    Ok(answer(arguments, &lines, ended, cut))
+}
+
+/// Whether a process ended before its file had its name: what there is of it goes.
+fn is_cut(writing: &Value) -> bool {
+    let part = writing["part"].as_str().map(Path::new).filter(|part| part.exists());
+    let is_alive = writing["process"].as_u64().is_some_and(program::is_alive);
+    part.is_some_and(|part| !is_alive && std::fs::remove_file(part).is_ok())
 }
 
 /// The outcome, from the recorder's lines.
-fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
-    // A program that was killed may leave the last line cut.
-    let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+fn answer(arguments: &Arguments, lines: &[Value], ended: Ended, cut: bool) -> Outcome {
     // Of several processes the last has written the file.
     let of = |kind: &str| lines.iter().rfind(|line| line["is"] == kind);
     let text_of = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
@@ -75,7 +85,10 @@ fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
         (None, Some(line)) => {
             Columns::err().wrap(&format!("{}: {}", style::bad("not recorded"), text_of(line, "why")), "")
         }
-        (None, None) => style::bad("not recorded") + ": there was no such launch\n" + &launches(&lines),
+        (None, None) if cut => {
+            style::bad("not recorded") + ": the process was ended while the recording was written\n"
+        }
+        (None, None) => style::bad("not recorded") + &none(lines) + &launches(lines),
     };
     if let Some(signal) = ended.signal {
         text += &format!("  the program was ended by signal {signal}\n");
@@ -87,7 +100,8 @@ fn answer(arguments: &Arguments, lines: &str, ended: Ended) -> Outcome {
         "file": recorded.map(|_| file.to_string()),
         "launch": recorded.map(|line| text_of(line, "what")),
         "why_not": failed.filter(|_| recorded.is_none()).map(|line| text_of(line, "why")),
-        "launches": counted(&lines),
+        "launches": counted(lines),
+        "captured": captured(lines),
         "program_code": ended.code,
         "program_signal": ended.signal,
     });
@@ -100,6 +114,27 @@ fn fault(recorded: &Value) -> String {
     match cuda_launch::sys::CUresult(code) {
         cuda_launch::sys::CUresult::SUCCESS => String::new(),
         code => format!("  the launch failed with {code:?}: the file has the memory from before it\n"),
+    }
+}
+
+/// How many launches of the kernel were captured into graphs, in all processes.
+fn captured(lines: &[Value]) -> u64 {
+    lines.iter().filter_map(|line| line["captured"].as_u64()).sum()
+}
+
+/// Why there is none.
+fn none(lines: &[Value]) -> String {
+    match captured(lines) {
+        0 => ": there was no such launch\n".to_owned(),
+        count => {
+            let launches = if count == 1 { "one was" } else { &format!("{count} were") };
+            Columns::err().wrap(
+                &format!(
+                    ": there was no such launch, but {launches} captured into a graph, whose launches are not recorded: run the program without graphs"
+                ),
+                "",
+            )
+        }
     }
 }
 

@@ -114,15 +114,19 @@ impl Device {
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
     pub(super) fn replay(&self, recording: &Recording, relocates: bool) -> Result<Replayed, Failure> {
         // Before the module, whose variables would otherwise take these addresses.
-        let places = recording.regions.iter().map(|region| self.place(region));
+        let allocations = recording.regions.iter().filter(|region| region.variable.is_none());
+        let mut allocations =
+            allocations.map(|region| self.place(region)).collect::<Result<Vec<u64>, Failure>>()?.into_iter();
+        let (module, function) = self.load(recording)?;
+        let places = recording.regions.iter().map(|region| match &region.variable {
+            Some(name) => self.variable(module, name, region.bytes),
+            None => Ok(allocations.next().unwrap_or_default()),
+        });
         let places = places.collect::<Result<Vec<u64>, Failure>>()?;
-        let function = self.load(recording)?;
-        let mut placed: Vec<(&Region, u64)> = recording.regions.iter().zip(places.iter().copied()).collect();
-        placed.sort_by_key(|(region, _)| region.address);
-        let moved = placed.iter().filter(|(region, at)| region.address != *at).count();
+        let placed = Placed::new(recording.regions.iter().zip(places.iter().copied()));
         let mut arguments = recording.arguments.clone();
         for word in arguments.as_chunks_mut::<8>().0 {
-            if let Some(new) = elsewhere(u64::from_le_bytes(*word), &placed) {
+            if let Some((_, new)) = placed.elsewhere(u64::from_le_bytes(*word)) {
                 *word = new.to_le_bytes();
             }
         }
@@ -130,15 +134,12 @@ impl Device {
         let mut differences = Vec::new();
         let mut regions = Vec::new();
         for (region, at) in recording.regions.iter().zip(&places) {
-            let mut now = Cow::Borrowed(region);
-            if moved > 0 {
-                let (other, words) = region.with_words(|word| elsewhere(word, &placed));
-                *(if relocates { &mut changed } else { &mut stale }) += words;
-                now = if relocates { Cow::Owned(other) } else { now };
-            }
+            let (now, left, words) = placed.adjusted(region, relocates);
+            (stale, changed) = (stale + left, changed + words);
             self.fill(&now, *at)?;
             regions.push(now);
         }
+        let moved = placed.moved;
         let (code, left_out) = self.launch(recording, function, &arguments)?;
         let is_compared = code == CUresult::SUCCESS && recording.code == CUresult::SUCCESS.0;
         let mut same = 0;
@@ -150,7 +151,27 @@ impl Device {
         Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out })
     }
 
-    fn load(&self, recording: &Recording) -> Result<CUfunction, Failure> {
+    /// Where a variable of the module is.
+    fn variable(&self, module: CUmodule, name: &str, recorded: u64) -> Result<u64, Failure> {
+        let (mut address, mut bytes) = (0, 0);
+        let text = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is the one that `load` loaded, which stays; the places and the name outlive the call.
+        let code = unsafe { self.driver.cuModuleGetGlobal(&mut address, &mut bytes, module, text.as_ptr()) };
+        if code != CUresult::CUDA_ERROR_NOT_FOUND {
+            ok("cuModuleGetGlobal", code)?;
+            if bytes as u64 == recorded {
+                return Ok(address);
+            }
+        }
+        let has = if code == CUresult::SUCCESS { &format!("of {bytes} bytes") } else { "of that name" };
+        let no = if code == CUresult::SUCCESS { "one" } else { "no variable" };
+        let message = format!(
+            "the recording has a variable `{name}` of {recorded} bytes, and the image {no} {has}: the file is damaged"
+        );
+        Err(Failure::new(Exit::File, message))
+    }
+
+    fn load(&self, recording: &Recording) -> Result<(CUmodule, CUfunction), Failure> {
         let (mut module, mut function) = (null_mut(), null_mut());
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
@@ -174,7 +195,7 @@ impl Device {
                 let message = format!("the image has no kernel `{}`", recording.kernel);
                 Err(Failure::new(Exit::File, message))
             }
-            code => ok("cuModuleGetFunction", code).map(|()| function),
+            code => ok("cuModuleGetFunction", code).map(|()| (module, function)),
         }
     }
 
@@ -364,7 +385,8 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
         let end = region.address.checked_add(region.bytes)?.checked_next_multiple_of(UNIT)?;
         Some(region.address - region.address % UNIT..end)
     };
-    let mut ranges: Vec<Range<u64>> = regions.iter().filter_map(around).collect();
+    let allocations = regions.iter().filter(|region| region.variable.is_none());
+    let mut ranges: Vec<Range<u64>> = allocations.filter_map(around).collect();
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::new();
     for range in ranges {
@@ -395,25 +417,62 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     attribute
 }
 
-/// Where an address is now, if that is elsewhere: it was in one of these, which are in the order of their recorded addresses. What is
-/// directly past the end of one, and in no other, is its end.
-fn elsewhere(address: u64, placed: &[(&Region, u64)]) -> Option<u64> {
-    let behind = placed.partition_point(|(region, _)| region.address <= address);
-    let (region, at) = placed.get(behind.checked_sub(1)?)?;
-    let offset = address - region.address;
-    (offset <= region.bytes && *at != region.address).then(|| at + offset)
+/// Where memory was and is, in the order of its recorded addresses.
+struct Placed<'file> {
+    regions: Vec<(&'file Region, u64)>,
+    /// Allocations that are elsewhere; and variables, whose addresses nobody chooses.
+    moved: usize,
+    moved_variables: usize,
+}
+
+impl<'file> Placed<'file> {
+    fn new(regions: impl Iterator<Item = (&'file Region, u64)>) -> Self {
+        let mut regions: Vec<(&Region, u64)> = regions.collect();
+        regions.sort_by_key(|(region, _)| region.address);
+        let moved = |of_variables: bool| {
+            let of_kind = regions.iter().filter(|(region, _)| region.variable.is_some() == of_variables);
+            of_kind.filter(|(region, at)| region.address != *at).count()
+        };
+        let (moved, moved_variables) = (moved(false), moved(true));
+        Self { regions, moved, moved_variables }
+    }
+
+    /// Where an address is now, and of what, if that is elsewhere. What is directly past the end of one, and in no other, is its end.
+    fn elsewhere(&self, address: u64) -> Option<(&'file Region, u64)> {
+        let behind = self.regions.partition_point(|(region, _)| region.address <= address);
+        let (region, at) = self.regions.get(behind.checked_sub(1)?)?;
+        let offset = address - region.address;
+        (offset <= region.bytes && *at != region.address).then(|| (*region, at + offset))
+    }
+
+    /// Memory with the pointers that it has now: those to variables, and if that is wished those to allocations. How many of these are left
+    /// as they were, and how many words are others.
+    fn adjusted(&self, region: &'file Region, relocates: bool) -> (Cow<'file, Region>, usize, usize) {
+        if self.moved + self.moved_variables == 0 {
+            return (Cow::Borrowed(region), 0, 0);
+        }
+        let is_changed = |target: &Region| relocates || target.variable.is_some();
+        let left = |word| self.elsewhere(word).filter(|(target, _)| !is_changed(target)).map(|(_, new)| new);
+        let stale = if relocates || self.moved == 0 { 0 } else { region.with_words(left).1 };
+        let changed =
+            |word| self.elsewhere(word).filter(|(target, _)| is_changed(target)).map(|(_, new)| new);
+        match region.with_words(changed) {
+            (_, 0) => (Cow::Borrowed(region), stale, 0),
+            (other, words) => (Cow::Owned(other), stale, words),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Region, elsewhere};
+    use super::{Placed, Region};
 
     #[test]
     fn addresses_move_with_their_memory_and_so_does_its_end() {
         let regions = [(100, 10), (110, 20), (200, 8), (208, 8)];
         let regions = regions.map(|(address, bytes)| Region { address, bytes, ..Region::default() });
         let places = [1000, 2000, 3000, 208];
-        let placed: Vec<(&Region, u64)> = regions.iter().zip(places).collect();
+        let placed = Placed::new(regions.iter().zip(places));
         for (address, now) in [
             (99, None),
             (100, Some(1000)),
@@ -427,8 +486,8 @@ mod tests {
             (208, None),
             (216, None),
         ] {
-            assert_eq!(elsewhere(address, &placed), now, "{address}");
+            assert_eq!(placed.elsewhere(address).map(|(_, now)| now), now, "{address}");
         }
-        assert_eq!(elsewhere(7, &[]), None);
+        assert!(Placed::new(std::iter::empty()).elsewhere(7).is_none());
     }
 }

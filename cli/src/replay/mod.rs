@@ -28,9 +28,9 @@ not possible, the pointers among the arguments are adjusted, and the output says
 so; --relocate adjusts those in memory, too. An access past the end of an
 allocation is found unless another one begins there, as is common on a GPU:
 --apart separates them.
-Variables of the module have their values from the image; textures and surfaces
-are not recorded. Exit code 1: the kernel faulted, a check found something, or
-memory differs from the recording.";
+Variables of the module have their recorded values, and are compared, too.
+Exit code 1: the kernel faulted, a check found something, or memory differs from
+the recording.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// How many allocations begin where another ends.
 fn adjacent(recording: &Recording) -> usize {
-    let regions = &recording.regions;
+    let regions: Vec<_> = recording.regions.iter().filter(|region| region.variable.is_none()).collect();
     let ends: HashSet<u64> = regions
         .iter()
         .map(|region| region.address.saturating_add(region.bytes).next_multiple_of(UNIT))

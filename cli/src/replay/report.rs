@@ -93,8 +93,12 @@ fn compared(recording: &Recording, replayed: &Replayed) -> String {
     for difference in &replayed.differences {
         let Difference { region, bytes, first, recorded, now } = difference;
         let Some(memory) = recording.regions.get(*region) else { continue };
-        let argument =
-            argument_of(recording, *region).map_or(String::new(), |number| format!(", argument {number}"));
+        let argument = match &memory.variable {
+            Some(name) => format!(", variable {name}"),
+            None => {
+                argument_of(recording, *region).map_or(String::new(), |number| format!(", argument {number}"))
+            }
+        };
         text += &wrap(
             &format!(
                 "{} {bytes} of {} bytes at {:#x}{argument}; the first at offset {first}: {}, recorded {}",
@@ -139,6 +143,7 @@ fn json(
         json!({
             "address": memory.map(|memory| memory.address),
             "bytes": memory.map(|memory| memory.bytes),
+            "variable": memory.and_then(|memory| memory.variable.as_deref()),
             "argument": argument_of(recording, difference.region),
             "differing": difference.bytes,
             "first": difference.first,

@@ -290,6 +290,27 @@ pub(crate) const FAULTS: &[Fault] = &[
     (
         "driver",
         "stream-race",
+        "changed_nodes_of_a_capture",
+        &[],
+        "memory#3 on stream#2, and fill (a node since[..]memory#5 on stream#2, and copy (a node since[..]memory#7 on stream#2, and fill (a node since",
+    ),
+    (
+        "driver",
+        "stream-race",
+        "changed_captured_graph",
+        &[],
+        "memory#3 on stream#2, and fill (a node since[..]memory#5 on stream#2, and copy (a node since[..]memory#7 on stream#2, and fill (a node since",
+    ),
+    (
+        "driver",
+        "double-free",
+        "primary_released_again",
+        &[],
+        "cuDevicePrimaryCtxRelease_v2: releases primary context#1 again, which call 10 released last",
+    ),
+    (
+        "driver",
+        "stream-race",
         "race_before_a_graph",
         &[],
         "cuMemcpyDtoDAsync_v2 (a node since call [..]) reads 256 bytes at memory#1 on stream#2, and fill of call",

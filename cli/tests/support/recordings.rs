@@ -36,6 +36,15 @@ impl Folder {
         answered(finished(&command.output().unwrap()))
     }
 
+    /// The same where there are so many devices.
+    pub(crate) fn record_on(&self, recorder: &Path, devices: &str, program: &[&str]) -> (Run, Value) {
+        let mut command = tool();
+        command.env("CUDA_EMULATOR_DEVICES", devices);
+        command.args(["record", "--json", "--driver", "emulator", "--recorder"]).arg(recorder);
+        command.arg("-o").arg(self.file()).arg("--").args(program);
+        answered(finished(&command.output().unwrap()))
+    }
+
     pub(crate) fn replay(&self) -> (Run, Value) {
         answered(finished(&tool().args(["replay", "--json"]).arg(self.file()).output().unwrap()))
     }

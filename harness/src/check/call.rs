@@ -8,7 +8,7 @@
 
 use super::Inner;
 use super::ends::is_probe;
-use super::graphs;
+use super::graphs::{self, Captured};
 use super::handles::handles;
 use super::image::Image;
 use super::kernel;
@@ -74,6 +74,10 @@ struct Begun<'call> {
     /// Objects of two contexts, which are reported if the driver refuses them.
     foreign: Vec<Problem>,
     is_refused: bool,
+    /// It counts among those of [`State::capturing`].
+    may_capture: bool,
+    /// The capture that it ends.
+    ends: Option<Captured>,
 }
 
 impl Layer for Inner {
@@ -102,9 +106,11 @@ impl Inner {
         base: &mut dyn FnMut(&Driver) -> CUresult,
     ) -> CUresult {
         // SAFETY: 1: duty 1.
-        let Some(begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
+        let Some(mut begun) = (unsafe { self.begin(function, words) }) else { return base(&self.base) };
         if begun.is_refused {
-            begun.call.doing().refused(&mut self.lock().objects, begun.undo);
+            let mut state = self.lock();
+            state.capturing -= usize::from(begun.may_capture);
+            begun.call.doing().refused(&mut state.objects, begun.undo);
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
         // Calls of other threads on streams of the capture may still be captured.
@@ -112,6 +118,8 @@ impl Inner {
         let is_seen = !begun.undo.is_empty();
         if is_end {
             self.lock().ending += 1;
+            // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; the call ends no stream.
+            begun.ends = begun.stream.map(|stream| unsafe { self.capture_of(stream) });
         }
         let call = begun.call;
         if let Some(stream) = begun.stream.filter(|_| begun.launch.is_none() && may_tell(call.function.name))
@@ -162,6 +170,9 @@ impl Inner {
         let raw = unsafe { Raw::of(function, words) };
         let launched = raw.as_ref().map(|raw| (raw.function, raw.stream));
         let (undo, problems) = call.doing().before(&mut state.objects, launched);
+        let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
+        let may_capture = stream.is_some() && !only_waits(function.name);
+        state.capturing += usize::from(may_capture);
         drop(state);
         let (foreign, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_iter().partition(|problem| problem.mistake == Mistake::WrongContext);
@@ -184,8 +195,7 @@ impl Inner {
         let is_refused = self.options.refuses
             && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
-        let stream = launched.map(|(_, stream)| stream).or_else(|| stream_of(&call));
-        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused })
+        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused, may_capture, ends: None })
     }
 
     /// What a call leaves behind, and what is wrong with that.
@@ -194,7 +204,7 @@ impl Inner {
     ///
     /// 1. It is a call whose contract holds, and that succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
-        let Begun { call, launch, stream, undo, does, sides, .. } = begun;
+        let Begun { call, launch, stream, undo, does, sides, may_capture, ends, .. } = begun;
         if launch.is_none() {
             // SAFETY: 1: duty 1.
             unsafe { procs::adjust(self.slot, &self.has, None, call.function, call.words) };
@@ -226,6 +236,12 @@ impl Inner {
         // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1, and which has not ended it, unless `is_gone`.
         let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };
         let is_captured = is_capturing && stream.is_some_and(is_captured);
+        let adds = launch.is_some() || !sides.is_empty() || graphs::adds_to_a_capture(&call);
+        let captured = match stream.filter(|_| is_captured && !is_gone && adds && may_capture) {
+            // SAFETY: 1: as above, and the call is among those: it has a stream, and does not only wait.
+            Some(stream) => Some(unsafe { self.captured(stream) }),
+            None => ends,
+        };
         let ended = |undo: &Undo| match undo {
             Undo::Ended(place) => Some(*place),
             Undo::Shares(..) => None,
@@ -233,7 +249,7 @@ impl Inner {
         // SAFETY: 1: duty 1.
         let node = unsafe { Node::of(call.function, call.words) };
         let ended = undo.iter().filter_map(ended).collect();
-        self.give(&call, launch, After { made, ended, is_captured, node, does, sides })
+        self.give(&call, launch, may_capture, After { made, ended, is_captured, captured, node, does, sides })
     }
 
     /// A call for the log.
@@ -270,8 +286,10 @@ impl Inner {
 
     /// An answer that is an error.
     fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
-        let Begun { call, undo, foreign, .. } = begun;
+        let Begun { call, undo, foreign, may_capture, ends, .. } = begun;
         let mut state = self.lock();
+        state.capturing -= usize::from(may_capture);
+        ends.into_iter().for_each(|ended| drop(state.captures.remove(&ended.id)));
         if answer.is_sticky() {
             let is_first = state.fault.replace(answer).is_none();
             let finding = is_first.then(|| call.finding(Rule::StickyFault, fault(&mut state, answer)));
@@ -283,7 +301,8 @@ impl Inner {
             *times += 1;
         }
         let told = foreign.iter().filter(|_| !state.is_green);
-        told.map(|problem| call.finding(Rule::WrongContext, words_of(problem))).collect()
+        let told = told.map(|problem| call.finding(Rule::WrongContext, words_of(problem)));
+        told.chain(over_released(&call, &state, answer)).collect()
     }
 
     /// Whether a stream is captured: then it gives nothing to a device.
@@ -337,6 +356,21 @@ impl Inner {
         };
         is_wrong.then(|| call.finding(rule, words_of(problem)))
     }
+}
+
+/// The driver counts the references to a primary context, also those that no call was seen to take: it alone says that there is none left.
+fn over_released(call: &Call<'_>, state: &State, answer: CUresult) -> Option<Finding> {
+    let is_it = call.function.name.starts_with("cuDevicePrimaryCtxRelease");
+    if !is_it || answer != CUresult::CUDA_ERROR_INVALID_CONTEXT {
+        return None;
+    }
+    let device = call.word(0);
+    let known = state.objects.find(Kind::PrimaryContext, device).and_then(|place| state.objects.at(place));
+    let message = match known.and_then(|object| Some((object.name, object.ended_by?))) {
+        Some((name, ended)) => format!("releases {name} again, which call {ended} released last"),
+        None => format!("releases the primary context of device {device}, which was never retained"),
+    };
+    Some(call.finding(Rule::DoubleFree, message))
 }
 
 /// The problem in words, without the call that has it.
@@ -407,6 +441,11 @@ unsafe fn succeeded(
         }
         _ => {}
     }
+}
+
+/// Calls with a stream that add nothing to a capture, and may take long.
+fn only_waits(function: &str) -> bool {
+    function.starts_with("cuStreamSynchronize") || function.starts_with("cuStreamQuery")
 }
 
 fn loads(effect: &Effect) -> bool {

@@ -18,13 +18,15 @@ use super::walk::How;
 use super::work::waits_in_a_graph;
 use crate::kind::Kind;
 use crate::launch::Raw;
-use crate::objects::{Place, Quick};
+use crate::objects::{New, Place, Quick};
 use cuda_driver_sys::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType,
+    CUDA_MEMSET_NODE_PARAMS, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUresult,
+    CUstreamCaptureStatus,
 };
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
 
 /// What a node does whenever its graph is launched.
@@ -36,6 +38,8 @@ pub(super) struct Deed {
     what: Arc<str>,
     /// The memory and arrays that it uses.
     sides: Vec<Side>,
+    /// It is switched off in this executable graph.
+    is_off: bool,
 }
 
 impl Deed {
@@ -46,7 +50,7 @@ impl Deed {
 
     fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> Deed {
         let what = format!("{what} (a node since call {})", call.number).into();
-        Deed { node: 0, what, sides }
+        Deed { node: 0, what, sides, is_off: false }
     }
 }
 
@@ -72,20 +76,38 @@ impl Nodes {
         self.deeds.push(deed);
     }
 
+    /// What a node does, if that is known. In a clone it may have the handle of the node that it is a copy of.
+    fn deed(&mut self, node: u64, original: Option<u64>) -> Option<&mut Deed> {
+        let at = self.by_node.get(&node).or_else(|| self.by_node.get(&original?))?;
+        self.deeds.get_mut(*at)
+    }
+
+    /// What a launch does.
+    fn enabled(&self) -> impl Iterator<Item = &Deed> {
+        self.deeds.iter().filter(|deed| !deed.is_off)
+    }
+
     fn append(&mut self, other: Nodes) {
         self.is_opaque |= other.is_opaque;
         other.deeds.into_iter().for_each(|deed| self.push(deed));
     }
 }
 
-/// The nodes of the capture that is under way.
+/// The nodes of a capture that is under way.
 #[derive(Default)]
 pub(super) struct Capture {
     nodes: Nodes,
     /// They are added to a graph that was there before.
     adds: bool,
-    /// There are others, or it is of a kind that is not followed.
-    is_mixed: bool,
+    /// It is of a kind that is not followed.
+    is_other: bool,
+}
+
+/// What a call has become part of: the number of the capture, and the node; 0 where that is not known.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Captured {
+    pub(super) id: u64,
+    pub(super) node: u64,
 }
 
 /// What a call says of the node that it makes or changes.
@@ -141,6 +163,77 @@ impl Inner {
         Looked { node: Some(node), is_work }
     }
 
+    /// The capture that a stream takes part in. It is asked for its number, which is the call's own place, whoever else captures.
+    ///
+    /// # Safety
+    ///
+    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds.
+    pub(super) unsafe fn capture_of(&self, stream: u64) -> Captured {
+        let mut captured = Captured::default();
+        // SAFETY: 1: duty 1; 2: null.
+        unsafe { self.ask_capture(stream, &mut captured.id, null_mut(), null_mut()) };
+        captured
+    }
+
+    /// The capture that a call on a stream has become part of, and as which node: the only one that the next call on the stream will wait
+    /// for. The node is not known while another thread makes a call that may be captured, too.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`capture_of`](Self::capture_of); and the call is among those of [`State::capturing`].
+    pub(super) unsafe fn captured(&self, stream: u64) -> Captured {
+        // SAFETY: 1: duty 1.
+        let mut captured = unsafe { self.capture_of(stream) };
+        // Held while the driver is called: another thread that is about to add to the capture waits for it. None of them holds a lock of
+        // the driver's meanwhile.
+        let state = self.lock();
+        if captured.id == 0 || state.capturing != 1 {
+            return captured;
+        }
+        let (mut nodes, mut count) = (null(), 0);
+        // SAFETY: 1: duty 1; 2: places of this function.
+        let is_known = unsafe { self.ask_capture(stream, &mut 0, &mut nodes, &mut count) };
+        if is_known && !nodes.is_null() && count == 1 {
+            // SAFETY: the driver has just said that there is one node, in a list that stays until a call changes the capture: this is the
+            // only such call under way, by duty 1 and the count, and each other one takes the lock before it goes to the driver.
+            captured.node = unsafe { nodes.read() }.expose_provenance() as u64;
+        }
+        captured
+    }
+
+    /// Asks for the number of a capture, and for the nodes that the next call waits for.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`capture_of`](Self::capture_of).
+    /// 2. The last two are null or places for what they are.
+    unsafe fn ask_capture(
+        &self,
+        stream: u64,
+        id: &mut u64,
+        nodes: *mut *const CUgraphNode,
+        count: *mut usize,
+    ) -> bool {
+        let mut status = CUstreamCaptureStatus(0);
+        let (handle, none) = (with_exposed_provenance_mut(stream as usize), null_mut());
+        // SAFETY: the places outlive the calls, or are null, which asks for nothing there: duty 2; the stream lives, by duty 1.
+        let answer = unsafe {
+            match self.base.has("cuStreamGetCaptureInfo_v3") {
+                true => self.base.cuStreamGetCaptureInfo_v3(
+                    handle,
+                    &mut status,
+                    id,
+                    none,
+                    nodes,
+                    null_mut(),
+                    count,
+                ),
+                false => self.base.cuStreamGetCaptureInfo_v2(handle, &mut status, id, none, nodes, count),
+            }
+        };
+        answer == CUresult::SUCCESS
+    }
+
     /// Memory that a node of the graph that a call launches uses, and that was freed since.
     pub(super) fn freed_in_graph(&self, call: &Call<'_>) -> Option<Finding> {
         if call.function.name != "cuGraphLaunch" {
@@ -150,7 +243,7 @@ impl Inner {
         {
             let state = self.lock();
             let graph = state.objects.find(Kind::ExecutableGraph, call.word(0))?;
-            for deed in state.graphs.get(&graph).iter().flat_map(|nodes| &nodes.deeds) {
+            for deed in state.graphs.get(&graph).into_iter().flat_map(Nodes::enabled) {
                 for side in deed.sides.iter().filter(|side| !side.size.is_empty()) {
                     let Where::Memory { start: address, .. } = side.place else { continue };
                     let object =
@@ -201,23 +294,20 @@ impl State {
                 self.set_nodes(Kind::ExecutableGraph, made, nodes);
             }
             ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
-                let nodes = self.nodes_of(Kind::Graph, call.word(1));
+                // Whether nodes that are switched off stay so no document says.
+                let known = self.nodes_of(Kind::ExecutableGraph, call.word(0));
+                let is_whole = known.enabled().count() == known.deeds.len();
+                let nodes = if is_whole { self.nodes_of(Kind::Graph, call.word(1)) } else { Nodes::opaque() };
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), nodes);
             }
-            ("cuGraphNodeSetEnabled" | "cuGraphExecChildGraphNodeSetParams", _) => {
+            ("cuGraphNodeSetEnabled", _) => self.switched(call),
+            ("cuGraphExecChildGraphNodeSetParams", _) => {
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), Nodes::opaque());
             }
+            ("cuGraphNodeFindInClone", _) => self.found_in_clone(call, made),
             ("cuGraphDestroyNode" | "cuGraphChildGraphNodeGetGraph", _) => {
                 let graph = self.graph_of(call.word(0));
                 self.change(graph, call.word(0), None);
-            }
-            ("cuStreamEndCapture", _) => {
-                let capture = std::mem::take(&mut self.capture);
-                let mut nodes = if capture.is_mixed { Nodes::opaque() } else { capture.nodes };
-                if capture.adds {
-                    nodes.append(self.nodes_of(Kind::Graph, made));
-                }
-                self.set_nodes(Kind::Graph, made, nodes);
             }
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
                 let added = match node {
@@ -247,6 +337,27 @@ impl State {
         }
     }
 
+    /// The graph has the nodes that were captured.
+    pub(super) fn capture_ended(&mut self, call: &Call<'_>, id: u64, graph: u64) {
+        let capture = self.captures.remove(&id).filter(|capture| !capture.is_other);
+        let Some(Capture { mut nodes, adds, .. }) = capture else {
+            return self.set_nodes(Kind::Graph, graph, Nodes::opaque());
+        };
+        let owner = self.objects.find(Kind::Graph, graph);
+        for node in nodes.by_node.keys().copied().filter(|_| owner.is_some()) {
+            let made_by = Some((call.number, call.function.name));
+            self.objects.make(New {
+                owner,
+                context: call.context,
+                ..New::of(Kind::GraphNode, node, made_by)
+            });
+        }
+        if adds {
+            nodes.append(self.nodes_of(Kind::Graph, graph));
+        }
+        self.set_nodes(Kind::Graph, graph, nodes);
+    }
+
     /// A node does something else now; or it is not known what.
     fn change(&mut self, graph: Option<Place>, node: u64, deed: Option<Deed>) {
         let Some(graph) = graph else {
@@ -254,36 +365,64 @@ impl State {
             self.graphs.clear();
             return;
         };
-        let known = self.graphs.get_mut(&graph);
-        let known = known.and_then(|nodes| nodes.deeds.get_mut(*nodes.by_node.get(&node)?));
+        let original = self.clones.get(&node).map(|(original, _)| *original);
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(node, original));
         match known.zip(deed) {
-            Some((known, deed)) => *known = Deed { node, ..deed },
+            Some((known, deed)) => *known = Deed { node: known.node, is_off: known.is_off, ..deed },
             None => drop(self.graphs.insert(graph, Nodes::opaque())),
         }
     }
 
+    /// A node of an executable graph is switched off, or on again.
+    fn switched(&mut self, call: &Call<'_>) {
+        let Some(graph) = self.objects.find(Kind::ExecutableGraph, call.word(0)) else { return };
+        let original = self.clones.get(&call.word(1)).map(|(original, _)| *original);
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(call.word(1), original));
+        match known {
+            Some(deed) => deed.is_off = call.word(2) & u64::from(u32::MAX) == 0,
+            None => drop(self.graphs.insert(graph, Nodes::opaque())),
+        }
+    }
+
+    /// A node of a clone is the copy of another one.
+    fn found_in_clone(&mut self, call: &Call<'_>, node: u64) {
+        let Some(clone) = self.objects.find(Kind::Graph, call.word(2)) else { return };
+        if node == 0 || self.graph_of(node) == Some(clone) {
+            return;
+        }
+        let made_by = Some((call.number, call.function.name));
+        let owner = Some(clone);
+        self.objects.make(New { owner, context: call.context, ..New::of(Kind::GraphNode, node, made_by) });
+        // The graph that was cloned may be a clone itself.
+        let original = self.clones.get(&call.word(1)).map_or(call.word(1), |(original, _)| *original);
+        self.clones.insert(node, (original, clone));
+    }
+
     /// A call was captured: it is a node now, or begins the capture.
-    pub(super) fn captured_in_graph(&mut self, call: &Call<'_>, launch: Option<&Launch>, sides: Vec<Side>) {
+    pub(super) fn captured_in_graph(
+        &mut self,
+        call: &Call<'_>,
+        launch: Option<&Launch>,
+        sides: Vec<Side>,
+        captured: Option<Captured>,
+    ) {
+        let Some(Captured { id, node }) = captured else { return };
         let name = call.function.name;
         if name.starts_with("cuStreamBegin") {
             let adds = name == "cuStreamBeginCaptureToGraph";
-            let is_mixed = !adds && name != "cuStreamBeginCapture_v2";
-            self.capture = Capture { nodes: Nodes::default(), adds, is_mixed };
+            let is_other = !adds && name != "cuStreamBeginCapture_v2";
+            self.captures.insert(id, Capture { nodes: Nodes::default(), adds, is_other });
         }
-        self.capture.is_mixed |= self.objects.captures != 1 || self.has_unseen_captures;
-        let external =
-            matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
-        let is_other = external
-            || waits_in_a_graph(name)
-            || name.starts_with("cuMemAlloc")
-            || name.starts_with("cuMemFree")
-            // Drivers refuse it, and the capture is over.
-            || name == "cuGraphLaunch"
-            || launch.is_some_and(|launch| !launch.records.is_empty());
-        self.capture.nodes.is_opaque |= is_other;
+        if id == 0 {
+            // It may be part of any.
+            self.captures.values_mut().for_each(|capture| capture.is_other = true);
+        }
+        let Some(capture) = self.captures.get_mut(&id) else { return };
+        let is_other = is_opaque(call) || launch.is_some_and(|launch| !launch.records.is_empty());
+        capture.nodes.is_opaque |= is_other;
         let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
         let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
-        deed.into_iter().for_each(|deed| self.capture.nodes.push(deed));
+        deed.into_iter().for_each(|deed| capture.nodes.push(Deed { node, ..deed }));
     }
 
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.
@@ -298,7 +437,7 @@ impl State {
         graph.into_iter().for_each(|graph| self.order.wait_for_launch(key, graph));
         let at = self.order.work(key);
         let mut findings = Vec::new();
-        for deed in &nodes.deeds {
+        for deed in nodes.enabled() {
             for side in &deed.sides {
                 findings.extend(self.access(call, &deed.what, side, stream, at));
             }
@@ -315,6 +454,24 @@ impl State {
         findings.truncate(1);
         findings
     }
+}
+
+/// Whether a call without memory that is followed begins a capture, or adds to it what is not followed. Others leave it as it is: what
+/// the driver has told of a capture is the program's until it makes a call that does not.
+pub(super) fn adds_to_a_capture(call: &Call<'_>) -> bool {
+    call.function.name.starts_with("cuStreamBegin") || is_opaque(call)
+}
+
+/// Whether a call, captured, becomes a node that orders more than its own work, or does what is not known.
+fn is_opaque(call: &Call<'_>) -> bool {
+    let name = call.function.name;
+    let external = matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
+    external
+        || waits_in_a_graph(name)
+        || name.starts_with("cuMemAlloc")
+        || name.starts_with("cuMemFree")
+        // Drivers refuse it, and the capture is over.
+        || name == "cuGraphLaunch"
 }
 
 /// # Safety

@@ -30,9 +30,14 @@ pub(super) struct State {
     pub(super) order: Order,
     /// Of graphs and executable graphs.
     pub(super) graphs: HashMap<Place, Nodes>,
-    pub(super) capture: Capture,
+    /// Nodes of clones, with the node that they are copies of, and the clone.
+    pub(super) clones: HashMap<u64, (u64, Place), Quick>,
+    /// Those that are under way, by their numbers.
+    pub(super) captures: HashMap<u64, Capture, Quick>,
     /// Calls under way that end a capture.
     pub(super) ending: usize,
+    /// Calls under way that may add to a capture.
+    pub(super) capturing: usize,
     /// A capture ended whose begin was not seen: there may be others.
     pub(super) has_unseen_captures: bool,
     /// A graph may wait for work outside of it when it is launched.

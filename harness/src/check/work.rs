@@ -3,7 +3,7 @@
 use super::Inner;
 use super::area::Area;
 use super::call::Call;
-use super::graphs;
+use super::graphs::{self, Captured};
 use super::launch::Launch;
 use super::order::{Access, Moment, Stream};
 use super::rule::{Finding, Rule};
@@ -25,6 +25,8 @@ pub(super) struct After {
     pub(super) ended: Vec<Place>,
     /// Its stream is captured: it gives nothing to a device.
     pub(super) is_captured: bool,
+    /// What it has become part of then, if that matters; of a call that ends a capture, which one.
+    pub(super) captured: Option<Captured>,
     /// What it did to a node of a graph.
     pub(super) node: Option<Node>,
     /// What the node does, if it made or changed one.
@@ -275,8 +277,14 @@ impl State {
     }
 
     /// A capture is under way on the call's stream: it gives nothing to a device.
-    fn captured(&mut self, call: &Call<'_>, launch: Option<Launch>, sides: Vec<Side>) {
-        self.captured_in_graph(call, launch.as_ref(), sides);
+    fn captured(
+        &mut self,
+        call: &Call<'_>,
+        launch: Option<Launch>,
+        sides: Vec<Side>,
+        captured: Option<Captured>,
+    ) {
+        self.captured_in_graph(call, launch.as_ref(), sides, captured);
         if call.function.name.starts_with("cuEventRecord") {
             let event = self.objects.meet(Kind::Event, call.word(0));
             // CU_EVENT_RECORD_EXTERNAL: the graph records it whenever it runs.
@@ -309,12 +317,20 @@ impl State {
                 Some(Kind::Event) => self.order.event_gone(place),
                 // It is freed in the order of a stream.
                 Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
-                Some(Kind::Memory | Kind::Array) => self.order.freed(place),
+                Some(kind @ (Kind::Memory | Kind::Array)) => {
+                    self.order.freed(place);
+                    if kind == Kind::Array {
+                        self.arrays.remove(&place);
+                    }
+                }
                 Some(Kind::HostMemory | Kind::Registration) => {
                     early = early.or(self.freed_early(call, place));
                     self.order.freed(place);
                 }
-                Some(Kind::Graph) => drop(self.graphs.remove(&place)),
+                Some(Kind::Graph) => {
+                    self.graphs.remove(&place);
+                    self.clones.retain(|_, (_, clone)| *clone != place);
+                }
                 Some(Kind::ExecutableGraph) => {
                     self.graphs.remove(&place);
                     self.order.event_gone(place);
@@ -346,6 +362,9 @@ impl State {
             Some(Node::Waits) => self.graphs_wait = true,
             None => {}
         }
+        if call.function.name == "cuStreamEndCapture" {
+            self.capture_ended(call, after.captured.map_or(0, |ended| ended.id), after.made);
+        }
         self.graph_changed(call, after.made, after.does.take());
         early
     }
@@ -371,11 +390,18 @@ impl State {
 
 impl Inner {
     /// What a call that succeeded gives to a stream.
-    pub(super) fn give(&self, call: &Call<'_>, launch: Option<Launch>, mut after: After) -> Vec<Finding> {
+    pub(super) fn give(
+        &self,
+        call: &Call<'_>,
+        launch: Option<Launch>,
+        may_capture: bool,
+        mut after: After,
+    ) -> Vec<Finding> {
         let state = &mut *self.lock();
+        state.capturing -= usize::from(may_capture);
         let early = if launch.is_none() { state.note(call, &mut after) } else { None };
         if after.is_captured {
-            state.captured(call, launch, after.sides);
+            state.captured(call, launch, after.sides, after.captured);
             return Vec::new();
         }
         if let Some(launch) = launch {

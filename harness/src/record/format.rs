@@ -1,8 +1,10 @@
 //! The file of a recorded launch: `docs/recording.md` describes the format.
 
+use super::hash::Hash;
 use super::image;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::{self, Write};
 
 /// What a recording begins with. The end of a line of DOS shows a file that was sent as text.
 const MAGIC: [u8; 8] = *b"cu-rec\r\n";
@@ -42,13 +44,15 @@ pub struct Recording {
     pub arguments: Vec<u8>,
     /// What the program loaded: PTX, a cubin or a fatbin.
     pub image: Vec<u8>,
-    /// The memory that the arguments reach.
+    /// The memory that the arguments reach, and the variables of the module.
     pub regions: Vec<Region>,
 }
 
-/// An allocation.
+/// An allocation, or a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
+    /// The name of the variable (mangled); none for an allocation.
+    pub variable: Option<String>,
     /// Where it was.
     pub address: u64,
     /// How long it is.
@@ -88,6 +92,15 @@ impl Contents {
     pub fn of(bytes: &[u8]) -> Contents {
         let is_kept = |page: &&[u8]| page.iter().any(|byte| *byte != 0);
         Contents::pieces(bytes, PAGE, |_, page| is_kept(&page))
+    }
+
+    /// The same of bytes that are no longer needed: if none of them is left out, they are not copied.
+    pub fn of_vec(bytes: Vec<u8>) -> Contents {
+        let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
+        match bytes.is_empty() || bytes.chunks(PAGE).any(is_zero) {
+            true => Contents::of(&bytes),
+            false => Contents(vec![(0, bytes)]),
+        }
     }
 
     /// What is different now.
@@ -150,7 +163,7 @@ impl Region {
     pub fn with_words(&self, new: impl Fn(u64) -> Option<u64>) -> (Region, usize) {
         let (before, changed) = self.before.with_words(&new);
         let (after, _) = self.after.with_words(&new);
-        (Region { before, after, ..*self }, changed)
+        (Region { before, after, variable: self.variable.clone(), ..*self }, changed)
     }
 }
 
@@ -173,34 +186,35 @@ impl Contents {
 impl Recording {
     /// The file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut file = Vec::from(MAGIC);
-        file.extend(VERSION.to_le_bytes());
-        let mut section = |tag, content: &[u8]| section(&mut file, tag, content);
-        section(b"kern", self.kernel.as_bytes());
+        let mut file = Vec::new();
+        // Memory takes all that it is given.
+        let _ = self.write_to(&mut file);
+        file
+    }
+
+    /// Writes the file in pieces, without a copy of it in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
+        let mut file = Writer { writer, hash: Hash::default() };
+        file.put(&MAGIC)?;
+        file.put(&VERSION.to_le_bytes())?;
+        file.section(b"kern", self.kernel.as_bytes())?;
         let numbers = self.grid.iter().chain(&self.block).chain([&self.shared, &self.code, &self.driver]);
-        section(b"conf", &numbers.flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>());
+        file.section(b"conf", &numbers.flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())?;
         for (id, value) in &self.attributes {
-            section(b"attr", &[&id.to_le_bytes(), value.as_slice()].concat());
+            file.section(b"attr", &[&id.to_le_bytes(), value.as_slice()].concat())?;
         }
         let parameters = self.parameters.iter().flat_map(|(offset, size)| [*offset, *size]);
-        section(b"para", &parameters.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
-        section(b"args", &self.arguments);
-        section(b"imag", &self.image);
-        for region in &self.regions {
-            let mut content = [region.address, region.bytes].map(u64::to_le_bytes).concat();
-            for contents in [&region.before, &region.after] {
-                content.extend((contents.0.len() as u64).to_le_bytes());
-                for (at, piece) in &contents.0 {
-                    content.extend([*at, piece.len() as u64].map(u64::to_le_bytes).concat());
-                    content.extend(piece);
-                }
-            }
-            section(b"memo", &content);
-        }
-        let hash = hash(&file).to_le_bytes();
-        self::section(&mut file, b"hash", &hash);
-        self::section(&mut file, b"done", &[]);
-        file
+        file.section(b"para", &parameters.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
+        file.section(b"args", &self.arguments)?;
+        file.section(b"imag", &self.image)?;
+        self.regions.iter().try_for_each(|region| region.write_to(&mut file))?;
+        let hash = file.hash.value().to_le_bytes();
+        file.section(b"hash", &hash)?;
+        file.section(b"done", &[])
     }
 
     /// Reads a file, which may come from an untrusted source.
@@ -240,10 +254,7 @@ impl Recording {
         match tag {
             b"kern" => {
                 let at = section.at;
-                let text = std::str::from_utf8(section.rest());
-                let is_name = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
-                let text = text.ok().filter(is_name);
-                self.kernel = text.ok_or_else(|| damaged(at, "not the name of a kernel"))?.to_owned();
+                self.kernel = name(section.rest()).ok_or_else(|| damaged(at, "not the name of a kernel"))?;
             }
             b"conf" => {
                 self.grid = [section.u32()?, section.u32()?, section.u32()?];
@@ -271,6 +282,12 @@ impl Recording {
                 }
             }
             b"memo" => self.regions.push(Region::read(section)?),
+            b"vari" => {
+                let (at, length) = (section.at, section.length()?);
+                let name =
+                    name(section.take(length)?).ok_or_else(|| damaged(at, "not the name of a variable"))?;
+                self.regions.push(Region { variable: Some(name), ..Region::read(section)? });
+            }
             // A later program may have added something that can be left out.
             _ => {}
         }
@@ -292,32 +309,79 @@ impl Recording {
     }
 }
 
-fn section(file: &mut Vec<u8>, tag: &[u8; 4], content: &[u8]) {
-    file.extend(tag);
-    file.extend((content.len() as u64).to_le_bytes());
-    file.extend(content);
+/// Writes, and hashes what is written.
+struct Writer<'file> {
+    writer: &'file mut dyn Write,
+    hash: Hash,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.add(bytes);
+        self.writer.write_all(bytes)
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        numbers.iter().try_for_each(|number| self.put(&number.to_le_bytes()))
+    }
+
+    /// The start of a section, whose content follows.
+    fn begin(&mut self, tag: &[u8; 4], length: u64) -> io::Result<()> {
+        self.put(tag)?;
+        self.numbers(&[length])
+    }
+
+    fn section(&mut self, tag: &[u8; 4], content: &[u8]) -> io::Result<()> {
+        self.begin(tag, content.len() as u64)?;
+        self.put(content)
+    }
+}
+
+impl Region {
+    fn write_to(&self, file: &mut Writer<'_>) -> io::Result<()> {
+        let contents = [&self.before, &self.after];
+        let lengths: u64 = contents.iter().map(|contents| contents.length()).sum();
+        match &self.variable {
+            None => file.begin(b"memo", 16 + lengths)?,
+            Some(name) => {
+                file.begin(b"vari", 8 + name.len() as u64 + 16 + lengths)?;
+                file.numbers(&[name.len() as u64])?;
+                file.put(name.as_bytes())?;
+            }
+        }
+        file.numbers(&[self.address, self.bytes])?;
+        contents.into_iter().try_for_each(|contents| contents.write_to(file))
+    }
+}
+
+impl Contents {
+    /// In the file.
+    fn length(&self) -> u64 {
+        8 + self.0.iter().map(|(_, piece)| 16 + piece.len() as u64).sum::<u64>()
+    }
+
+    fn write_to(&self, file: &mut Writer<'_>) -> io::Result<()> {
+        file.numbers(&[self.0.len() as u64])?;
+        self.0.iter().try_for_each(|(at, piece)| {
+            file.numbers(&[*at, piece.len() as u64])?;
+            file.put(piece)
+        })
+    }
+}
+
+/// As drivers take it, and as it can be shown.
+fn name(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
 }
 
 fn damaged(offset: usize, what: impl Into<String>) -> FormatError {
     FormatError::Damaged { offset, what: what.into() }
 }
 
-/// A number that is another one whenever a word of eight bytes is, or the length. Nobody is kept from making both fit.
-fn hash(bytes: &[u8]) -> u64 {
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
-    let length = (bytes.len() as u64).to_le_bytes();
-    let words = words.iter().chain([&last, &length]);
-    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
-        (hash ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(23)
-    })
-}
-
 /// Compares what was written before the hash with what is there.
 fn unchanged(before: &[u8], recorded: u64) -> Result<(), FormatError> {
-    match hash(before) {
+    match Hash::of(before) {
         same if same == recorded => Ok(()),
         other => {
             let what = format!("what is before has the hash {other:#x}, but {recorded:#x} was written");
@@ -333,7 +397,7 @@ impl Region {
             return Err(section.damaged(format!("memory of {bytes} bytes at {address:#x}")));
         }
         let (before, after) = (Contents::read(section, bytes)?, Contents::read(section, bytes)?);
-        Ok(Region { address, bytes, before, after })
+        Ok(Region { variable: None, address, bytes, before, after })
     }
 }
 
@@ -417,12 +481,20 @@ impl<'file> Reader<'file> {
 impl fmt::Display for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
-        let (arguments, regions) = (self.parameters.len(), self.regions.len());
-        let bytes: u128 = self.regions.iter().map(|region| u128::from(region.bytes)).sum();
+        let (variables, allocations): (Vec<&Region>, Vec<&Region>) =
+            self.regions.iter().partition(|region| region.variable.is_some());
+        let bytes = |regions: &[&Region]| regions.iter().map(|region| u128::from(region.bytes)).sum::<u128>();
         write!(
             f,
-            "{}, grid: ({gx}, {gy}, {gz}), block: ({bx}, {by}, {bz}), arguments: {arguments}, allocations: {regions} of {bytes} bytes in all",
-            self.kernel
-        )
+            "{}, grid: ({gx}, {gy}, {gz}), block: ({bx}, {by}, {bz}), arguments: {}, allocations: {} of {} bytes in all",
+            self.kernel,
+            self.parameters.len(),
+            allocations.len(),
+            bytes(&allocations)
+        )?;
+        match variables.len() {
+            0 => Ok(()),
+            count => write!(f, ", variables: {count} of {} bytes in all", bytes(&variables)),
+        }
     }
 }

@@ -7,7 +7,8 @@
 #![allow(unsafe_code)]
 
 use super::format::{ATTRIBUTE, Contents, Recording, Region};
-use super::reach::{self, Failed, Reached};
+use super::reach::{self, Failed, Reached, Variable};
+use super::symbols::Symbols;
 use super::{Event, Inner, LARGEST_IMAGE, image};
 use crate::current;
 use crate::decode;
@@ -27,7 +28,8 @@ use crate::stack;
 use cuda_driver_sys::{
     CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureStatus, Driver,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::CString;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -41,8 +43,11 @@ pub(super) struct State {
     images: HashMap<Place, Arc<Vec<u8>>>,
     kernels: HashMap<Place, Arc<Kernel>>,
     pub(super) launches: BTreeMap<String, usize>,
-    /// Launches of the kernel that is wanted.
+    /// Launches of the kernel that is wanted, and those that were captured instead.
     wanted: usize,
+    pub(super) captured: usize,
+    /// Variables that the program asked for, by module or library: those of machine code are known in no other way.
+    asked: HashMap<Place, BTreeSet<String>>,
 }
 
 impl Layer for Inner {
@@ -128,8 +133,15 @@ impl Inner {
         });
         // SAFETY: 1: duty 1.
         let image = loads.and_then(|_| unsafe { image::loaded(function.name, words, LARGEST_IMAGE) });
+        // SAFETY: 1: duty 1.
+        let variable = unsafe { asked_variable(function, words) };
         let mut state = self.lock();
         doing.done(&mut state.objects, &results);
+        if let Some((kind, name)) = variable
+            && let Some(owner) = state.objects.find(kind, words.get(2).copied().unwrap_or(0))
+        {
+            state.asked.entry(owner).or_default().insert(name);
+        }
         listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
         let made = results.first().map_or(0, |(_, word)| *word);
         let place = loads.and_then(|kind| state.objects.find(kind, made));
@@ -148,8 +160,12 @@ impl Inner {
         let (kernel, name) = unsafe { self.kernel(raw.function) }?;
         let is_wanted = matches(&self.options.kernel, &name);
         *self.lock().launches.entry(name).or_default() += 1;
+        if !is_wanted {
+            return None;
+        }
         // SAFETY: 1: the stream is the launch's, by duty 1.
-        if !is_wanted || unsafe { self.is_captured(raw.stream) } {
+        if unsafe { self.is_captured(raw.stream) } {
+            self.lock().captured += 1;
             return None;
         }
         let mut state = self.lock();
@@ -263,9 +279,13 @@ impl Inner {
         if state.objects.captures > 0 {
             return Err("a stream is being captured, and to wait for the context would invalidate that: record a launch before or after it".to_owned());
         }
-        let image = state
+        let (owner, image) = state
             .image_of(raw.function)
             .ok_or("the image that it was loaded from was not seen, or is too large")?;
+        let symbols = Symbols::of(&image);
+        if let Some(why) = sampled(&state.objects, symbols.samples, parameters) {
+            return Err(why);
+        }
         let end = parameters.iter().map(|parameter| parameter.offset + parameter.bytes.len()).max();
         let mut arguments = vec![0; end.unwrap_or(0)];
         for parameter in parameters {
@@ -279,7 +299,8 @@ impl Inner {
         if waited != CUresult::SUCCESS {
             return Err(format!("earlier work failed: {waited:?}"));
         }
-        let memory = reach::reached(&self.base, &state.objects, &arguments, self.options.limit);
+        let variables = self.variables(state, owner, symbols);
+        let memory = reach::reached(&self.base, &state.objects, &arguments, variables, self.options.limit);
         let memory = memory.map_err(|failed| self.why(&failed))?;
         let mut driver = 0;
         // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
@@ -297,6 +318,42 @@ impl Inner {
             ..Recording::default()
         };
         Ok((recording, memory))
+    }
+
+    /// The variables of the module or library that a kernel is of, which is current's or of all contexts.
+    fn variables(&self, state: &State, owner: Place, symbols: Symbols) -> Vec<Variable> {
+        let Some(object) = state.objects.at(owner) else { return Vec::new() };
+        let mut names = symbols.variables;
+        names.extend(state.asked.get(&owner).into_iter().flatten().cloned());
+        names.retain(|name| !symbols.code.contains(name));
+        let of_library = object.name.kind() == Kind::Library;
+        let handle = object.address as usize;
+        let (module, library) = (with_exposed_provenance_mut(handle), with_exposed_provenance_mut(handle));
+        let variable = |name: String| {
+            let (mut address, mut bytes) = (0, 0);
+            let text = CString::new(name.as_str()).ok()?;
+            let (base, text) = (&self.base, text.as_ptr());
+            // SAFETY: the places and the name outlive the calls; the handle is of this kind, and lives: the kernel of the launch under way is
+            // of it. A variable that it does not have is answered by an error.
+            let answer = unsafe {
+                match of_library {
+                    false => base.cuModuleGetGlobal(&mut address, &mut bytes, module, text),
+                    true => match base.cuLibraryGetGlobal(&mut address, &mut bytes, library, text) {
+                        CUresult::CUDA_ERROR_NOT_FOUND => {
+                            base.cuLibraryGetManaged(&mut address, &mut bytes, library, text)
+                        }
+                        code => code,
+                    },
+                }
+            };
+            let is_there = answer == CUresult::SUCCESS && address != 0 && bytes > 0;
+            is_there.then_some(Variable { name, address, bytes: bytes as u64 })
+        };
+        let mut variables: Vec<Variable> = names.into_iter().filter_map(variable).collect();
+        // Two names of one.
+        variables.sort_by_key(|variable| variable.address);
+        variables.dedup_by_key(|variable| variable.address);
+        variables
     }
 
     fn why(&self, failed: &Failed) -> String {
@@ -318,16 +375,16 @@ impl Inner {
         };
         recording.code = code.0;
         for one in memory {
-            let length = one.contents.len() as u64;
             let now = match code {
-                CUresult::SUCCESS => reach::contents(&self.base, one.address, length).ok(),
+                CUresult::SUCCESS => one.read(&self.base).ok(),
                 _ => None,
             };
             recording.regions.push(Region {
+                variable: one.variable,
                 address: one.address,
-                bytes: length,
+                bytes: one.bytes,
                 after: now.map_or_else(Contents::default, |now| Contents::changes(&one.contents, &now)),
-                before: Contents::of(&one.contents),
+                before: Contents::of_vec(one.contents),
             });
         }
     }
@@ -349,19 +406,60 @@ impl State {
         let is_live = |place: &Place| objects.at(*place).is_some_and(|object| object.is_live());
         self.images.retain(|place, _| is_live(place));
         self.kernels.retain(|place, _| is_live(place));
+        self.asked.retain(|place, _| is_live(place));
     }
 
-    /// The image that a function or kernel is of: that of the first of its owners that has one.
-    fn image_of(&self, handle: u64) -> Option<Arc<Vec<u8>>> {
+    /// The image that a function or kernel is of, and the module or library: that of the first of its owners that has one.
+    fn image_of(&self, handle: u64) -> Option<(Place, Arc<Vec<u8>>)> {
         let mut owner = self.objects.find(Kind::Function, handle);
         while let Some(place) = owner {
             if let Some(image) = self.images.get(&place) {
-                return Some(image.clone());
+                return Some((place, image.clone()));
             }
             owner = self.objects.at(place)?.owner;
         }
         None
     }
+}
+
+/// The variable that a program asks for, and of what.
+///
+/// # Safety
+///
+/// 1. The words are the arguments of a call of that function that succeeded, and whose contract holds.
+unsafe fn asked_variable(function: &Function, words: &[u64]) -> Option<(Kind, String)> {
+    let kind = match function.name {
+        "cuModuleGetGlobal_v2" => Kind::Module,
+        "cuLibraryGetGlobal" | "cuLibraryGetManaged" => Kind::Library,
+        _ => return None,
+    };
+    // SAFETY: 1: the last argument of all three is a C string, which nothing writes during the call: duty 1.
+    Some((kind, unsafe { read::text(words.get(3).copied()?) }?))
+}
+
+/// An argument that is a texture or a surface, which no recording has. Without PTX a kernel may use one wherever an argument has its number.
+fn sampled(
+    objects: &Objects,
+    samples: Option<bool>,
+    parameters: &[crate::launch::Parameter],
+) -> Option<String> {
+    if samples == Some(false) {
+        return None;
+    }
+    let live = |kind, word| {
+        let object = objects.at(objects.find(kind, word)?)?;
+        object.is_live().then_some(object.name)
+    };
+    let found = parameters.iter().enumerate().find_map(|(number, parameter)| {
+        let mut words = parameter.bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let name = words.find_map(|word| live(Kind::Texture, word).or_else(|| live(Kind::Surface, word)))?;
+        Some((number, name))
+    });
+    found.map(|(number, name)| {
+        format!(
+            "argument {number} is {name}, and a recording has no textures, surfaces or arrays: have the kernel read memory instead, or run the whole program on the emulator, with `cuda-launch emulate`"
+        )
+    })
 }
 
 fn stream(handle: u64) -> CUstream {

@@ -6,12 +6,15 @@
 //! | `layer` | what happens in a call |
 //! | `image` | the bytes of what the program loads |
 //! | `reach` | the memory of a launch |
-//! | `format` | the file |
+//! | `symbols` | the variables of an image |
+//! | `format`, `hash` | the file |
 
 mod format;
+mod hash;
 mod image;
 mod layer;
 mod reach;
+mod symbols;
 
 pub use format::{ATTRIBUTE, Contents, FormatError, Recording, Region};
 
@@ -108,6 +111,16 @@ impl Record {
             return BTreeMap::new();
         }
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).launches.clone()
+    }
+}
+
+impl Record {
+    /// How many launches of the requested kernel were captured into graphs, and so not counted.
+    pub fn captured(&self) -> usize {
+        if self.inner.is_off.load(Ordering::Acquire) {
+            return 0;
+        }
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).captured
     }
 }
 

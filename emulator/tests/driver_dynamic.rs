@@ -316,7 +316,7 @@ fn a_kernel_of_another_module_is_none_of_this_one() {
 fn errors_go_with_their_blocks() {
     let kernels = Kernels::new();
     let mut codes = kernels.zeros(2 * 40 + 16);
-    // A debug build looks whether any is left.
+    // Only a debug build looks whether any is left; `errors_of_a_block_go_with_it` does in each.
     kernels.launch("misuse", [40, 2], &mut [argument(&mut codes)]);
     let expected: Vec<u32> = [INVALID_MEMCPY_DIRECTION].into_iter().chain([0; 79]).collect();
     assert_eq!(kernels.words(codes + 64, 80), expected);

@@ -257,4 +257,19 @@ mod tests {
         assert_eq!(runtime.use_handle(first, Kind::Event, true), SUCCESS);
         assert_ne!(runtime.create(Kind::Stream), 0, "there is room again");
     }
+
+    /// A grid of many threads has no room for the errors of all of them.
+    #[test]
+    fn errors_of_a_block_go_with_it() {
+        let runtime = Runtime::new(&Nobody, 0, 0);
+        [(3, 0), (3, 31), (4, 0)].into_iter().for_each(|thread| {
+            runtime.fail(thread, INVALID_VALUE);
+        });
+        runtime.left(3);
+        let last = [(3, 0), (3, 31), (4, 0)].map(|thread| runtime.last_error(thread, false));
+        assert_eq!(last, [SUCCESS, SUCCESS, INVALID_VALUE]);
+        assert!(!runtime.has_no_errors());
+        runtime.left(4);
+        assert!(runtime.has_no_errors());
+    }
 }

@@ -237,7 +237,7 @@ impl Work<'_> {
             match turn {
                 Turn::Done => {
                     if let Some(watch) = &mut lanes.watch {
-                        watch.left(index);
+                        watch.left(env, index);
                     }
                     if let Some(profile) = &mut lanes.profile {
                         profile.left((0..group.blocks()).map(|block| group.linear(block)));

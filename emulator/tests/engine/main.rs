@@ -9,6 +9,7 @@ mod by_hand;
 mod by_hand_accesses;
 mod checks;
 mod checks_asynchronous;
+mod checks_families;
 mod checks_guards;
 mod checks_order;
 mod checks_places;

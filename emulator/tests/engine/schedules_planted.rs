@@ -34,7 +34,7 @@ const fn planted(
 }
 
 /// The text with one of the two sides.
-fn side(text: &str, right: bool) -> String {
+pub(crate) fn side(text: &str, right: bool) -> String {
     let mut parts = text.split("<<");
     let mut out = parts.next().unwrap().to_owned();
     for part in parts {

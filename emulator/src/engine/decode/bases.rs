@@ -42,10 +42,9 @@ impl Bases {
         }
     }
 
-    /// What the address of a memory instruction is computed from, whose operand it is.
-    pub(super) fn of(&self, draft: &Draft, address: usize) -> Option<Base> {
+    /// What the address of a memory instruction is computed from, which is that operand.
+    pub(super) fn of(&self, draft: &Draft, operand: Operand) -> Option<Base> {
         let named = draft.meaning.as_ref().and_then(|meaning| meaning.base.clone());
-        let operand = *draft.ops.get(address)?;
         match (named, self.operand(operand)) {
             // Its address is that constant.
             (Some(base), _) if matches!(operand, Operand::Constant(_)) => Some(base),

@@ -9,6 +9,7 @@ use super::super::exec::operand::Class;
 use super::super::image::Image;
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
+use super::meaning::Pointer;
 
 /// The modifier of instructions whose last operand is a cache policy.
 pub(crate) const CACHE_HINT: &str = "L2::cache_hint";
@@ -171,6 +172,15 @@ impl<'b, 'a> Builder<'b, 'a> {
         let mut draft = Draft::new(exec, dests, sources);
         draft.imm = imm;
         self.push(draft);
+    }
+
+    /// Notes that what was appended last makes an address of an address.
+    pub(crate) fn keeps_address(&mut self) {
+        if self.body.watched
+            && let Some(draft) = self.body.drafts.last_mut()
+        {
+            draft.meaning.get_or_insert_default().pointer = Pointer::Sum;
+        }
     }
 
     /// A register of its own.

@@ -126,15 +126,29 @@ impl Looked {
     }
 
     fn known(&self, draft: &Draft) -> Known {
-        let is_access = |what| matches!(what, What::Load | What::Store { .. } | What::Atomic { .. });
+        let is_access = |what| {
+            matches!(
+                what,
+                What::Load
+                    | What::Store { .. }
+                    | What::Atomic { .. }
+                    | What::LoadRows(_)
+                    | What::StoreRows(_)
+                    | What::Copy
+            )
+        };
         let local = draft.meaning.as_ref().and_then(|meaning| meaning.local);
         let address = draft.note.filter(|note| is_access(note.what)).map(|note| note.address);
         let address = address.or(local.map(|local| local.address));
-        Known {
-            registers: registers(draft, &self.busy),
-            values: self.undefined.of(draft),
-            base: address.and_then(|address| self.bases.of(draft, address)),
+        let mut operands = [address.and_then(|address| draft.ops.get(address).copied()), None];
+        if draft.note.is_some_and(|note| note.what == What::Copy) {
+            operands[1] = draft.ops.get(1).copied();
         }
+        if let (Some(Event::Bulk { plain: true, .. }), Some(matrix)) = (draft.event, &draft.matrix) {
+            operands = [0, 1].map(|side| matrix.a.get(side).copied());
+        }
+        let [base, source] = operands.map(|operand| self.bases.of(draft, operand?));
+        Known { registers: registers(draft, &self.busy), values: self.undefined.of(draft), base, source }
     }
 }
 

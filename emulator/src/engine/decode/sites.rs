@@ -26,6 +26,8 @@ pub(super) struct Known {
     pub(super) values: Option<Box<Values>>,
     /// What its address is computed from.
     pub(super) base: Option<Base>,
+    /// Of a copy: what the address of its source is computed from.
+    pub(super) source: Option<Base>,
 }
 
 /// Counts the sites of a kernel.
@@ -72,7 +74,7 @@ impl Sites {
 
     /// The site of an instruction, and what runs it.
     pub(super) fn take(&mut self, draft: &Draft, known: Known) -> (u32, Exec) {
-        let Known { registers, values, base } = known;
+        let Known { registers, values, base, source } = known;
         let Sites { count, watched, function, .. } = self;
         let (note, event) = (draft.note, draft.event);
         let noted = watched
@@ -87,7 +89,7 @@ impl Sites {
         // Sites of instructions that no check watches stay empty in between.
         watched.resize_with(site as usize, Watched::nothing);
         let (exec, origin, function) = (draft.exec, draft.origin, *function);
-        watched.push(Watched { exec, note, event, registers, values, base, origin, function });
+        watched.push(Watched { exec, note, event, registers, values, base, source, origin, function });
         (site, WATCH)
     }
 

@@ -186,7 +186,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         self.idle = if changed { 0 } else { self.idle + 1 };
         if !resident.group.is_live() {
             if let Some(watch) = &mut self.lanes.watch {
-                watch.left(resident.index);
+                watch.left(self.lanes.env, resident.index);
             }
             self.residents.swap_remove(index);
         } else if resident.group.ready().next().is_none() {

@@ -129,6 +129,7 @@ fn wide(builder: &mut Builder<'_, '_>, operand: Operand, narrow: bool) -> Result
     }
     let result = builder.temporary(Class::Wide)?;
     builder.lane(lane1(|a: u32| u64::from(a)), &[result], &[operand]);
+    builder.keeps_address();
     Ok(result)
 }
 
@@ -145,6 +146,7 @@ pub(super) fn address<'a>(
     }
     let (result, offset) = (builder.temporary(Class::Wide)?, builder.constant(Class::Wide, address.offset));
     builder.lane(lane2(u64::wrapping_add), &[result], &[base, offset]);
+    builder.keeps_address();
     Ok(result)
 }
 
@@ -160,8 +162,12 @@ pub(super) fn number<'a>(builder: &mut Builder<'_, 'a>, text: &Text<'a>) -> Resu
 
 /// One that completes with a bulk group if it is `grouped`, else at a barrier.
 fn append(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>, grouped: bool) {
+    append_as(builder, exec, aux, a, Event::Bulk { grouped, plain: false });
+}
+
+fn append_as(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand>, event: Event) {
     let mut draft = Draft::new(exec, &[], &[]);
-    draft.event = Some(Event::Bulk { grouped });
+    draft.event = Some(event);
     (draft.aux, draft.matrix) = (aux, Some(Box::new(Matrix { a, ..Matrix::default() })));
     builder.push(draft);
 }
@@ -180,7 +186,8 @@ fn copy(builder: &mut Builder<'_, '_>, bulk: Bulk) -> Result<(), Refusal> {
     if bulk.multicast {
         operands.push(number(builder, builder.operand(4)?)?);
     }
-    append(builder, bulk::COPY, bulk.word(), operands, bulk.to_global);
+    let event = Event::Bulk { grouped: bulk.to_global, plain: true };
+    append_as(builder, bulk::COPY, bulk.word(), operands, event);
     Ok(())
 }
 

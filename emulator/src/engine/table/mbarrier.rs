@@ -81,7 +81,7 @@ fn change(builder: &mut Builder<'_, '_>, form: &Form<'_>, action: Action) -> Res
     let event = match action {
         Action::Init => Event::Init,
         Action::Invalidate => Event::Invalidate,
-        _ => Event::Change,
+        _ => Event::Change { releases: !form.has("relaxed") },
     };
     push_change(builder, form, action, event)
 }
@@ -117,7 +117,8 @@ fn wait(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         false => (Class::Wide, mbarrier::WAIT_STATE),
     };
     let value = builder.source(builder.operand(2)?, class)?;
-    push(builder, form, exec, Event::Waited, dest, address, value);
+    let event = Event::Waited { acquires: !form.has("relaxed") };
+    push(builder, form, exec, event, dest, address, value);
     Ok(())
 }
 

@@ -510,6 +510,7 @@ fn copy_async(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal
             let add = if address.narrow { lane2(u32::wrapping_add) } else { lane2(u64::wrapping_add) };
             *side = builder.temporary(class)?;
             builder.lane(add, &[*side], &[address.base, offset]);
+            builder.keeps_address();
         }
     }
     let mut draft = Draft::new(copy::COPY, &[], &[sides[0], sides[1], read]);

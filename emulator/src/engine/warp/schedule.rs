@@ -281,8 +281,8 @@ impl Warp {
             Control::Grow => self.grow(index, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive { aligned, .. } => {
-                self.cluster_arrive(index, *aligned, lanes, around);
+            Control::ClusterArrive { aligned, released } => {
+                self.cluster_arrive(index, (*aligned, *released), lanes, around);
                 true
             }
             Control::ClusterWait { .. } => {

@@ -136,12 +136,14 @@ impl Warp {
     pub(super) fn cluster_arrive(
         &mut self,
         index: usize,
-        is_aligned: bool,
+        (is_aligned, releases): (bool, bool),
         lanes: &mut Lanes<'_>,
         around: &mut BlockState<'_>,
     ) {
         let mask = self.splits[index].mask;
-        if lanes.watch.is_some() {
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.cluster_arrived(lanes.env, lanes.block(), self.state().index, releases);
+            lanes.watch = Some(watch);
             self.meet_others(index, is_aligned, lanes);
             self.misuse(index, mask & self.owing, "it has arrived before, and not waited since", lanes);
         }

@@ -136,16 +136,16 @@ impl Watch {
                 touches.iter().for_each(|touch| self.flight.forget(who.unit, touch.host()));
                 self.inspect_barriers(env, (who, inst.site), event, &touches);
             }
-            Event::Change => {
+            Event::Change { releases } => {
                 // SAFETY: 1: as in `CopiesArrive`.
                 for (barrier, _, _) in unsafe { self.barriers(lanes, inst, who) } {
                     let Watch { units, flight, .. } = self;
                     if let Some(unit) = units.get_mut(&who.unit) {
-                        flight.arrive(barrier, &mut unit.clock, who.warp);
+                        flight.arrive(barrier, &mut unit.clock, who.warp, releases);
                     }
                 }
             }
-            Event::Waited => {
+            Event::Waited { .. } => {
                 // SAFETY: 1: as in `CopiesArrive`.
                 unsafe { self.barriers(lanes, inst, who) };
             }
@@ -162,10 +162,10 @@ impl Watch {
         match event {
             Event::Bulk { .. } => self.running = None,
             // SAFETY: 1: an instruction of the entered code that has the operands of an `mbarrier`: the caller's duty 1.
-            Event::Change | Event::CopiesArrive { .. } => unsafe {
+            Event::Change { .. } | Event::CopiesArrive { .. } => unsafe {
                 self.barriers(lanes, inst, who);
             },
-            Event::Waited => {
+            Event::Waited { acquires } => {
                 // SAFETY: 1, of both: operand 0 of an instruction of the entered code that waits at an `mbarrier` is a predicate: the
                 // caller's duty 1. It is read at once.
                 let (over, barriers) =
@@ -175,7 +175,7 @@ impl Watch {
                     if let Some(unit) = units.get_mut(&who.unit)
                         && by & over != 0
                     {
-                        flight.waited(barrier, &mut unit.clock, who, by & over);
+                        flight.waited(barrier, &mut unit.clock, (who, by & over), acquires);
                     }
                     // Whoever goes on because of the phase before must not make it come true.
                     if by & !over != 0 {
@@ -248,7 +248,7 @@ impl Watch {
             let copies = self.flight.copies(who, *by);
             let Watch { units, flight, .. } = self;
             if let Some(unit) = units.get_mut(&who.unit) {
-                flight.arrive(*barrier, &mut unit.clock, who.warp);
+                flight.arrive(*barrier, &mut unit.clock, who.warp, true);
             }
             match extra {
                 true => copies.iter().for_each(|copy| flight.completes_at(*copy, *barrier)),
@@ -370,7 +370,7 @@ impl Watch {
         let mut all = [0; 32];
         if self.checker.checks().races {
             all[lane] = match event {
-                Event::Bulk { grouped: true } => {
+                Event::Bulk { grouped: true, .. } => {
                     let group = if side == Side::Read { Group::BulkReads } else { Group::Bulk };
                     self.flight.open(who, 1 << lane, group)[lane]
                 }
@@ -385,6 +385,12 @@ impl Watch {
         };
         let access = WarpAccess { who, what, site, how, completions: all };
         let all: Vec<Touch> = pieces(lane, region, address, bytes).collect();
+        let watched = lanes.env.kernel.watched.get(site as usize);
+        let base = watched.and_then(|watched| match side {
+            Side::Read => watched.source.as_ref(),
+            _ => watched.base.as_ref(),
+        });
+        self.inspect_place(lanes.env, access, base, &all);
         self.inspect(lanes.env, access, &all);
     }
 

@@ -9,7 +9,7 @@
 //! that carries it could be any word; some that does not is taken for it. Between units the same is done with
 //! times: an access is ordered before another if its unit released it before the other's warp acquired something.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::stamp::Stamp;
@@ -93,14 +93,25 @@ impl Clock {
 
     /// These warps have met at a barrier.
     pub(super) fn join(&mut self, warps: &[usize]) {
-        let (mut all, mut acquired) = (vec![0; 2 * self.warps()], 0);
-        for warp in warps {
+        self.meet(warps, warps, vec![0; 2 * self.warps()]);
+    }
+
+    /// The same, where `relaxed` warps arrived without releasing what they did: of that only is seen what fences released.
+    pub(super) fn join_relaxed(&mut self, warps: &[usize], relaxed: &BTreeSet<usize>) {
+        let givers: Vec<usize> = warps.iter().copied().filter(|warp| !relaxed.contains(warp)).collect();
+        self.meet(warps, &givers, self.released.clone());
+    }
+
+    /// Warps learn what `givers` know, and `all`.
+    fn meet(&mut self, warps: &[usize], givers: &[usize], mut all: Vec<u32>) {
+        let mut acquired = 0;
+        for warp in givers {
             raise(&mut all, self.row(*warp));
             acquired = acquired.max(self.acquired.get(*warp).copied().unwrap_or(0));
         }
         for warp in warps {
             raise(self.row_mut(*warp), &all);
-            self.acquired.iter_mut().skip(*warp).take(1).for_each(|time| *time = acquired);
+            self.acquired.iter_mut().skip(*warp).take(1).for_each(|time| *time = acquired.max(*time));
             self.step(*warp);
         }
     }
@@ -135,6 +146,12 @@ impl Clock {
         raise(&mut knowledge.row, row);
         knowledge.acquired = knowledge.acquired.max(self.acquired.get(warp).copied().unwrap_or(0));
         self.step(warp);
+    }
+
+    /// What fences have released goes into a barrier in memory.
+    pub(super) fn give_released(&self, knowledge: &mut Knowledge) {
+        knowledge.row.resize(self.released.len().max(knowledge.row.len()), 0);
+        raise(&mut knowledge.row, &self.released);
     }
 
     /// The warp sees what is in a barrier in memory.

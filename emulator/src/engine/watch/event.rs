@@ -7,6 +7,8 @@ pub(crate) enum Event {
     Bulk {
         /// Whether they complete with a bulk group of their thread; else at a barrier.
         grouped: bool,
+        /// Whether their first two operands are the addresses of the target and of the source.
+        plain: bool,
     },
     /// `wgmma.mma_async`
     Product,
@@ -30,9 +32,15 @@ pub(crate) enum Event {
     /// `mbarrier.inval`
     Invalidate,
     /// `mbarrier.arrive` and what else changes a barrier.
-    Change,
+    Change {
+        /// Without `.relaxed`: whoever waits sees what this thread did before.
+        releases: bool,
+    },
     /// `mbarrier.test_wait`, `mbarrier.try_wait`: operand 0 says for whom the phase is over.
-    Waited,
+    Waited {
+        /// Without `.relaxed`: it sees what those did who arrived.
+        acquires: bool,
+    },
 }
 
 impl Event {

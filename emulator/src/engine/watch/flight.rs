@@ -196,10 +196,12 @@ impl Flight {
         self.places.remove(&(unit, place));
     }
 
-    /// A warp arrives.
-    pub(super) fn arrive(&mut self, barrier: usize, clock: &mut Clock, warp: usize) {
-        if let Some(barrier) = self.barriers.get_mut(barrier) {
-            clock.give(warp, &mut barrier.open);
+    /// A warp arrives, and releases what it did or not.
+    pub(super) fn arrive(&mut self, barrier: usize, clock: &mut Clock, warp: usize, releases: bool) {
+        match self.barriers.get_mut(barrier) {
+            Some(barrier) if releases => clock.give(warp, &mut barrier.open),
+            Some(barrier) => clock.give_released(&mut barrier.open),
+            None => {}
         }
     }
 
@@ -212,10 +214,18 @@ impl Flight {
         }
     }
 
-    /// Lanes of a warp have waited until the last phase was over.
-    pub(super) fn waited(&mut self, barrier: usize, clock: &mut Clock, who: WarpId, by: u32) {
+    /// Lanes of a warp have waited until the last phase was over, and acquire what was released or not.
+    pub(super) fn waited(
+        &mut self,
+        barrier: usize,
+        clock: &mut Clock,
+        (who, by): (WarpId, u32),
+        acquires: bool,
+    ) {
         if let Some(barrier) = self.barriers.get_mut(barrier) {
-            clock.take(who.warp, &barrier.done);
+            if acquires {
+                clock.take(who.warp, &barrier.done);
+            }
             let seen = Seen { who, epoch: clock.epoch(who.warp), covers: u32::MAX, by: Some(by) };
             barrier.seen.push((barrier.phase, seen));
         }

@@ -34,6 +34,7 @@ impl Watch {
             self.inspect_contents(env, access, touches);
         }
         if races {
+            self.note_foreign(env, access, touches);
             self.inspect_together(env, access, touches);
             self.inspect_before(env, access, touches);
             if access.how.is_in_proxy() && access.what.reads() {
@@ -44,8 +45,13 @@ impl Watch {
     }
 
     /// Whether they access what they should.
-    pub(super) fn inspect_place(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let base = env.kernel.watched.get(access.site as usize).and_then(|watched| watched.base.as_ref());
+    pub(super) fn inspect_place(
+        &mut self,
+        env: &Env<'_>,
+        access: WarpAccess,
+        base: Option<&Base>,
+        touches: &[Touch],
+    ) {
         let writes = access.what.writes() && !env.kernel.constants.is_empty();
         if base.is_none() && !writes {
             return;
@@ -171,11 +177,12 @@ impl Watch {
 
     /// Whether what they read was made visible to the async proxy.
     fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, reports, times, .. } = self;
+        let Watch { units, global, reports, times, .. } = self;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
-        for touch in touches.iter().filter(|touch| touch.region.private) {
+        for touch in touches {
             let stamp = access.stamp(unit, touch);
             let Unit { clock, shared, .. } = &mut *unit;
+            let shadow = if touch.region.private { shared } else { &mut *global };
             let warp = access.who.warp;
             let hidden = |write: &Stamp| {
                 let is_ordered =
@@ -183,8 +190,10 @@ impl Watch {
                 is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
             };
             let mut writes =
-                shared.cells(touch.host(), touch.bytes).iter().filter_map(|cell| cell.generic_write());
-            if let Some(other) = writes.find(hidden) {
+                shadow.cells(touch.host(), touch.bytes).iter().filter_map(|cell| cell.generic_write());
+            // Whether other blocks have executed a fence is not known.
+            let is_ours = |write: &Stamp| write.unit == stamp.unit;
+            if let Some(other) = writes.find(|write| is_ours(write) && hidden(write)) {
                 let kind = FindingKind::MissingFence;
                 reports.add(env, kind, touch, (stamp, access.what), Some(other), asynchronous::PROXY_ADVICE);
             }

@@ -20,6 +20,8 @@
 //! Undefined values of registers, local memory and shuffles are followed: see [`value`]. Accesses that lead from one variable into another one
 //! are found: see [`bounds`].
 //!
+//! A block of a cluster must not end while others use its shared memory: see [`foreign`].
+//!
 //! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
@@ -31,6 +33,7 @@ mod bounds;
 mod clock;
 mod event;
 mod flight;
+mod foreign;
 mod inspect;
 mod local;
 mod note;
@@ -161,8 +164,10 @@ impl Watch {
     }
 
     /// A cluster of that number has ended.
-    pub(crate) fn left(&mut self, index: u64) {
-        self.units.remove(&unit::number(index));
+    pub(crate) fn left(&mut self, env: &Env<'_>, index: u64) {
+        if let Some(unit) = self.units.remove(&unit::number(index)) {
+            unit.foreign.finish(env, &mut self.reports);
+        }
         self.passing.left(unit::number(index));
         self.flight.left(unit::number(index));
         self.followed.left(unit::number(index));
@@ -218,13 +223,38 @@ impl Watch {
 
     /// Threads of a warp exit.
     pub(crate) fn exited(&mut self, env: &Env<'_>, block: &Block, warp: u32, mask: u32) {
-        self.passing.exit(WarpId::of(env, block, warp), mask);
+        let who = WarpId::of(env, block, warp);
+        self.passing.exit(who, mask);
+        if let Some(Unit { clock, foreign, .. }) = self.units.get_mut(&who.unit) {
+            let Watch { flight, times, .. } = self;
+            foreign.exit(block.rank, |access| match access.how.is_asynchronous() {
+                true => (0..32)
+                    .any(|lane| mask >> lane & 1 != 0 && flight.is_over(access, (who, lane), clock, times)),
+                false => clock.is_after(who.unit, who.warp, access, times),
+            });
+        }
     }
 
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
-        self.unit(env, WarpId::of(env, block, 0).unit).clock.join(&warps);
+        let Unit { clock, relaxed, foreign, .. } = self.unit(env, WarpId::of(env, block, 0).unit);
+        let relaxed = std::mem::take(relaxed);
+        match relaxed.is_empty() {
+            true => clock.join(&warps),
+            false => clock.join_relaxed(&warps, &relaxed),
+        }
+        foreign.met(&relaxed);
+    }
+
+    /// Threads of a warp arrive at the barrier of their cluster; whether that releases what they did.
+    pub(crate) fn cluster_arrived(&mut self, env: &Env<'_>, block: &Block, warp: u32, releases: bool) {
+        let who = WarpId::of(env, block, warp);
+        let relaxed = &mut self.unit(env, who.unit).relaxed;
+        match releases {
+            true => relaxed.remove(&who.warp),
+            false => relaxed.insert(who.warp),
+        };
     }
 
     fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {
@@ -251,8 +281,10 @@ impl Watch {
                 unsafe { self.inspect_local(lanes, inst, who, (access, base)) };
             }
         }
-        // That orders nothing among threads.
-        let note = watched.note.filter(|_| watched.event != Some(Event::ProxyFence));
+        // These order nothing among threads.
+        let orders_nothing =
+            matches!(watched.event, Some(Event::ProxyFence | Event::Change { releases: false }));
+        let note = watched.note.filter(|_| !orders_nothing);
         if let Some(note) = note {
             // SAFETY: 1: the same instruction, and its note: the caller's duty 1.
             unsafe { self.access(lanes, inst, who, note) };
@@ -347,6 +379,7 @@ impl Watch {
             false => How::Plain,
         };
         let access = WarpAccess { who, what: note.what, site: inst.site, how, completions: [0; 32] };
+        let base = env.kernel.watched.get(inst.site as usize).and_then(|watched| watched.base.as_ref());
         match note.what {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
             // Its `imm` says whether it concerns the threads of a block only.
@@ -365,6 +398,9 @@ impl Watch {
                 }
                 // Fences and atomics may carry it on.
                 self.release(env, who, true);
+                if self.checker.checks().races {
+                    self.note_foreign(env, access, &touches);
+                }
             }
             What::LoadRows(addressing) | What::StoreRows(addressing) => {
                 let mask = lanes.mask();
@@ -372,6 +408,7 @@ impl Watch {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 lanes.set_mask(mask);
+                self.inspect_place(env, access, base, &touches);
                 self.inspect(env, access, &touches);
             }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
@@ -380,7 +417,7 @@ impl Watch {
                 if ordering && note.what.writes() {
                     self.release(env, who, is_wide);
                 }
-                self.inspect_place(env, access, &touches);
+                self.inspect_place(env, access, base, &touches);
                 self.inspect(env, access, &touches);
                 if how.is_strong() && note.what.reads() || atomic {
                     self.acquire(env, who, is_wide);
@@ -398,8 +435,13 @@ impl Watch {
         let (sources, targets) = unsafe { copies(lanes, inst) };
         let completions = self.flight.open(access.who, lanes.mask(), Group::Copies);
         let access = WarpAccess { how: How::Copied, completions, ..access };
-        self.inspect(lanes.env, WarpAccess { what: What::Load, ..access }, &sources);
-        self.inspect(lanes.env, WarpAccess { what: What::Store { wide: false }, ..access }, &targets);
+        let read = WarpAccess { what: What::Load, ..access };
+        let write = WarpAccess { what: What::Store { wide: false }, ..access };
+        let watched = lanes.env.kernel.watched.get(inst.site as usize);
+        self.inspect_place(lanes.env, read, watched.and_then(|watched| watched.source.as_ref()), &sources);
+        self.inspect_place(lanes.env, write, watched.and_then(|watched| watched.base.as_ref()), &targets);
+        self.inspect(lanes.env, read, &sources);
+        self.inspect(lanes.env, write, &targets);
     }
 
     /// A release; `is_wide` if other blocks may acquire it.

@@ -63,6 +63,8 @@ pub(crate) struct Watched {
     pub(crate) values: Option<Box<Values>>,
     /// What its address is computed from.
     pub(crate) base: Option<Base>,
+    /// Of a copy: what the address of its source is computed from.
+    pub(crate) source: Option<Base>,
     /// Where it comes from.
     pub(crate) origin: Origin,
     /// Which of the kernel's functions it belongs to.
@@ -73,8 +75,8 @@ impl Watched {
     /// For a site that no check watches.
     pub(crate) fn nothing() -> Watched {
         let (note, event, registers) = (None, None, None);
-        let (values, base, origin) = (None, None, Origin::default());
-        Watched { exec: NOTHING, note, event, registers, values, base, origin, function: 0 }
+        let (values, base, source, origin) = (None, None, None, Origin::default());
+        Watched { exec: NOTHING, note, event, registers, values, base, source, origin, function: 0 }
     }
 
     /// Whether it is a plain store.

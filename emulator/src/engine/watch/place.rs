@@ -14,7 +14,7 @@ use super::note::{Note, What};
 const LONGEST: usize = 32;
 
 /// What one lane accesses.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Touch {
     pub(in crate::engine) lane: usize,
     /// The address, as the kernel has it.
@@ -119,6 +119,14 @@ impl Touch {
         // `exec::memory::region`).
         unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };
         self.silent = self.value.get(..there.len()) == Some(there);
+    }
+
+    /// The rank of the block in whose shared memory it lies, where its address says that.
+    pub(super) fn rank(&self) -> Option<u32> {
+        let is_generic = windows::inside(windows::SHARED, self.address);
+        let address = if is_generic { self.address - windows::SHARED } else { self.address };
+        let tag = (address >> windows::RANK_SHIFT) as u32;
+        tag.checked_sub(1).filter(|_| self.region.private)
     }
 
     /// Whether it lies in shared memory that hardware reserves: nobody has to write it first.

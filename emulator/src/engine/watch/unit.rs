@@ -1,10 +1,11 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::super::env::{Block, Env};
 use super::super::exec::memory::Region;
 use super::clock::Clock;
+use super::foreign::Foreign;
 use super::stamp::Shadow;
 use crate::memory::Written;
 
@@ -25,6 +26,10 @@ pub(super) struct Unit {
     pub(super) shared: Shadow,
     /// The mbarriers that were made and not given up, by the host's address.
     pub(super) mbarriers: HashSet<u64>,
+    /// Warps that have arrived at the barrier of the cluster without a release.
+    pub(super) relaxed: BTreeSet<usize>,
+    /// Accesses to the shared memory of other blocks.
+    pub(super) foreign: Foreign,
     /// Which shared memory was written: by the host's address of each block's.
     written: Vec<(usize, Written)>,
 }
@@ -35,6 +40,8 @@ impl Unit {
             clock: Clock::new(warps(env)),
             shared: Shadow::default(),
             mbarriers: HashSet::new(),
+            relaxed: BTreeSet::new(),
+            foreign: Foreign::default(),
             written: Vec::new(),
         }
     }
@@ -107,7 +114,7 @@ pub(super) fn warps(env: &Env<'_>) -> usize {
     env.cluster.iter().product::<u32>() as usize * warps_of_block(env)
 }
 
-fn warps_of_block(env: &Env<'_>) -> usize {
+pub(super) fn warps_of_block(env: &Env<'_>) -> usize {
     env.launch.block.iter().product::<u32>().div_ceil(32).max(1) as usize
 }
 

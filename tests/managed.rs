@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::memory::{DiscardBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
+use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
@@ -171,72 +171,27 @@ fn a_batch_prefetches_each_range_to_its_place() {
 }
 
 #[test]
-fn a_discard_is_ordered_against_the_other_streams() {
-    let (stream, other) = (stream(), stream());
-    let mut memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
-    let (held, hold) = std::sync::mpsc::channel::<()>();
-    stream.call_host(move || assert!(hold.recv().is_err())).unwrap();
-    memory.view_mut().fill(&stream, 1).unwrap();
-    let half = PAGES / 2;
-    let mut batch = DiscardBatch::new();
-    batch.push(&mut memory, [0..half, half..PAGES, 5..5]).unwrap();
-    assert_eq!(batch.len(), 2);
-    let discarded = has_batches(unsafe { batch.submit(&other) });
-    assert!(!discarded || !other.query().unwrap(), "it comes before the fill");
-    // After the discard, though on the stream of the first fill.
-    memory.view_mut().fill(&stream, 2).unwrap();
-    drop(held);
-    assert!(memory.as_slice().unwrap().iter().all(|byte| *byte == 2));
-    let mut batch = DiscardBatch::new();
-    batch.push(&mut memory, [..half, ..half]).unwrap();
-    if has_batches(unsafe { batch.submit_and_prefetch(&other, MemoryLocation::Host) }) {
-        other.synchronize().unwrap();
-        assert_eq!(
-            [last_prefetch(&memory, 0..half), last_prefetch(&memory, half..PAGES)],
-            [Some(MemoryLocation::Host), None]
-        );
-    }
-    // What was not discarded stays.
-    assert!(memory.as_slice().unwrap()[half..].iter().all(|byte| *byte == 2));
-}
-
-#[test]
 fn batches_tell_what_is_wrong() {
     let (stream, context) = (stream(), CudaContext::new(0).unwrap());
-    let mut memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
+    let memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
     // Nothing to do is fine wherever it is.
     let default = context.default_stream();
     PrefetchBatch::new().submit(&default).unwrap();
-    unsafe { DiscardBatch::new().submit(&default) }.unwrap();
-    unsafe { DiscardBatch::new().submit_and_prefetch(&default, MemoryLocation::Device(99)) }.unwrap();
     let mut batch = PrefetchBatch::new();
     let error = batch.push(&memory, ..=PAGES, MemoryLocation::Host).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Length(_)), "{error}");
     batch.push(&memory, .., MemoryLocation::Device(99)).unwrap();
     let error = batch.submit(&stream).unwrap_err();
     assert!(error.is_unsupported() || error.to_string().contains("1 ranges, to [Device(99)]"), "{error}");
-    let mut batch = DiscardBatch::new();
-    let error = batch.push(&mut memory, [PAGES + 1..]).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Length(_)), "{error}");
-    let mut batch = DiscardBatch::new();
-    batch.push(&mut memory, [..]).unwrap();
-    unsafe { batch.submit(&default) }.unwrap_err();
+    let mut batch = PrefetchBatch::new();
+    batch.push(&memory, .., MemoryLocation::Host).unwrap();
+    batch.submit(&default).unwrap_err();
     let other = context.device().create_context(&Default::default()).unwrap();
     let far = other.new_stream().unwrap();
     let mut batch = PrefetchBatch::new();
     batch.push(&memory, .., MemoryLocation::Host).unwrap();
     let error = batch.submit(&far).unwrap_err();
     assert!(error.is_context_mismatch(), "{error}");
-    for prefetches in [false, true] {
-        let mut batch = DiscardBatch::new();
-        batch.push(&mut memory, [..]).unwrap();
-        let submitted = match prefetches {
-            false => unsafe { batch.submit(&far) },
-            true => unsafe { batch.submit_and_prefetch(&far, MemoryLocation::Host) },
-        };
-        let error = submitted.unwrap_err();
-        assert!(error.is_context_mismatch(), "{error}");
-    }
     // Nothing was done.
     assert!(memory.as_slice().unwrap().iter().all(|byte| *byte == 0));
 }

@@ -13,8 +13,7 @@ use cuda_launch::diagnostics::Profiler;
 use cuda_launch::error::GraphError;
 use cuda_launch::graph::{Edge, InstantiateFlags, KernelNode};
 use cuda_launch::memory::{
-    CopyBatch, DiscardBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PitchedBuffer, PrefetchBatch,
-    RegionBatch,
+    CopyBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PitchedBuffer, PrefetchBatch, RegionBatch,
 };
 use cuda_launch::module::CudaLibrary;
 use cuda_launch::sys::{CUresult, Driver, FUNCTIONS};
@@ -253,22 +252,6 @@ fn prefetches(on: &On) -> Result<(), Error> {
     batch.submit(&on.stream)
 }
 
-fn discards(on: &On) -> Result<(), Error> {
-    let mut memory = ManagedBuffer::<u32>::zeroed(&on.stream, N, ManagedAttach::Global)?;
-    let mut batch = DiscardBatch::new();
-    batch.push(&mut memory, [..])?;
-    // SAFETY: 1: nobody reads the memory.
-    unsafe { batch.submit(&on.stream) }
-}
-
-fn discards_and_prefetches(on: &On) -> Result<(), Error> {
-    let mut memory = ManagedBuffer::<u32>::zeroed(&on.stream, N, ManagedAttach::Global)?;
-    let mut batch = DiscardBatch::new();
-    batch.push(&mut memory, [..])?;
-    // SAFETY: 1: nobody reads the memory.
-    unsafe { batch.submit_and_prefetch(&on.stream, MemoryLocation::Host) }
-}
-
 fn libraries(on: &On) -> Result<(), Error> {
     let library = CudaLibrary::load(on.ctx.driver(), include_str!("../examples/kernels/saxpy.ptx"))?;
     assert_eq!(library.module(&on.ctx)?.load_function("saxpy")?.name(), "saxpy");
@@ -316,8 +299,6 @@ const ALL: &[(&str, u32, Program)] = &[
     ("lists of kernels", 12_040, lists_of_kernels),
     ("batches", 12_080, batches),
     ("batches of prefetches", 13_000, prefetches),
-    ("batches of discards", 13_000, discards),
-    ("batches of discards and prefetches", 13_000, discards_and_prefetches),
 ];
 
 /// Everything that the driver has works; what it lacks is an error that says which driver has it.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | device memory | [`DeviceBuffer`], and [`DeviceView`], [`DeviceViewMut`] of a part of it |
 //! | copies that do not wait | [`PinnedBuffer`] on the host; [`CudaContext::with_registered`](crate::CudaContext::with_registered) for memory that you have |
-//! | one address for host and devices | [`ManagedBuffer`]; [`PrefetchBatch`], [`DiscardBatch`] for many parts in one call |
+//! | one address for host and devices | [`ManagedBuffer`]; [`PrefetchBatch`] prefetches many parts in one call |
 //! | rows with a pitch, copies of rectangles and boxes | [`PitchedBuffer`], [`CudaStream::copy_region`](crate::CudaStream::copy_region) |
 //! | many copies in one call | [`CopyBatch`], [`RegionBatch`] |
 //! | where memory comes from | [`MemoryPool`] |
@@ -78,7 +78,7 @@ pub use fill::FillElement;
 pub(crate) use fill::Word;
 pub use location::{MemoryAccess, MemoryLocation};
 pub use managed::{ManagedAttach, ManagedBuffer};
-pub use managed_batch::{DiscardBatch, PrefetchBatch};
+pub use managed_batch::PrefetchBatch;
 pub(crate) use object::{ObjectParts, Reach, Shared};
 pub use pinned::view::{PinnedView, PinnedViewMut};
 pub use pinned::{PinnedBuffer, PinnedFlags};

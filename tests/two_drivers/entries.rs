@@ -5,8 +5,8 @@ use cuda_launch::device::GreenContext;
 use cuda_launch::foundation::submit_with;
 use cuda_launch::graph::{Branches, CopyNode, KernelNode, MemsetNode};
 use cuda_launch::memory::{
-    CopyBatch, CopySource, CopyTarget, DiscardBatch, Extent, ManagedAttach, MemoryLocation, PrefetchBatch,
-    RegionBatch, RowLayout,
+    CopyBatch, CopySource, CopyTarget, Extent, ManagedAttach, MemoryLocation, PrefetchBatch, RegionBatch,
+    RowLayout,
 };
 use cuda_launch::operation::{
     DeviceOperation, copy_from_pinned, copy_on_device, copy_to_host, copy_to_pinned, from_event, memset,
@@ -209,18 +209,6 @@ entries! {
         batch.push(&b.managed, .., MemoryLocation::Host)?;
         batch.submit(&a.stream)
     };
-    "DiscardBatch::submit": |a, b| {
-        let mut batch = DiscardBatch::new();
-        batch.push(&mut b.managed, [..])?;
-        // SAFETY: 1: it is refused, as is asserted.
-        unsafe { batch.submit(&a.stream) }
-    };
-    "DiscardBatch::submit_and_prefetch": |a, b| {
-        let mut batch = DiscardBatch::new();
-        batch.push(&mut b.managed, [..])?;
-        // SAFETY: 1: it is refused, as is asserted.
-        unsafe { batch.submit_and_prefetch(&a.stream, MemoryLocation::Host) }
-    };
     "ManagedBuffer::prefetch": |a, b| a.managed.prefetch(&b.stream, .., MemoryLocation::Host);
     "ManagedBuffer::attach": |a, b| a.managed.attach(&b.stream, ManagedAttach::Global);
     "PitchedBuffer::copy_from_host": |a, b| a.pitched.copy_from_host(&b.stream, &[0; N]);
@@ -305,7 +293,6 @@ pub(crate) const OTHERS: &[(&str, &str)] = &[
     ("CopyBatch::push", "no driver call: `submit` compares"),
     ("CopyBatch::push_from_host", "no driver call: `submit` compares"),
     ("CopyBatch::push_to_host", "no driver call: `submit` compares"),
-    ("DiscardBatch::push", "no driver call: `submit` compares"),
     ("PrefetchBatch::push", "no driver call: `submit` compares"),
     ("RegionBatch::push", "no driver call: `submit` compares"),
     ("CopyNode::host_to_device", "host memory has no driver"),

@@ -32,7 +32,6 @@ const OBJECTS: &[&str] = &[
     "DeviceSliceMut",
     "DeviceView",
     "DeviceViewMut",
-    "DiscardBatch",
     "DlTensor",
     "ExecutionContext",
     "ExternalMemory",

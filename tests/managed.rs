@@ -3,10 +3,11 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_harness::skipped;
 use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
 };
 
 const GLOBAL: ManagedAttach = ManagedAttach::Global;
@@ -136,14 +137,6 @@ fn it_is_attached_to_a_stream() {
 /// Bytes of two pages of every size that a host may have.
 const PAGES: usize = 4 << 20;
 
-/// Whether the driver has batches of prefetches.
-fn has_batches(result: Result<(), Error>) -> bool {
-    match result {
-        Err(error) if error.is_unsupported() => false,
-        done => done.map(|()| true).unwrap(),
-    }
-}
-
 fn last_prefetch(memory: &ManagedBuffer<u8>, pages: std::ops::Range<usize>) -> Option<MemoryLocation> {
     memory.range_state(pages).unwrap().last_prefetch
 }
@@ -160,8 +153,9 @@ fn a_batch_prefetches_each_range_to_its_place() {
     batch.push(&a, ..half, device).unwrap().push(&b, 7..7, device).unwrap();
     batch.push(&b, half.., MemoryLocation::Host).unwrap().push(&a, half.., MemoryLocation::Host).unwrap();
     assert_eq!(batch.len(), 3);
-    if !has_batches(batch.submit(&stream)) {
-        return;
+    match batch.submit(&stream) {
+        Err(error) if error.is_unsupported() => return skipped(error),
+        done => done.unwrap(),
     }
     stream.synchronize().unwrap();
     let host = Some(MemoryLocation::Host);

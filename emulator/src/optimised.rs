@@ -1,9 +1,7 @@
-//! Whether the emulator was compiled with optimisation, and one line on standard error where kernels run for long without it.
+//! Whether the emulator was compiled with optimisation, and whether that matters to a program.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-use crate::{progress, stderr};
 
 /// Whether the emulator itself was compiled with optimisation: without it, kernels run about forty times slower. The top of this page
 /// says how to optimise it in debug builds, too.
@@ -19,13 +17,9 @@ const LONG: Duration = Duration::from_secs(1);
 
 static SPENT: AtomicU64 = AtomicU64::new(0);
 
-/// Counts the time that a kernel took, and writes the advice once this process has spent a second in kernels, unless
-/// `CUDA_LAUNCH_QUIET` is set. For builds that are not [`OPTIMISED`].
-pub(crate) fn spent(time: Duration) {
-    if passes(&SPENT, time) && std::env::var_os("CUDA_LAUNCH_QUIET").is_none() {
-        progress::hide();
-        stderr::say(&format!("cuda-emulator: {ADVICE}; CUDA_LAUNCH_QUIET=1 hides this line\n"));
-    }
+/// Counts the time that a kernel took: whether this process has now spent a second in kernels, and the program should hear of it.
+pub(crate) fn matters(time: Duration) -> bool {
+    passes(&SPENT, time) && std::env::var_os("CUDA_LAUNCH_QUIET").is_none()
 }
 
 /// Whether it is this time that makes it long.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
+use crate::driver::report;
 use crate::driver::state::State;
 use crate::driver::work::Turn;
 use crate::engine::{self, Fault, Launch, Launcher, RunControl};
@@ -114,8 +115,8 @@ impl KernelCall {
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
-        if let Some(began) = began {
-            optimised::spent(began.elapsed());
+        if began.is_some_and(|began| optimised::matters(began.elapsed())) {
+            report::line(format_args!("{}; CUDA_LAUNCH_QUIET=1 hides this line", optimised::ADVICE));
         }
         outcome.map(|_| ())
     }

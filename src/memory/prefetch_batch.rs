@@ -36,8 +36,11 @@ use crate::ordering::Submission;
 #[derive(Debug, Default)]
 #[doc(alias = "cuMemPrefetchBatchAsync")]
 pub struct PrefetchBatch<'a> {
-    ranges: Ranges<'a>,
+    addresses: Vec<CUdeviceptr>,
+    sizes: Vec<usize>,
     places: Vec<MemoryLocation>,
+    /// What each range is part of.
+    of: Vec<&'a Arc<Allocation>>,
 }
 
 impl<'a> PrefetchBatch<'a> {
@@ -46,7 +49,7 @@ impl<'a> PrefetchBatch<'a> {
         Self::default()
     }
 
-    /// Adds the elements of `range`, which will be used at `to`. No driver call.
+    /// Adds the elements of `range`, which will be used at `to`; nothing where there are none. No driver call.
     ///
     /// # Errors
     /// The range is out of bounds.
@@ -56,20 +59,25 @@ impl<'a> PrefetchBatch<'a> {
         range: impl RangeBounds<usize>,
         to: MemoryLocation,
     ) -> Result<&mut Self, Error> {
-        if self.ranges.push(memory, range, "PrefetchBatch::push")? {
+        let (address, bytes) = memory.bytes_of(range, "PrefetchBatch::push")?;
+        // The driver accepts no empty range.
+        if bytes > 0 {
+            self.addresses.push(address);
+            self.sizes.push(bytes);
             self.places.push(to);
+            self.of.push(memory.allocation());
         }
         Ok(self)
     }
 
     /// The number of ranges; those without elements do not count.
     pub fn len(&self) -> usize {
-        self.ranges.addresses.len()
+        self.places.len()
     }
 
     /// Whether there is nothing to prefetch.
     pub fn is_empty(&self) -> bool {
-        self.ranges.addresses.is_empty()
+        self.places.is_empty()
     }
 
     /// Submits all prefetches to `stream`, which cannot be the default stream.
@@ -80,23 +88,29 @@ impl<'a> PrefetchBatch<'a> {
     /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another context than the
     /// stream, or any error returned by the driver, which may have taken some of the ranges.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
-        let Self { mut ranges, places } = self;
+        let Self { mut addresses, mut sizes, places, of } = self;
         let count = places.len();
         if count == 0 {
             return Ok(());
         }
-        let work = ranges.order(stream)?;
+        for allocation in &of {
+            stream.same_context(allocation.context(), "managed memory of the batch")?;
+        }
+        let mut work = Submission::on(stream);
+        for allocation in &of {
+            work.reads(allocation)?;
+        }
         let mut raw: Vec<CUmemLocation> = places.iter().map(|place| place.to_raw()).collect();
         let mut starts: Vec<usize> = (0..count).collect();
-        // SAFETY: four lists of `count`; `Ranges` keeps each range inside managed memory, which is freed after this use of it, as `work`
-        // has noted it; `to_raw` wrote the numbers of the places. The stream lives as long as its handle (`StreamInner`).
+        // SAFETY: four lists of `count`; `bytes_of` found each range inside managed memory, which is freed after this use of it, as
+        // `work` has noted it; `to_raw` wrote the numbers of the places. The stream lives as long as its handle (`StreamInner`).
         work.call(
             "cuMemPrefetchBatchAsync",
             || format!("{count} ranges, to {places:?}"),
             |driver| unsafe {
                 driver.cuMemPrefetchBatchAsync(
-                    ranges.addresses.as_mut_ptr(),
-                    ranges.sizes.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    sizes.as_mut_ptr(),
                     count,
                     raw.as_mut_ptr(),
                     starts.as_mut_ptr(),
@@ -106,44 +120,5 @@ impl<'a> PrefetchBatch<'a> {
                 )
             },
         )
-    }
-}
-
-/// Parts of managed buffers that a batch has borrowed, each inside its buffer and not empty, which the driver does not accept.
-#[derive(Debug, Default)]
-struct Ranges<'a> {
-    addresses: Vec<CUdeviceptr>,
-    sizes: Vec<usize>,
-    of: Vec<&'a Arc<Allocation>>,
-}
-
-impl<'a> Ranges<'a> {
-    /// Whether it was added: nothing is, where there are no elements.
-    fn push<T: DeviceCopy>(
-        &mut self,
-        memory: &'a ManagedBuffer<T>,
-        range: impl RangeBounds<usize>,
-        call: &'static str,
-    ) -> Result<bool, Error> {
-        let (address, bytes) = memory.bytes_of(range, call)?;
-        if bytes == 0 {
-            return Ok(false);
-        }
-        self.addresses.push(address);
-        self.sizes.push(bytes);
-        self.of.push(memory.allocation());
-        Ok(true)
-    }
-
-    /// Announces the use of all of them, after what it must come after.
-    fn order<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
-        for allocation in &self.of {
-            stream.same_context(allocation.context(), "managed memory of the batch")?;
-        }
-        let mut work = Submission::on(stream);
-        for allocation in &self.of {
-            work.reads(allocation)?;
-        }
-        Ok(work)
     }
 }

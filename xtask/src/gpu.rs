@@ -63,7 +63,7 @@ pub(crate) fn bundle() -> Result<()> {
     fits(size, "run.sh")
 }
 
-/// Builds and bundles these tests and the benches; fails over the limit.
+/// Builds and bundles these tests; fails over the limit.
 pub(crate) fn bundle_tests(names: &[&str]) -> Result<()> {
     let folder = emptied()?;
     let bin = folder.join("bundle/bin");
@@ -72,7 +72,14 @@ pub(crate) fn bundle_tests(names: &[&str]) -> Result<()> {
         return Err(format!("gpu: no test {unknown:?}").into());
     }
     put(&bin.join("tests"), tests.iter().filter(|test| names.contains(&test.name.as_str())))?;
-    put(&bin.join("bench"), benches()?.iter())?;
+    let size = finish(&folder)?;
+    fits(size, "run.sh")
+}
+
+/// Builds and bundles the benches; fails over the limit.
+pub(crate) fn bundle_benches() -> Result<()> {
+    let folder = emptied()?;
+    put(&folder.join("bundle/bin/bench"), benches()?.iter())?;
     let size = finish(&folder)?;
     fits(size, "run.sh")
 }

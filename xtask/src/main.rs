@@ -44,7 +44,8 @@ usage: cargo xtask <chore>
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
                       with a GPU and no toolchain
-  gpu --tests NAME... bundle these tests and the benches alone, where all are too much for a machine to take
+  gpu --tests NAME... bundle these tests alone, where all are too much for a machine to take
+  gpu --benches       bundle the benches alone
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
         ["gpu", "--check"] => gpu::bundle_check(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
+        ["gpu", "--benches"] => gpu::bundle_benches(),
         ["gpu"] => gpu::bundle(),
         ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),

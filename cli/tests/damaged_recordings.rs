@@ -112,6 +112,23 @@ fn whatever_a_file_says_is_launched_or_refused() {
     assert!(codes[0] > 5 && codes[1] > 5 && codes[3] > 5, "{codes:?}");
 }
 
+/// Nothing is behind it.
+#[test]
+fn memory_that_ends_where_addresses_end_is_no_panic() {
+    let folder = Folder::new("last");
+    let Some(recorder) = recorder() else { return };
+    let (run, _) = folder.record(&recorder, &[], &saxpy("u32:100"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    for end in [1, 100, 511, 512] {
+        let mut recording = folder.recording();
+        recording.regions[0].address = u64::MAX - recording.regions[0].bytes - end + 1;
+        let run = folder.replay_of(&recording.to_bytes());
+        assert!([0, 1, 3].contains(&run.code), "{end}: {} {}", run.code, run.err);
+        let (run, _) = folder.record(&recorder, &[], &saxpy("u32:100"));
+        assert_eq!(run.code, 0, "{}", run.err);
+    }
+}
+
 #[test]
 fn what_is_no_file_is_refused() {
     let folder = Folder::new("no-file");

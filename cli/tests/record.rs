@@ -74,6 +74,46 @@ fn attributes_and_much_shared_memory_are_replayed() {
     assert_eq!((run.code, &answer["attributes_left_out"]), (0, &serde_json::json!([8])), "{}", run.out);
 }
 
+/// Static shared memory counts, too: of 48 KiB what is left for dynamic memory without asking is less.
+#[test]
+fn dynamic_shared_memory_beside_static_is_replayed() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-shared");
+    let add =
+        ADD.replace("{\n    .reg .u64 %p;", "{\n    .shared .align 4 .b8 own[20480];\n    .reg .u64 %p;");
+    let add = add.replace("    ret;", "    st.shared.u32 [own], %r2;\n    ret;");
+    let main = "    BEGIN(\"add\")\n    ptr number;\n    u32 value = 1;\n    void *arguments[] = {&number, &value};
+    OK(cuMemAlloc_v2, &number, (size_t)4);\n    OK(cuMemsetD32_v2, number, 0, (size_t)1);
+    OK(cuFuncSetAttribute, function, 8, 40960);
+    OK(cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 40960, (handle)0, arguments, (void *)0);\n    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("shared", &add, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!((run.code, folder.recording().shared), (0, 40_960), "{}", run.err);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["same_bytes"]), (0, &4.into()), "{}", run.out);
+}
+
+/// Host memory that the program registers begins anywhere; what is aligned there stays so where it cannot have its address.
+#[test]
+fn memory_that_begins_anywhere_is_followed_and_moved() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-unaligned");
+    let main = "    BEGIN(\"follow\")\n    static char page[8192] __attribute__((aligned(4096)));\n    ptr number, table;
+    OK(cuMemAlloc_v2, &number, (size_t)8);\n    memcpy(page + 16, &number, sizeof number);
+    OK(cuMemHostRegister_v2, page + 4, (size_t)4096, 2);\n    OK(cuMemHostGetDevicePointer_v2, &table, page + 4, 0);
+    struct { u32 value; ptr table; } by_value = {7, table + 4};\n    LAUNCH(1, (handle)0, &by_value);
+    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("unaligned", FOLLOW, main) else { return };
+    let (run, _) = folder.record(&recorder, &["--kernel", "follow"], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let regions: Vec<_> = folder.recording().regions.iter().map(|one| (one.address % 8, one.bytes)).collect();
+    assert_eq!(regions, [(4, 4096), (0, 8)], "what the pointer behind the start leads to");
+    let mut command = tool();
+    command.args(["replay", "--json", "--relocate", "--apart"]).arg(folder.file());
+    let (run, answer) = answered(finished(&command.output().unwrap()));
+    assert_eq!((run.code, &answer["changed_pointers"]), (0, &1.into()), "{}", run.out);
+}
+
 #[test]
 fn processes_that_record_the_same_file_do_not_damage_it() {
     let Some(recorder) = recorder() else { return };
@@ -128,13 +168,14 @@ fn memory_that_cannot_be_where_it_was_is_elsewhere() {
     let (run, _) = folder.record(&recorder, &[], &saxpy("u32:100"));
     assert_eq!(run.code, 0, "{}", run.err);
     let mut recording = folder.recording();
-    // No allocation of the emulator begins there.
+    // No allocation of the emulator begins there, or lies there.
+    let further = (1 << 36) + 16;
     for region in &mut recording.regions {
-        region.address += 16;
+        region.address += further;
     }
     for offset in [8, 16] {
         let word = recording.arguments[offset..offset + 8].try_into().unwrap();
-        let moved = u64::from_le_bytes(word) + 16;
+        let moved = u64::from_le_bytes(word) + further;
         recording.arguments[offset..offset + 8].copy_from_slice(&moved.to_le_bytes());
     }
     folder.write(&recording);
@@ -299,16 +340,17 @@ fn pointers_in_structures_and_in_memory_are_followed() {
     recording.regions[1].after(0, &mut changed);
     assert_eq!(changed[4..], [7, 0, 0, 0]);
 
-    // The same launch with its memory where the emulator has none: 16 bytes further, as are all pointers.
+    // The same launch with its memory where the emulator has none, as are all pointers.
     let mut moved = recording.clone();
+    let distance = (1 << 36) + 16;
     let further = |word: u64| {
         let inside =
             |region: &&cuda_harness::record::Region| word.wrapping_sub(region.address) < region.bytes;
-        recording.regions.iter().find(inside).map(|_| word + 16)
+        recording.regions.iter().find(inside).map(|_| word + distance)
     };
     for (region, old) in moved.regions.iter_mut().zip(&recording.regions) {
         *region = old.with_words(further).0;
-        region.address += 16;
+        region.address += distance;
     }
     let table = u64::from_le_bytes(recording.arguments[8..].try_into().unwrap());
     moved.arguments[8..].copy_from_slice(&further(table).unwrap().to_le_bytes());

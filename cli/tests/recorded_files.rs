@@ -51,6 +51,20 @@ fn a_process_that_is_killed_while_it_writes_leaves_no_part_of_a_file() {
     assert!(run.says("not recorded: the process was ended while the recording was written"), "{}", run.err);
 }
 
+/// Any bytes may be a name.
+#[test]
+fn a_name_that_is_no_text_is_one() {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-name");
+    let file = folder.0.join(std::ffi::OsStr::from_bytes(b"\xff.record"));
+    let mut command = tool();
+    command.args(["record", "--driver", "emulator", "--recorder"]).arg(&recorder).arg("-o").arg(&file);
+    let run = finished(&command.arg("--").args(saxpy("u32:100")).output().unwrap());
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert_eq!(finished(&tool().arg("replay").arg(&file).output().unwrap()).code, 0);
+}
+
 /// The program goes on: the signal of a file at its limit is not its own.
 #[test]
 fn a_file_that_cannot_be_written_whole_is_not_there() {

@@ -114,7 +114,7 @@ pub(crate) struct Objects {
     /// Those that have ended, the first one first.
     ended: VecDeque<Place>,
     /// What belongs to each of those that own something.
-    owned: HashMap<Place, Vec<Place>>,
+    owned: HashMap<Place, BTreeSet<Place>>,
     /// The newest of each family and address.
     latest: HashMap<(Kind, u64), Place, Quick>,
     /// Memory of the device and of the host, by where it starts. Each address is in one at most.
@@ -240,7 +240,7 @@ impl Objects {
         self.forget_ended();
         self.captures += usize::from(new.kind == Kind::Capture);
         if let Some(owner) = new.owner {
-            self.owned.entry(owner).or_default().push(place);
+            self.owned.entry(owner).or_default().insert(place);
         }
         place
     }
@@ -306,6 +306,9 @@ impl Objects {
             let is_over = |object: &&Object| !object.is_live() && !object.is_lost_capture();
             let Some(object) = self.all.get(&place).filter(is_over) else { continue };
             let (key, address) = ((object.name.kind().family(), object.address), object.address);
+            if let Some(siblings) = object.owner.and_then(|owner| self.owned.get_mut(&owner)) {
+                siblings.remove(&place);
+            }
             // There may be another one with the handle, or at the address.
             if self.latest.get(&key) == Some(&place) {
                 self.latest.remove(&key);
@@ -324,6 +327,10 @@ impl Objects {
             object.ended_by = None;
             object.is_released = false;
             self.live.insert(place);
+            // One of the last: the call that ended it is not over.
+            if let Some(at) = self.ended.iter().rposition(|ended| *ended == place) {
+                self.ended.remove(at);
+            }
             self.captures += usize::from(object.name.kind() == Kind::Capture);
             if object.counted {
                 self.counted = self.counted.saturating_add(object.bytes);
@@ -378,6 +385,27 @@ mod tests {
         // One that a driver has not ended after all.
         recent.into_iter().for_each(|place| objects.revive(place, 7));
         assert!(recent.and_then(|place| objects.at(place)).is_some_and(Object::is_live));
+        assert!(recent.is_some_and(|place| !objects.ended.contains(&place)));
+    }
+
+    /// Such as the nodes that come and go in a graph for days.
+    #[test]
+    fn an_owner_forgets_what_is_forgotten() {
+        let mut objects = Objects::default();
+        let graph = objects.make(New::of(Kind::Graph, 1, Some((1, "cuGraphCreate"))));
+        let node = |objects: &mut Objects, handle| {
+            let new = New::of(Kind::GraphNode, handle, Some((2, "cuGraphAddEmptyNode")));
+            objects.make(New { owner: Some(graph), ..new })
+        };
+        let kept = node(&mut objects, 2);
+        for round in 0..2 * MOST_ENDED as u64 {
+            let place = node(&mut objects, 3 + round);
+            objects.end(place, 3);
+        }
+        let owned = objects.owned.get(&graph).map_or(0, BTreeSet::len);
+        assert!(owned <= MOST_ENDED + 2, "{owned}");
+        objects.end(graph, 4);
+        assert!(objects.at(kept).is_some_and(|node| !node.is_live()));
     }
 
     /// Another one may begin on a stream that has the handle of the one that is gone.

@@ -263,3 +263,24 @@ fn pieces_are_in_their_memory_and_in_order() {
         assert!(matches!(error, Err(FormatError::Damaged { .. })), "{pieces:?}: {error:?}");
     }
 }
+
+#[test]
+fn words_are_at_multiples_of_eight_of_the_address() {
+    let pointer = 0x0123_4567_89ab_cdef_u64;
+    for at in 0..16 {
+        let mut bytes = vec![0x55; 40];
+        bytes[at..at + 8].copy_from_slice(&pointer.to_le_bytes());
+        for address in 0x1000..0x1008 {
+            let region = Region {
+                variable: None,
+                address,
+                bytes: 40,
+                before: Contents::of(&bytes),
+                after: Contents::default(),
+            };
+            let (_, changed) = region.with_words(|word| (word == pointer).then_some(0));
+            let is_word = (address + at as u64).is_multiple_of(8);
+            assert_eq!(changed, usize::from(is_word), "{at} bytes behind {address:#x}");
+        }
+    }
+}

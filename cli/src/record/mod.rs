@@ -1,7 +1,9 @@
 //! `cuda-launch record -- PROGRAM`: the program runs with the recorder as its driver, which writes one launch to a file.
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -65,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
 
 /// Whether a process ended before its file had its name: what there is of it goes.
 fn is_cut(writing: &Value) -> bool {
-    let part = writing["part"].as_str().map(Path::new).filter(|part| part.exists());
+    let part: Option<Vec<u8>> = serde_json::from_value(writing["part"].clone()).ok();
+    let part = part.map(|bytes| PathBuf::from(OsString::from_vec(bytes))).filter(|part| part.exists());
     let is_alive = writing["process"].as_u64().is_some_and(program::is_alive);
     part.is_some_and(|part| !is_alive && std::fs::remove_file(part).is_ok())
 }

@@ -23,8 +23,8 @@ use crate::run::DeviceOptions;
 const CHUNK: usize = 1 << 20;
 /// Addresses are asked for in units of this: driver 580 gave them as asked for, and did not give single pages among them.
 const UNIT: u64 = 256 << 20;
-/// Dynamic shared memory that every kernel may have.
-const SHARED: u32 = 48 << 10;
+/// What allocations are aligned to at least.
+const ALIGNMENT: u64 = 256;
 /// Attributes that say how a kernel runs, and nothing of what is around it.
 const KEPT: [CUlaunchAttributeID; 4] = [
     CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
@@ -201,18 +201,21 @@ impl Device {
 
     /// Memory, at its address if that can be had and is wanted.
     fn place(&self, region: &Region) -> Result<u64, Failure> {
-        let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
         let mut address = region.address;
         let is_there = match self.is_emulator {
             true => !self.apart && cuda_emulator::allocate_at(address, region.bytes),
             false => self.map(address, region.bytes),
         };
         if !is_there {
+            // Memory of the program's own may begin anywhere: what is aligned in it stays so.
+            let offset = address % ALIGNMENT;
+            let bytes = usize::try_from(region.bytes.saturating_add(offset)).unwrap_or(usize::MAX);
             // SAFETY: the place is an address's and outlives the call, which asks for nothing else.
             let code = unsafe { self.driver.cuMemAlloc(&mut address, bytes) };
             ok("cuMemAlloc", code).map_err(|failure| {
                 failure.with(&format!("{bytes} bytes of memory, recorded at {:#x}", region.address))
             })?;
+            address += offset;
         }
         Ok(address)
     }
@@ -304,9 +307,11 @@ impl Device {
         // parameter that was recorded, to as many bytes, as the reader of the file has compared, and `fits` these with
         // the kernel's own. Nothing unloads its module. What it does to memory is its own matter, as the head says.
         unsafe {
-            if recording.shared > SHARED {
-                let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                let bytes = i32::try_from(recording.shared).unwrap_or(i32::MAX);
+            let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let (bytes, mut limit) = (i32::try_from(recording.shared).unwrap_or(i32::MAX), 0);
+            // What static shared memory leaves of the usual 48 KiB.
+            ok("cuFuncGetAttribute", self.driver.cuFuncGetAttribute(&mut limit, most, function))?;
+            if bytes > limit {
                 ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))
                     .map_err(|failure| failure.with(&format!("{bytes} bytes of dynamic shared memory")))?;
             }

@@ -80,7 +80,7 @@ fn adjacent(recording: &Recording) -> usize {
     let regions: Vec<_> = recording.regions.iter().filter(|region| region.variable.is_none()).collect();
     let ends: HashSet<u64> = regions
         .iter()
-        .map(|region| region.address.saturating_add(region.bytes).next_multiple_of(UNIT))
+        .filter_map(|region| region.address.checked_add(region.bytes)?.checked_next_multiple_of(UNIT))
         .collect();
     regions.iter().filter(|region| ends.contains(&region.address)).count()
 }

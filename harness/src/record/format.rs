@@ -159,19 +159,20 @@ impl Region {
 }
 
 impl Region {
-    /// The same memory with other words of eight bytes where `new` has one, before the launch and after it; and how many of before.
+    /// The same memory with other words of eight bytes, at multiples of eight, where `new` has one, before the launch and after it; and how
+    /// many of before.
     pub fn with_words(&self, new: impl Fn(u64) -> Option<u64>) -> (Region, usize) {
-        let (before, changed) = self.before.with_words(&new);
-        let (after, _) = self.after.with_words(&new);
+        let (before, changed) = self.before.with_words(self.address, &new);
+        let (after, _) = self.after.with_words(self.address, &new);
         (Region { before, after, variable: self.variable.clone(), ..*self }, changed)
     }
 }
 
 impl Contents {
-    fn with_words(&self, new: &dyn Fn(u64) -> Option<u64>) -> (Contents, usize) {
+    fn with_words(&self, address: u64, new: &dyn Fn(u64) -> Option<u64>) -> (Contents, usize) {
         let (mut contents, mut changed) = (self.clone(), 0);
         for (at, piece) in &mut contents.0 {
-            let first = at.next_multiple_of(8) - *at;
+            let first = address.wrapping_add(*at).wrapping_neg() % 8;
             for word in piece.get_mut(first as usize..).unwrap_or_default().as_chunks_mut::<8>().0 {
                 if let Some(new) = new(u64::from_le_bytes(*word)) {
                     *word = new.to_le_bytes();

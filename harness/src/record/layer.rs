@@ -46,6 +46,8 @@ pub(super) struct State {
     /// Launches of the kernel that is wanted, and those that were captured instead.
     wanted: usize,
     pub(super) captured: usize,
+    /// Calls under way that begin or end a capture: the driver may have done so already, or not yet.
+    capturing: usize,
     /// Variables that the program asked for, by module or library: those of machine code are known in no other way.
     asked: HashMap<Place, BTreeSet<String>>,
 }
@@ -77,7 +79,7 @@ impl Inner {
     ) -> CUresult {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
-        let (doing, undo) = self.begin(function, words, raw.as_ref());
+        let (doing, undo, captures) = self.begin(function, words, raw.as_ref());
         // SAFETY: 1: `raw` was read from the words of this call, whose contract holds by duty 1.
         let answer = match raw.as_ref().and_then(|raw| unsafe { self.wanted(raw) }) {
             // SAFETY: 1: duty 1; 2: `raw` was read from the words, and `wanted` gives the kernel of its handle.
@@ -87,9 +89,13 @@ impl Inner {
         if answer == CUresult::SUCCESS {
             // SAFETY: 1: duty 1; `answer` is what `base` answered, and was compared; `doing` has the function and the words.
             unsafe { self.done(&doing) };
-            self.lock().forget(&undo);
-        } else if !answer.is_sticky() {
-            doing.refused(&mut self.lock().objects, undo);
+        }
+        let mut state = self.lock();
+        state.capturing -= usize::from(captures);
+        match answer {
+            CUresult::SUCCESS => state.forget(&undo),
+            code if code.is_sticky() => {}
+            _ => doing.refused(&mut state.objects, undo),
         }
         answer
     }
@@ -98,19 +104,24 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Last, whether the call counts as [`State::capturing`].
     fn begin<'call>(
         &self,
         function: &'static Function,
         words: &'call [u64],
         raw: Option<&Raw>,
-    ) -> (Doing<'call>, Vec<Undo>) {
+    ) -> (Doing<'call>, Vec<Undo>, bool) {
         // Whatever a context ends is gone with it.
         let context = if function.effects.is_empty() { 0 } else { current::context(&self.base) };
         let mut state = self.lock();
         state.count += 1;
         let doing = Doing { number: state.count, function, words, context };
+        let open = state.objects.captures;
         let (undo, _) = doing.before(&mut state.objects, raw.map(|raw| (raw.function, raw.stream)));
-        (doing, undo)
+        let begins = |effect: &Effect| matches!(effect, Effect::Makes(Kind::Capture, ..));
+        let captures = state.objects.captures < open || function.effects.iter().any(begins);
+        state.capturing += usize::from(captures);
+        (doing, undo, captures)
     }
 
     /// What a call leaves behind.
@@ -237,7 +248,7 @@ impl Inner {
             let (mut recording, memory) = begun?;
             // SAFETY: 1: duty 1.
             recording.attributes = unsafe { attributes(function, raw, words) };
-            self.after(&mut recording, memory, code);
+            self.after(&mut recording, memory, code)?;
             Ok(recording)
         });
         if is_entered {
@@ -276,7 +287,7 @@ impl Inner {
         kernel: &Kernel,
         parameters: &[crate::launch::Parameter],
     ) -> Result<(Recording, Vec<Reached>), String> {
-        if state.objects.captures > 0 {
+        if state.objects.captures + state.capturing > 0 {
             return Err("a stream is being captured, and to wait for the context would invalidate that: record a launch before or after it".to_owned());
         }
         let (owner, image) = state
@@ -362,12 +373,12 @@ impl Inner {
                 "it reaches at least {bytes} bytes of memory, more than the limit of {}: raise it with `--limit`",
                 self.options.limit
             ),
-            Failed::Refused(address, code) => format!("its memory at {address:#x} cannot be read: {code:?}"),
+            Failed::Refused(address, code) => unread(*address, *code),
         }
     }
 
-    /// Waits for the launch, and adds what it did.
-    fn after(&self, recording: &mut Recording, memory: Vec<Reached>, code: CUresult) {
+    /// Waits for the launch, and adds what it did; why that cannot be had.
+    fn after(&self, recording: &mut Recording, memory: Vec<Reached>, code: CUresult) -> Result<(), String> {
         let code = match code {
             // SAFETY: the function asks for nothing.
             CUresult::SUCCESS => unsafe { self.base.cuCtxSynchronize() },
@@ -376,7 +387,9 @@ impl Inner {
         recording.code = code.0;
         for one in memory {
             let now = match code {
-                CUresult::SUCCESS => one.read(&self.base).ok(),
+                CUresult::SUCCESS => {
+                    one.read(&self.base).map(Some).map_err(|code| unread(one.address, code))?
+                }
                 _ => None,
             };
             recording.regions.push(Region {
@@ -387,7 +400,12 @@ impl Inner {
                 before: Contents::of_vec(one.contents),
             });
         }
+        Ok(())
     }
+}
+
+fn unread(address: u64, code: CUresult) -> String {
+    format!("its memory at {address:#x} cannot be read: {code:?}")
 }
 
 impl State {

@@ -59,13 +59,14 @@ pub(super) fn reached(
     for Variable { name, address, bytes } in variables {
         search.add(address..address.saturating_add(bytes), Some(name))?;
     }
-    for word in words(arguments) {
+    // Offsets in it are those of the parameters, which are aligned.
+    for word in words(0, arguments) {
         search.argument(word)?;
     }
     let mut at = 0;
     while let Some(one) = search.found.get(at) {
         let contents = one.read(driver).map_err(|code| Failed::Refused(one.address, code))?;
-        for word in words(&contents) {
+        for word in words(one.address, &contents) {
             search.word(word)?;
         }
         if let Some(one) = search.found.get_mut(at) {
@@ -203,8 +204,11 @@ impl Reached {
     }
 }
 
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+/// The words at multiples of eight in memory that begins at an address.
+fn words(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let first = (address.wrapping_neg() % 8) as usize;
+    let words = bytes.get(first..).unwrap_or_default().as_chunks::<8>().0;
+    words.iter().map(|word| u64::from_le_bytes(*word))
 }
 
 /// The allocation that an address is in, as the driver knows it.

@@ -198,8 +198,8 @@ fn create(
     }
     let of_device = state.memory_of(device)?;
     let memory = if shared { super::export::create(of_device, bytes) } else { of_device.create(bytes).ok() };
-    let has_room = bytes <= of_device.capacity().saturating_sub(of_device.used());
-    let refused = || if shared && has_room { no_file() } else { OUT_OF_MEMORY };
+    let has_room = || bytes <= of_device.capacity().saturating_sub(of_device.used());
+    let refused = || if shared && has_room() { no_file() } else { OUT_OF_MEMORY };
     place.set(keep(memory.ok_or_else(refused)?, device));
     Ok(())
 }

@@ -26,8 +26,9 @@ pub(super) fn keep_reached(parts: &mut [Part]) -> Result<(), String> {
     let dead: Vec<_> = link.lacking(&reached);
     for (part, span) in dead {
         if let Some(part) = parts.get_mut(part) {
-            // Lines keep their numbers.
-            let blank = part.text.get(span.clone()).unwrap_or_default().replace(|c| c != '\n', " ");
+            // Lines keep their numbers, and what follows its place: a space for each byte.
+            let bytes = part.text.get(span.clone()).unwrap_or_default().bytes();
+            let blank: String = bytes.map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
             part.text.replace_range(span, &blank);
         }
     }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays, and for what is set in unions: C1 and C2 in `entry`.
 
 use cuda_driver_sys::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Turn;
@@ -74,8 +74,8 @@ unsafe impl Sync for Properties {}
 impl Table {
     /// What launches need whose memory is still allocated, but for those of `own`.
     fn live(&self, device: CUdevice, own: &[&Alloc]) -> [u64; 2] {
-        let is_own = |address: &u64| own.iter().any(|alloc| alloc.address() == *address);
-        let others = self.blocks.iter().filter(|(address, _)| !is_own(address));
+        let own: HashSet<u64> = own.iter().map(|alloc| alloc.address()).collect();
+        let others = self.blocks.iter().filter(|(address, _)| !own.contains(address));
         let mut launches: Vec<&Arc<Footprint>> =
             others.filter_map(|(_, live)| live.as_ref().map(|(_, launch)| launch)).collect();
         launches.sort_by_key(|launch| Arc::as_ptr(launch));

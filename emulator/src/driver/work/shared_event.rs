@@ -17,12 +17,10 @@ use crate::memory::{Board, SharedFile};
 
 /// How many records can be pending: more than a stream takes before it is full.
 const PLACES: usize = (Board::LEN - FIRST) / NUMBERS;
-/// Numbers of a place: how far it is, the process's number, and when it started.
+/// Numbers of a place: how far it is, whose it is (see [`holder`]), and when that process started.
 const NUMBERS: usize = 3;
 /// The first number of the first place. Before it: how many records were begun, and the last one that others can see.
 const FIRST: usize = 2;
-/// No process's number.
-const NOBODY: u32 = 0;
 /// How often a process is looked after that does not go on.
 const CHECK: Duration = Duration::from_millis(20);
 
@@ -36,6 +34,11 @@ const BITS: u32 = 2;
 /// How far the record of a place is.
 fn progress(state: u64) -> u64 {
     state & ((1 << BITS) - 1)
+}
+
+/// Whose a place is: the process's number, below the lowest bits of the record's.
+fn holder(record: u64, process: u32) -> u64 {
+    record << u32::BITS | u64::from(process)
 }
 
 /// A record and its place, as one number: later records have greater ones.
@@ -135,7 +138,7 @@ impl SharedEvent {
         let point = Point::new(record, self.claim(Point::new(record, 0).record()));
         let [_, id, start] = self.place(point.place());
         start.store(self.own.start, Ordering::Relaxed);
-        id.store(u64::from(self.own.id), Ordering::Release);
+        id.store(holder(point.record(), self.own.id), Ordering::Release);
         self.here.fetch_max(point.0, Ordering::AcqRel);
         self.number(1).fetch_max(point.0, Ordering::AcqRel);
         Recording { event: Arc::clone(self), point, answer: FAILED }
@@ -155,7 +158,8 @@ impl SharedEvent {
         let mut pause = Pause::default();
         loop {
             let free = (0..PLACES).find(|place| claims(*place, &is_done));
-            let left = |place: usize| move |state| progress(state) == FAILED || self.is_left(place);
+            let left =
+                |place: usize| move |state| progress(state) == FAILED || self.is_left(place, state >> BITS);
             let free = free.or_else(|| (0..PLACES).find(|place| claims(*place, &left(*place))));
             match free {
                 Some(place) => return place,
@@ -164,13 +168,13 @@ impl SharedEvent {
         }
     }
 
-    /// Whether the process that has a place has ended.
-    fn is_left(&self, place: usize) -> bool {
+    /// Whether the process that has a place for a record has ended.
+    fn is_left(&self, place: usize, record: u64) -> bool {
         let [_, id, start] = self.place(place);
-        let id = id.load(Ordering::Acquire) as u32;
-        let process = Process { id, start: start.load(Ordering::Relaxed) };
-        // It has not said yet who it is, or has just come that far.
-        id != NOBODY && process != self.own && !process.is_alive()
+        let word = id.load(Ordering::Acquire);
+        let process = Process { id: word as u32, start: start.load(Ordering::Relaxed) };
+        // Else it has not said yet who it is, and that is who had the place before.
+        word == holder(record, process.id) && process != self.own && !process.is_alive()
     }
 
     /// How far a record is.
@@ -183,7 +187,8 @@ impl SharedEvent {
             _ => Look::Done,
         };
         let first = told(state.load(Ordering::Acquire));
-        if first != Look::Pending || !self.is_time_to_check() || !self.is_left(point.place()) {
+        if first != Look::Pending || !self.is_time_to_check() || !self.is_left(point.place(), point.record())
+        {
             return first;
         }
         // Whoever asks next is told the same at once. It may have come that far just before it ended.
@@ -221,14 +226,9 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let [state, id, _] = self.event.place(self.point.place());
+        let [state, ..] = self.event.place(self.point.place());
         let of_record = self.point.record() << BITS;
         // Another process may have written anything there: then that stands.
-        if state.load(Ordering::Acquire) != of_record | PENDING {
-            return;
-        }
-        // Who has the place next is not taken for this process before it says who it is.
-        id.store(NOBODY.into(), Ordering::Release);
         let (pending, answer) = (of_record | PENDING, of_record | self.answer);
         let _ = state.compare_exchange(pending, answer, Ordering::AcqRel, Ordering::Relaxed);
     }
@@ -388,7 +388,7 @@ mod tests {
         for gone in [Process { id: child.id(), ..own }, Process { start: own.start + 1, ..own }] {
             let recording = one.begin();
             let [state, id, start] = one.place(recording.point.place());
-            id.store(gone.id.into(), Ordering::Release);
+            id.store(holder(recording.point.record(), gone.id), Ordering::Release);
             start.store(gone.start, Ordering::Release);
             assert_eq!(other.elsewhere().unwrap().wait(), Look::Lost);
             assert_eq!(look(&other), Some(Look::Lost));
@@ -396,6 +396,8 @@ mod tests {
             let next = (recording.point.record() + 1) << BITS | PENDING;
             state.store(next, Ordering::Release);
             recording.reached();
+            // Who that is it has not said yet: it is not taken for the one that has ended, whose words are still there.
+            assert!(!other.is_left(0, next >> BITS));
             assert_eq!(state.swap(DONE, Ordering::AcqRel), next);
         }
     }

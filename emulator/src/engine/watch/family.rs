@@ -195,13 +195,13 @@ impl Grids {
 }
 
 impl Grid {
-    /// Whether one of its launches, and all that it led to, is done before a later one begins.
+    /// Whether one of its launches, and all that it led to, is done before one begins that has run later.
     fn is_in_order(&self, earlier: usize, later: usize) -> bool {
         let (Some(one), Some(other)) = (self.launches.get(earlier), self.launches.get(later)) else {
             return false;
         };
         other.stream == Stream::Tail
-            || earlier < later && one.stream == other.stream && one.stream != Stream::Unordered
+            || one.stream == other.stream && one.stream != Stream::Unordered
             || other.before.iter().any(|(stream, count)| *stream == one.stream && earlier < *count)
     }
 }

@@ -46,7 +46,7 @@ mod stamp;
 mod unit;
 mod value;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
@@ -267,8 +267,9 @@ impl Watch {
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
-        let Unit { clock, relaxed, foreign, .. } = self.unit(env, WarpId::of(env, block, 0).unit);
-        let relaxed = std::mem::take(relaxed);
+        let Unit { clock, arrivals, foreign, .. } = self.unit(env, WarpId::of(env, block, 0).unit);
+        let relaxed = std::mem::take(arrivals).into_iter().filter(|(_, is_relaxed)| *is_relaxed);
+        let relaxed: BTreeSet<usize> = relaxed.map(|(warp, _)| warp).collect();
         match relaxed.is_empty() {
             true => clock.join(&warps),
             false => clock.join_relaxed(&warps, &relaxed),
@@ -279,11 +280,8 @@ impl Watch {
     /// Threads of a warp arrive at the barrier of their cluster; whether that releases what they did.
     pub(crate) fn cluster_arrived(&mut self, env: &Env<'_>, block: &Block, warp: u32, releases: bool) {
         let who = WarpId::of(env, block, warp);
-        let relaxed = &mut self.unit(env, who.unit).relaxed;
-        match releases {
-            true => relaxed.remove(&who.warp),
-            false => relaxed.insert(who.warp),
-        };
+        let is_relaxed = self.unit(env, who.unit).arrivals.entry(who.warp).or_insert(true);
+        *is_relaxed &= !releases;
     }
 
     fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {

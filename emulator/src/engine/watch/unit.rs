@@ -1,6 +1,6 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::super::env::{Block, Env};
 use super::super::exec::memory::Region;
@@ -26,8 +26,8 @@ pub(super) struct Unit {
     pub(super) shared: Shadow,
     /// The mbarriers that were made and not given up, by the host's address.
     pub(super) mbarriers: HashSet<u64>,
-    /// Warps that have arrived at the barrier of the cluster without a release.
-    pub(super) relaxed: BTreeSet<usize>,
+    /// Warps that have arrived at the barrier of the cluster, and whether all their lanes did so without a release.
+    pub(super) arrivals: BTreeMap<usize, bool>,
     /// Accesses to the shared memory of other blocks.
     pub(super) foreign: Foreign,
     /// Which shared memory was written: by the host's address of each block's.
@@ -40,7 +40,7 @@ impl Unit {
             clock: Clock::new(warps(env)),
             shared: Shadow::default(),
             mbarriers: HashSet::new(),
-            relaxed: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
             foreign: Foreign::default(),
             written: Vec::new(),
         }

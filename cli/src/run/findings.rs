@@ -107,5 +107,6 @@ fn actor_json(actor: &Actor) -> Value {
         "ptx_line": actor.ptx_line,
         "source": actor.source.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
         "function": actor.function,
+        "kernel": actor.kernel,
     })
 }

@@ -93,7 +93,9 @@ fn is_same_place(a: &Finding, b: &Finding) -> bool {
         let bytes = finding.bytes.as_ref().filter(|_| finding.kind == FindingKind::UninitialisedCopy);
         bytes.map(|bytes| (bytes.address, bytes.count))
     };
+    let elsewhere = |finding: &Finding| finding.other.as_ref().and_then(|other| other.kernel.clone());
     (a.kind, &a.kernel, lines(a), range(a)) == (b.kind, &b.kernel, lines(b), range(b))
+        && elsewhere(a) == elsewhere(b)
 }
 
 impl fmt::Debug for Checker {

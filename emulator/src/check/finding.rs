@@ -78,6 +78,9 @@ pub struct Actor {
     pub source: Option<(String, u32)>,
     /// The function that it is in, if not the kernel itself.
     pub function: Option<String>,
+    /// The kernel of its grid, if that is not the grid of the other access: one that led to it, or that was launched beside it, by
+    /// a kernel.
+    pub kernel: Option<String>,
 }
 
 /// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads that
@@ -110,7 +113,15 @@ impl Finding {
             kind: FindingKind::UninitialisedCopy,
             kernel: call.to_owned(),
             bytes: Some(Bytes { space: Space::Global, address, count, place }),
-            access: Actor { verb: "copy", block, thread, ptx_line: 0, source: None, function: None },
+            access: Actor {
+                verb: "copy",
+                block,
+                thread,
+                ptx_line: 0,
+                source: None,
+                function: None,
+                kernel: None,
+            },
             other: None,
             advice: Some("look whether the kernel that fills it was launched, and before the copy"),
             times: 1,
@@ -169,6 +180,9 @@ impl fmt::Display for Actor {
         }
         if let Some(function) = &self.function {
             write!(f, " in function `{function}`")?;
+        }
+        if let Some(kernel) = &self.kernel {
+            write!(f, ", in another grid, of kernel `{kernel}`")?;
         }
         Ok(())
     }

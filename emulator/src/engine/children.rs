@@ -43,25 +43,29 @@ pub fn run_until(
     let memory = memory.with_buffers(BUFFERS);
     let child = Child { kernel: Arc::clone(kernel), launch: launch.clone() };
     // The next one is the last.
-    let mut waiting = vec![Waiting { child, depth: 0 }];
+    let mut waiting = vec![Waiting { child, depth: 0, parent: None }];
     let mut bytes: usize = waiting.iter().map(Waiting::bytes).sum();
     let (mut stats, mut ends) = (Stats::default(), ends);
-    while let Some(next) = waiting.pop() {
+    let (mut blocks, mut family) = (0_u32, None);
+    for number in 0.. {
+        let Some(next) = waiting.pop() else { break };
         bytes -= next.bytes();
-        let Waiting { child, depth } = next;
+        let Waiting { child, depth, parent } = next;
         if ends.is_unwanted() {
             break;
         }
         if let Some((_, limit)) = deadline.filter(|(end, _)| Instant::now() >= *end) {
             return Err(grid::unplaced(&child.kernel, FaultKind::TimeLimit, report::too_long(limit)));
         }
-        let runtime = Runtime::new(launcher, depth, bytes);
         let (kernel, launch) = (&child.kernel, &child.launch);
+        let runtime = Runtime::new(launcher, depth, bytes).behind(number, blocks, (kernel, parent), family);
         let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
         debug_assert!(ends.is_unwanted() || runtime.has_no_errors(), "errors go with their blocks");
         stats.instructions += ran.instructions;
         // Who looks on counts the blocks of the launch from the host.
         ends.progress = None;
+        blocks = launch.grid.into_iter().fold(1, u32::wrapping_mul).wrapping_add(blocks);
+        family = runtime.take_family();
         let [ordinary, tail] = runtime.end(&memory, &child.kernel.name);
         let launched = ordinary.into_iter().chain(tail);
         waiting.extend(launched.inspect(|next| bytes += next.bytes()).rev());

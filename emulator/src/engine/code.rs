@@ -289,6 +289,8 @@ pub(crate) enum DeviceRuntime {
     Create,
     /// `unsigned (void *handle, unsigned kind, unsigned destroy)`: 0 if it is a stream or event.
     Use,
+    /// `unsigned (void *event, void *stream, unsigned waits)`: the event is recorded in the stream, or the stream waits for it.
+    Order,
     /// `long long (unsigned question, unsigned long long a, unsigned long long b, unsigned long long c)`: an answer; if there is none, a code with
     /// the highest bit set.
     Ask,
@@ -345,9 +347,9 @@ impl Code {
 }
 
 impl DeviceRuntime {
-    pub(crate) const ALL: [DeviceRuntime; 9] = {
-        use DeviceRuntime::{Ask, Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Use};
-        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use, Ask]
+    pub(crate) const ALL: [DeviceRuntime; 10] = {
+        use DeviceRuntime::{Ask, Buffer, Configure, Create, Fail, LastError, Launch, LaunchAs, Order, Use};
+        [Configure, Buffer, Launch, LaunchAs, LastError, Fail, Create, Use, Order, Ask]
     };
 
     fn from_name(name: &str) -> Option<DeviceRuntime> {
@@ -360,6 +362,7 @@ impl DeviceRuntime {
             "__cudaEmulatorFail" => DeviceRuntime::Fail,
             "__cudaEmulatorCreate" => DeviceRuntime::Create,
             "__cudaEmulatorUse" => DeviceRuntime::Use,
+            "__cudaEmulatorOrder" => DeviceRuntime::Order,
             "__cudaEmulatorAsk" => DeviceRuntime::Ask,
             _ => return None,
         })

@@ -1,12 +1,13 @@
 //! The functions that the device runtime is made of.
 
 use super::code::{DeviceRuntime, Origin};
-use super::device_runtime::{INVALID_VALUE, Kind, Runtime, Thread};
+use super::device_runtime::{INVALID_VALUE, Kind, Runtime, SUCCESS, Thread};
 use super::exec::lanes::Lanes;
 use super::exec::memory::fetch;
 use super::fault::FaultKind;
 use super::heap::caller;
 use super::launch::{Asked, Question};
+use super::watch::Stream;
 use super::windows;
 use crate::memory::Caller;
 
@@ -55,6 +56,12 @@ pub(super) fn call(
         DeviceRuntime::Use => {
             let used = runtime.use_handle(wide(0), kind(1), word(2, 0) != 0);
             runtime.fail(thread, used).into()
+        }
+        DeviceRuntime::Order => {
+            if let Some(watch) = &mut lanes.watch {
+                watch.event(wide(0), Stream::of(wide(1), thread.0), word(2, 0) != 0);
+            }
+            SUCCESS.into()
         }
         DeviceRuntime::Ask => {
             let question = question(lanes, lane, runtime, word(0, 0), [1, 2, 3].map(wide))?;
@@ -154,5 +161,10 @@ fn launch(
     }
     child.launch.parameters = parameters.into();
     child.launch.printer = lanes.env.launch.printer.clone();
-    runtime.launch(child, stream)
+    runtime.launch(child, stream)?;
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.launched(lanes, lane, Stream::of(stream, lanes.block().linear));
+        lanes.watch = Some(watch);
+    }
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! What the device runtime keeps for one grid.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::kernel::Kernel;
 use super::launch::{Asked, Child, Launcher};
+use super::watch::Family;
 use crate::memory::{Caller, Memory};
 
 /// Bytes that the launches that wait may take in all, however many a GPU would have done by now: a million of them, and fewer if their
@@ -21,9 +23,9 @@ pub(super) const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
 pub(super) const INVALID_RESOURCE_HANDLE: u32 = 400;
 
 /// Streams that every grid has: that of the block, by its three names; that of the grid's tail; that of launches without an order.
-const BLOCK: std::ops::RangeInclusive<u64> = 0..=2;
-const TAIL: u64 = 3;
-const FORGET: u64 = 4;
+pub(super) const BLOCK: std::ops::RangeInclusive<u64> = 0..=2;
+pub(super) const TAIL: u64 = 3;
+pub(super) const FORGET: u64 = 4;
 
 /// A launch whose turn has not come.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub(super) struct Waiting {
     pub(super) child: Child,
     /// How many launches by kernels are not done while it runs, itself and those that led to it: 0 for the one of the host.
     pub(super) depth: usize,
+    /// The grid that launched it, by its number among all that the launch of the host leads to, and which of that one's launches it is.
+    pub(super) parent: Option<(usize, usize)>,
 }
 
 impl Waiting {
@@ -57,6 +61,16 @@ pub(crate) struct Runtime<'e> {
     depth: usize,
     /// Bytes of the launches of other grids that wait.
     others: usize,
+    /// Its kernel, if somebody has to know of it when it has ended.
+    pub(super) kernel: Option<Arc<Kernel>>,
+    /// As in [`Waiting`].
+    pub(super) parent: Option<(usize, usize)>,
+    /// Its own number.
+    number: usize,
+    /// Blocks that grids before it had.
+    pub(super) blocks_before: u32,
+    /// What the grids before it did, where they are checked for races: the worker has it while it runs.
+    family: Mutex<Option<Box<Family>>>,
     state: Mutex<State>,
 }
 
@@ -77,7 +91,31 @@ struct State {
 
 impl<'e> Runtime<'e> {
     pub(super) fn new(launcher: &'e dyn Launcher, depth: usize, others: usize) -> Runtime<'e> {
-        Runtime { launcher, depth, others, state: Mutex::default() }
+        let (kernel, parent, number, blocks_before) = (None, None, 0, 0);
+        let (family, state) = (Mutex::default(), Mutex::default());
+        Runtime { launcher, depth, others, kernel, parent, number, blocks_before, family, state }
+    }
+
+    /// The same, for the grid of that number, which runs behind so many blocks of others and what they did.
+    pub(super) fn behind(
+        self,
+        number: usize,
+        blocks_before: u32,
+        (kernel, parent): (&Arc<Kernel>, Option<(usize, usize)>),
+        family: Option<Box<Family>>,
+    ) -> Runtime<'e> {
+        let kernel = Some(Arc::clone(kernel));
+        Runtime { kernel, parent, number, blocks_before, family: Mutex::new(family), ..self }
+    }
+
+    /// What the grids before did, for the worker that watches this one.
+    pub(super) fn take_family(&self) -> Option<Box<Family>> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Gives it back.
+    pub(super) fn put_family(&self, family: Box<Family>) {
+        *self.family.lock().unwrap_or_else(PoisonError::into_inner) = Some(family);
     }
 
     // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
@@ -111,7 +149,8 @@ impl<'e> Runtime<'e> {
             stream if BLOCK.contains(&stream) || stream == FORGET || is_stream(&state) => (0, self.depth + 1),
             _ => return Err(INVALID_VALUE),
         };
-        let waiting = Waiting { child, depth };
+        let parent = Some((self.number, state.launched.iter().map(Vec::len).sum()));
+        let waiting = Waiting { child, depth, parent };
         let bytes = state.bytes + waiting.bytes();
         // On a GPU what is launched elsewhere than to a tail begins, and mostly ends, beside the grid.
         let [_, tail] = &state.launched;
@@ -205,7 +244,6 @@ mod tests {
     use super::super::launch::{Launch, Question};
     use super::super::program::Program;
     use super::*;
-    use std::sync::Arc;
 
     /// One that knows no kernels.
     #[derive(Debug)]

@@ -123,6 +123,9 @@ fn registers_of_some_lanes() {
     };
     nothing(&selected("%r1", "%t"));
     assert_eq!(lines(&found(&selected("%t", "%r1"))), [(UNDEFINED, 11, Some(10))]);
+    // The choice is what is undefined first, whatever it chooses between.
+    let chosen = "setp.ne.u32 %p2, %r5, 1;\nselp.u32 %r2, %r6, 7, %p2;\nadd.u32 %r2, %r2, 1; st.global.u32 [%at], %r2;";
+    assert_eq!(lines(&found(chosen)), [(UNDEFINED, 12, Some(10))]);
     // False and anything is false, true or anything true.
     let short = |op: &str, limit: u32| {
         format!(

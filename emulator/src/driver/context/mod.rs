@@ -197,7 +197,7 @@ fn finding(leak: Leak) -> Finding {
         kind: FindingKind::Leak,
         kernel: by.kernel,
         bytes: Some(Bytes { space: Space::Global, address, count, place }),
-        access: Actor { verb: "malloc", block, thread, ptx_line, source, function: None },
+        access: Actor { verb: "malloc", block, thread, ptx_line, source, function: None, kernel: None },
         other: None,
         advice: None,
         times: 1,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
+use super::super::code::{Call, Callee, Control, DeviceRuntime, Extern, Inst, ParamRows, Row};
 use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
@@ -260,6 +260,12 @@ impl Warp {
                     return false;
                 }
             }
+        }
+        if matches!(function, Extern::Runtime(DeviceRuntime::Launch | DeviceRuntime::LaunchAs))
+            && let Some(mut watch) = lanes.watch.take()
+        {
+            watch.have_launched(lanes);
+            lanes.watch = Some(watch);
         }
         self.splits[index].pc += 1;
         true

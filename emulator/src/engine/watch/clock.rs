@@ -107,7 +107,7 @@ impl Clock {
         let mut acquired = 0;
         for warp in givers {
             raise(&mut all, self.row(*warp));
-            acquired = acquired.max(self.acquired.get(*warp).copied().unwrap_or(0));
+            acquired = acquired.max(self.acquired(*warp));
         }
         for warp in warps {
             raise(self.row_mut(*warp), &all);
@@ -144,7 +144,7 @@ impl Clock {
         let row = self.row(warp);
         knowledge.row.resize(row.len().max(knowledge.row.len()), 0);
         raise(&mut knowledge.row, row);
-        knowledge.acquired = knowledge.acquired.max(self.acquired.get(warp).copied().unwrap_or(0));
+        knowledge.acquired = knowledge.acquired.max(self.acquired(warp));
         self.step(warp);
     }
 
@@ -183,12 +183,22 @@ impl Clock {
         if other == warp && !same { epoch < known } else { epoch <= known }
     }
 
+    /// What a warp knows of each of its unit, and when it last acquired something.
+    pub(super) fn known(&self, warp: usize) -> (Box<[u32]>, u64) {
+        let row = self.row(warp);
+        (row.get(..self.warps()).unwrap_or(row).into(), self.acquired(warp))
+    }
+
+    /// When a warp last acquired something.
+    pub(super) fn acquired(&self, warp: usize) -> u64 {
+        self.acquired.get(warp).copied().unwrap_or(0)
+    }
+
     /// Whether `earlier` happened before what `warp` of `unit`, which this is the clock of, does now.
     pub(super) fn is_after(&self, unit: u32, warp: usize, earlier: &Stamp, times: &Times) -> bool {
         let other = usize::from(earlier.warp);
         if earlier.unit != unit {
-            let acquired = self.acquired.get(warp).copied().unwrap_or(0);
-            return times.when_released(earlier).is_some_and(|released| released < acquired);
+            return times.when_released(earlier).is_some_and(|released| released < self.acquired(warp));
         }
         let known = self.row(warp).get(other).copied().unwrap_or(0);
         // Lanes of one warp have met if it is in a later epoch.
@@ -207,7 +217,13 @@ impl Times {
         }
     }
 
-    fn when_released(&self, stamp: &Stamp) -> Option<u64> {
+    /// The time of the last release or acquire.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// When what a stamp stands for was released to others.
+    pub(super) fn when_released(&self, stamp: &Stamp) -> Option<u64> {
         let log = self.released.get(&(stamp.unit, stamp.warp))?;
         let at = log.partition_point(|(_, epoch)| *epoch < stamp.epoch);
         log.get(at).map(|(time, _)| *time)

@@ -7,11 +7,12 @@ use super::super::code::Inst;
 use super::super::env::Env;
 use super::super::exec::lanes::Lanes;
 use super::bounds::{self, Spot};
+use super::family::Family;
 use super::note::What;
 use super::operand::{Base, LocalAccess};
 use super::place::Touch;
 use super::stamp::{How, Stamp};
-use super::unit::{Unit, WarpId};
+use super::unit::{Shape, Unit, WarpId};
 use super::{Watch, asynchronous, local};
 use crate::check::{Checks, FindingKind};
 
@@ -140,7 +141,9 @@ impl Watch {
 
     /// Whether something orders them behind what others did to the same bytes before.
     fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, reports, times, flight, .. } = self;
+        let Watch { units, family, reports, flight, .. } = self;
+        let Family { global, grids } = &mut **family;
+        let before = Shape::of(env).before;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
         // Neighbours were mostly accessed together.
@@ -155,9 +158,15 @@ impl Watch {
                 if *other == known {
                     return false;
                 }
+                let (who, times) = (access.who, &grids.times);
+                let is_after = || clock.is_after(who.unit, who.warp, other, times);
                 let ordered = match other.how.is_asynchronous() {
-                    true => flight.is_over(other, (access.who, stamp.lane), clock, times),
-                    false => clock.is_after(access.who.unit, access.who.warp, other, times),
+                    _ if other.unit <= before => {
+                        grids.is_before(other, clock.acquired(who.warp))
+                            || !other.how.is_asynchronous() && is_after()
+                    }
+                    true => flight.is_over(other, (who, stamp.lane), clock, times),
+                    false => is_after(),
                 };
                 // Of work it depends on the lane who knows of its end.
                 if ordered && !other.how.is_asynchronous() {
@@ -166,18 +175,24 @@ impl Watch {
                 !ordered
             };
             if let Some(other) = others.find(unordered) {
-                let (kind, advice) = match other.how.is_asynchronous() {
-                    true => flight.advice(&other),
-                    false => (FindingKind::Race, ""),
+                let (stamp, elsewhere) = ((stamp, access.what), grids.elsewhere(&other));
+                let (kind, advice) = match (elsewhere, other.how.is_asynchronous()) {
+                    (Some(elsewhere), _) => {
+                        reports.add_across(env, touch, stamp, (other, &elsewhere));
+                        continue;
+                    }
+                    (None, true) => flight.advice(&other),
+                    (None, false) => (FindingKind::Race, ""),
                 };
-                reports.add(env, kind, touch, (stamp, access.what), Some(other), advice);
+                reports.add(env, kind, touch, stamp, Some(other), advice);
             }
         }
     }
 
     /// Whether what they read was made visible to the async proxy.
     fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, reports, times, .. } = self;
+        let Watch { units, family, reports, .. } = self;
+        let Family { global, grids } = &mut **family;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = access.stamp(unit, touch);
@@ -186,7 +201,7 @@ impl Watch {
             let warp = access.who.warp;
             let hidden = |write: &Stamp| {
                 let is_ordered =
-                    !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, times);
+                    !write.is_other(&stamp) || clock.is_after(access.who.unit, warp, write, &grids.times);
                 is_ordered && !clock.is_in_proxy(warp, usize::from(write.warp), write.epoch)
             };
             let mut writes =
@@ -201,7 +216,8 @@ impl Watch {
     }
 
     fn record(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
-        let Watch { units, global, guesses, .. } = self;
+        let Watch { units, family, guesses, .. } = self;
+        let global = &mut family.global;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
         for touch in touches {

@@ -32,6 +32,7 @@ mod asynchronous;
 mod bounds;
 mod clock;
 mod event;
+mod family;
 mod flight;
 mod foreign;
 mod inspect;
@@ -45,26 +46,27 @@ mod stamp;
 mod unit;
 mod value;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
 pub(super) use event::{Event, Group, Registers};
+pub(super) use family::{Family, Stream};
 pub(super) use note::{Note, Watched, What};
 pub(super) use operand::{Base, LocalAccess, Rule, Values};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
-use self::clock::Times;
 use self::flight::Flight;
 use self::inspect::WarpAccess;
 use self::passing::Passing;
 use self::report::Reports;
-use self::stamp::{How, Shadow};
+use self::stamp::How;
 use self::unit::{Unit, WarpId};
 use self::value::{Followed, Open};
 use super::code::{Exec, Inst, Step};
+use super::device_runtime::Runtime;
 use super::env::{Block, Env};
 use super::exec::alu::guarded;
 use super::exec::lanes::Lanes;
@@ -122,9 +124,9 @@ pub(crate) const GUARD: Exec = |lanes, inst| {
 /// What a worker knows about the accesses of a launch.
 pub(crate) struct Watch {
     checker: Arc<Checker>,
-    times: Times,
+    /// The grids of this launch, and what they did to global memory.
+    family: Box<Family>,
     units: HashMap<u32, Unit>,
-    global: Shadow,
     reports: Reports,
     flight: Flight,
     /// The bulk instruction that runs.
@@ -141,11 +143,12 @@ impl Watch {
     /// For a launch in memory that has a checker.
     pub(crate) fn new(env: &Env<'_>) -> Option<Box<Watch>> {
         let checker = Arc::clone(env.memory.checker()?);
+        let mut family = env.runtime.and_then(Runtime::take_family).unwrap_or_default();
+        family.grids.begin(env);
         Some(Box::new(Watch {
             checker,
-            times: Times::default(),
+            family,
             units: HashMap::new(),
-            global: Shadow::default(),
             reports: Reports::default(),
             flight: Flight::default(),
             running: None,
@@ -156,26 +159,51 @@ impl Watch {
     }
 
     /// Hands over what was found.
-    pub(crate) fn finish(self, env: &Env<'_>) {
+    pub(crate) fn finish(mut self, env: &Env<'_>) {
         self.reports.finish(env, &self.guesses).for_each(|finding| self.checker.add(finding));
-        if self.global.is_full() {
+        if self.family.global.is_full() {
             self.checker.miss();
+        }
+        self.family.grids.end(self.guesses);
+        if let Some(runtime) = env.runtime {
+            runtime.put_family(self.family);
+        }
+    }
+
+    /// A lane has launched a grid.
+    pub(in crate::engine) fn launched(&mut self, lanes: &Lanes<'_>, lane: usize, stream: Stream) {
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(lanes.env));
+        self.family.grids.launch(&unit.clock, (who, lane as u8), stream);
+    }
+
+    /// All lanes have launched what they launch together.
+    pub(in crate::engine) fn have_launched(&mut self, lanes: &Lanes<'_>) {
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        self.unit(lanes.env, who.unit).clock.step(who.warp);
+    }
+
+    /// A grid's event is recorded in a stream, or the stream waits for it.
+    pub(in crate::engine) fn event(&mut self, event: u64, stream: Stream, waits: bool) {
+        match waits {
+            false => self.family.grids.record(event, stream),
+            true => self.family.grids.wait(stream, event),
         }
     }
 
     /// A cluster of that number has ended.
     pub(crate) fn left(&mut self, env: &Env<'_>, index: u64) {
-        if let Some(unit) = self.units.remove(&unit::number(index)) {
+        if let Some(unit) = self.units.remove(&unit::number(env, index)) {
             unit.foreign.finish(env, &mut self.reports);
         }
-        self.passing.left(unit::number(index));
-        self.flight.left(unit::number(index));
-        self.followed.left(unit::number(index));
+        self.passing.left(unit::number(env, index));
+        self.flight.left(unit::number(env, index));
+        self.followed.left(unit::number(env, index));
     }
 
     /// `malloc` has handed out these bytes, by their host address: who had them before has given them back, which orders the two.
     pub(in crate::engine) fn allocated(&mut self, host: u64, bytes: u64) {
-        self.global.forget(host, bytes);
+        self.family.global.forget(host, bytes);
     }
 
     /// Warps of a block have met at a barrier.
@@ -226,7 +254,8 @@ impl Watch {
         let who = WarpId::of(env, block, warp);
         self.passing.exit(who, mask);
         if let Some(Unit { clock, foreign, .. }) = self.units.get_mut(&who.unit) {
-            let Watch { flight, times, .. } = self;
+            let Watch { flight, family, .. } = self;
+            let times = &family.grids.times;
             foreign.exit(block.rank, |access| match access.how.is_asynchronous() {
                 true => (0..32)
                     .any(|lane| mask >> lane & 1 != 0 && flight.is_over(access, (who, lane), clock, times)),
@@ -238,8 +267,9 @@ impl Watch {
     /// All threads of the cluster of a block have met.
     pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
         let warps: Vec<usize> = (0..unit::warps(env)).collect();
-        let Unit { clock, relaxed, foreign, .. } = self.unit(env, WarpId::of(env, block, 0).unit);
-        let relaxed = std::mem::take(relaxed);
+        let Unit { clock, arrivals, foreign, .. } = self.unit(env, WarpId::of(env, block, 0).unit);
+        let relaxed = std::mem::take(arrivals).into_iter().filter(|(_, is_relaxed)| *is_relaxed);
+        let relaxed: BTreeSet<usize> = relaxed.map(|(warp, _)| warp).collect();
         match relaxed.is_empty() {
             true => clock.join(&warps),
             false => clock.join_relaxed(&warps, &relaxed),
@@ -250,11 +280,8 @@ impl Watch {
     /// Threads of a warp arrive at the barrier of their cluster; whether that releases what they did.
     pub(crate) fn cluster_arrived(&mut self, env: &Env<'_>, block: &Block, warp: u32, releases: bool) {
         let who = WarpId::of(env, block, warp);
-        let relaxed = &mut self.unit(env, who.unit).relaxed;
-        match releases {
-            true => relaxed.remove(&who.warp),
-            false => relaxed.insert(who.warp),
-        };
+        let is_relaxed = self.unit(env, who.unit).arrivals.entry(who.warp).or_insert(true);
+        *is_relaxed &= !releases;
     }
 
     fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {
@@ -447,13 +474,16 @@ impl Watch {
     /// A release; `is_wide` if other blocks may acquire it.
     fn release(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.release(who.unit, who.warp, is_wide.then_some(&mut self.times));
+        unit.clock.release(who.unit, who.warp, is_wide.then_some(&mut self.family.grids.times));
+        if is_wide {
+            self.family.grids.release();
+        }
     }
 
     /// An acquire; `is_wide` if other blocks may have released it.
     fn acquire(&mut self, env: &Env<'_>, who: WarpId, is_wide: bool) {
         let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
-        unit.clock.acquire(who.warp, is_wide.then_some(&mut self.times));
+        unit.clock.acquire(who.warp, is_wide.then_some(&mut self.family.grids.times));
     }
 
     fn mark(&mut self, env: &Env<'_>, who: WarpId, touch: &Touch) {

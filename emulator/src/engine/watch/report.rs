@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::code::Origin;
 use super::super::env::Env;
+use super::super::kernel::Kernel;
 use super::bounds::Spot;
 use super::event::Event;
+use super::family::Elsewhere;
 use super::note::{Watched, What};
 use super::place::Touch;
-use super::stamp::Stamp;
-use super::unit::WarpId;
+use super::stamp::{How, Stamp};
+use super::unit::{Shape, WarpId};
 use super::value::{Origin as Cause, Use};
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 
@@ -17,6 +19,9 @@ const REGISTER_ADVICE: &str = "that register was never written on the way there"
 const LOCAL_ADVICE: &str = "that local memory, of an array or a variable with an address, was never written";
 const SHUFFLE_ADVICE: &str =
     "the lane that it reads takes no part in the shuffle: it is not in the mask, or its thread has returned";
+
+/// Stands for the site of an atomic access by another grid.
+const ATOMIC_ELSEWHERE: u32 = u32::MAX - 1;
 
 /// Threads of a warp at a barrier.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +39,8 @@ pub(crate) struct AtBarrier {
 pub(super) struct Reports {
     /// With the sites of the two accesses.
     list: Vec<(Finding, [u32; 2])>,
+    /// Those whose other access is by another grid: index in `list` by kernel and site of that and the site of the other.
+    across: HashMap<(String, u32, u32), usize>,
     /// Index in `list` by kind and sites.
     known: HashMap<(FindingKind, u32, u32), usize>,
     /// Index in `list` by function and instruction of the two barriers.
@@ -56,6 +63,43 @@ impl Reports {
         if !self.again((kind, stamp.site.min(site), stamp.site.max(site))) {
             self.add_at(env, kind, Spot::of(touch).bytes_at(place(env, touch)), what, other, advice);
         }
+    }
+
+    /// Adds that a lane's access is not ordered behind one by another grid.
+    pub(super) fn add_across(
+        &mut self,
+        env: &Env<'_>,
+        touch: &Touch,
+        (stamp, what): (Stamp, What),
+        (other, elsewhere): (Stamp, &Elsewhere<'_>),
+    ) {
+        // Reads that were only guesses are none against atomics, which this grid's own are looked at for when it ends.
+        let is_atomic = |what: Option<What>| matches!(what, Some(What::Atomic { .. }));
+        if elsewhere.is_guess && is_atomic(Some(what)) {
+            return;
+        }
+        let key = (elsewhere.kernel.name.clone(), other.site, stamp.site);
+        if let Some((known, _)) = self.across.get(&key).and_then(|index| self.list.get_mut(*index)) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        self.across.insert(key, self.list.len());
+        let kernel = elsewhere.kernel;
+        let watched = kernel.watched.get(other.site as usize);
+        let finding = Finding {
+            kind: FindingKind::Race,
+            kernel: env.kernel.name.clone(),
+            bytes: Some(Spot::of(touch).bytes_at(place(env, touch))),
+            access: actor(env, stamp, Some(what)),
+            other: Some(Actor {
+                kernel: Some(kernel.name.clone()),
+                ..actor_in(kernel, &elsewhere.shape, other, verb(watched, other.how, None))
+            }),
+            advice: Some(elsewhere.advice),
+            times: 1,
+        };
+        let is_atomic = is_atomic(watched.and_then(|watched| watched.note).map(|note| note.what));
+        self.list.push((finding, [stamp.site, if is_atomic { ATOMIC_ELSEWHERE } else { u32::MAX }]));
     }
 
     /// Counts a finding that is known.
@@ -224,6 +268,9 @@ impl Reports {
     /// What is left at the end: without reads that were only guesses, against atomics.
     pub(super) fn finish(self, env: &Env<'_>, guesses: &HashSet<u32>) -> impl Iterator<Item = Finding> {
         let is_atomic = |site: &u32| {
+            if *site == ATOMIC_ELSEWHERE {
+                return true;
+            }
             let watched = env.kernel.watched.get(*site as usize);
             let note = watched.and_then(|watched| watched.note);
             note.is_some_and(|note| matches!(note.what, What::Atomic { .. }))
@@ -250,24 +297,32 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
 
 /// Who did it; `what` where the instruction does more than one thing.
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
-    let watched = env.kernel.watched.get(stamp.site as usize);
+    actor_with(env, stamp, verb(env.kernel.watched.get(stamp.site as usize), stamp.how, what))
+}
+
+/// What an instruction does; `what` where it does more than one thing.
+fn verb(watched: Option<&Watched>, how: How, what: Option<What>) -> &'static str {
     let what = what.or(watched.and_then(|watched| watched.note).map(|note| note.what));
-    let verb = match (stamp.how.is_asynchronous(), what) {
+    match (how.is_asynchronous(), what) {
         (true, Some(What::Load)) => "asynchronous read",
         (true, Some(What::Store { .. })) => "asynchronous write",
         (true, Some(What::Atomic { .. })) => "asynchronous reduction",
         (true, _) => watched.and_then(|watched| watched.event).map_or("asynchronous copy", Event::verb),
         (false, what) => what.map_or("access", What::verb),
-    };
-    actor_with(env, stamp, verb)
+    }
 }
 
 fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
-    let watched = env.kernel.watched.get(stamp.site as usize);
+    actor_in(env.kernel, &Shape::of(env), stamp, verb)
+}
+
+/// The same of a kernel whose grid had that shape.
+fn actor_in(kernel: &Kernel, shape: &Shape, stamp: Stamp, verb: &'static str) -> Actor {
+    let watched = kernel.watched.get(stamp.site as usize);
     let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
     let function = watched.map_or(usize::MAX, |watched| watched.function);
-    actor_at(env, (who, stamp.lane), verb, origin, function)
+    actor_of(kernel, who.thread(shape, stamp.lane), verb, origin, function)
 }
 
 fn actor_at(
@@ -277,15 +332,25 @@ fn actor_at(
     origin: Origin,
     function: usize,
 ) -> Actor {
-    let (block, thread) = who.thread(env, lane);
-    let file = env.kernel.files.get(&origin.file);
-    let code = env.kernel.codes.get(function);
+    actor_of(env.kernel, who.thread(&Shape::of(env), lane), verb, origin, function)
+}
+
+fn actor_of(
+    kernel: &Kernel,
+    (block, thread): ([u32; 3], [u32; 3]),
+    verb: &'static str,
+    origin: Origin,
+    function: usize,
+) -> Actor {
+    let file = kernel.files.get(&origin.file);
+    let code = kernel.codes.get(function);
     Actor {
         verb,
         block,
         thread,
         ptx_line: origin.line,
         source: file.map(|file| (file.clone(), origin.source_line)),
-        function: code.filter(|code| code.name != env.kernel.name).map(|code| code.name.clone()),
+        function: code.filter(|code| code.name != kernel.name).map(|code| code.name.clone()),
+        kernel: None,
     }
 }

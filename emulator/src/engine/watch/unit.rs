@@ -1,6 +1,6 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::super::env::{Block, Env};
 use super::super::exec::memory::Region;
@@ -26,8 +26,8 @@ pub(super) struct Unit {
     pub(super) shared: Shadow,
     /// The mbarriers that were made and not given up, by the host's address.
     pub(super) mbarriers: HashSet<u64>,
-    /// Warps that have arrived at the barrier of the cluster without a release.
-    pub(super) relaxed: BTreeSet<usize>,
+    /// Warps that have arrived at the barrier of the cluster, and whether all their lanes did so without a release.
+    pub(super) arrivals: BTreeMap<usize, bool>,
     /// Accesses to the shared memory of other blocks.
     pub(super) foreign: Foreign,
     /// Which shared memory was written: by the host's address of each block's.
@@ -40,7 +40,7 @@ impl Unit {
             clock: Clock::new(warps(env)),
             shared: Shadow::default(),
             mbarriers: HashSet::new(),
-            relaxed: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
             foreign: Foreign::default(),
             written: Vec::new(),
         }
@@ -80,20 +80,20 @@ impl WarpId {
             [1, 1, 1] => block.linear,
             size => {
                 let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(block.id[axis] / size[axis]));
-                let [across, down] = clusters(env);
+                let [across, down] = Shape::of(env).clusters();
                 x + across * (y + down * z)
             }
         };
-        WarpId { unit: number(index), warp: block.rank as usize * warps_of_block(env) + warp as usize }
+        WarpId { unit: number(env, index), warp: block.rank as usize * warps_of_block(env) + warp as usize }
     }
 
     /// Its block, and the thread of that lane there.
-    pub(super) fn thread(self, env: &Env<'_>, lane: u8) -> ([u32; 3], [u32; 3]) {
-        let (size, [width, height, _]) = (env.cluster, env.launch.block);
-        let [across, down] = clusters(env).map(|count| count as u32);
-        let index = self.unit.wrapping_sub(1);
+    pub(super) fn thread(self, shape: &Shape, lane: u8) -> ([u32; 3], [u32; 3]) {
+        let (size, [width, height, _]) = (shape.cluster, shape.block);
+        let [across, down] = shape.clusters().map(|count| count as u32);
+        let index = self.unit.wrapping_sub(1).wrapping_sub(shape.before);
         let origin = [index % across, index / across % down, index / across / down];
-        let per_block = warps_of_block(env);
+        let per_block = shape.warps_of_block();
         let rank = (self.warp / per_block) as u32;
         let within = [rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]];
         let block =
@@ -103,10 +103,36 @@ impl WarpId {
     }
 }
 
-/// The number by which a unit is remembered.
-pub(super) fn number(index: u64) -> u32 {
+/// The blocks of a grid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: [u32; 3],
+    /// Units of grids before it have numbers up to this.
+    pub(super) before: u32,
+}
+
+impl Shape {
+    pub(super) fn of(env: &Env<'_>) -> Shape {
+        let before = env.runtime.map_or(0, |runtime| runtime.blocks_before);
+        Shape { grid: env.launch.grid, block: env.launch.block, cluster: env.cluster, before }
+    }
+
+    fn warps_of_block(&self) -> usize {
+        self.block.iter().product::<u32>().div_ceil(32).max(1) as usize
+    }
+
+    /// Clusters in the grid, across and down.
+    fn clusters(&self) -> [u64; 2] {
+        [0, 1].map(|axis: usize| u64::from(self.grid[axis] / self.cluster[axis]).max(1))
+    }
+}
+
+/// The number by which a unit is remembered: above those of the grids that ran before for the same launch of the host.
+pub(super) fn number(env: &Env<'_>, index: u64) -> u32 {
     // Grids of more than 4 billion blocks end after us.
-    (index as u32).wrapping_add(1)
+    (index as u32).wrapping_add(Shape::of(env).before).wrapping_add(1)
 }
 
 /// Warps of a unit.
@@ -115,10 +141,5 @@ pub(super) fn warps(env: &Env<'_>) -> usize {
 }
 
 pub(super) fn warps_of_block(env: &Env<'_>) -> usize {
-    env.launch.block.iter().product::<u32>().div_ceil(32).max(1) as usize
-}
-
-/// Clusters in the grid, across and down.
-fn clusters(env: &Env<'_>) -> [u64; 2] {
-    [0, 1].map(|axis: usize| u64::from(env.launch.grid[axis] / env.cluster[axis]).max(1))
+    Shape::of(env).warps_of_block()
 }

@@ -5,38 +5,10 @@ use crate::kind::Kind;
 use crate::value::ObjectName;
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// Hashes handles and places, which nobody chooses so that they collide.
-pub(crate) type Quick = BuildHasherDefault<QuickHasher>;
-
-#[derive(Default)]
-pub(crate) struct QuickHasher(u64);
-
-impl Hasher for QuickHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        // The highest bits of the product depend on all bits; tables look at both ends.
-        let product = u128::from(self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
-    }
-}
+pub(crate) type Quick = rustc_hash::FxBuildHasher;
 
 /// The number of an object among all that there were. None comes again.
 pub(crate) type Place = usize;

@@ -9,7 +9,8 @@
 //! that carries it could be any word; some that does not is taken for it. Between units the same is done with
 //! times: an access is ordered before another if its unit released it before the other's warp acquired something.
 
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::stamp::Stamp;
@@ -46,7 +47,7 @@ impl Knowledge {
 pub(super) struct Times {
     now: u64,
     /// By unit and warp: times, each with the last epoch that was released then; both ascend.
-    released: HashMap<(u32, u16), Vec<(u64, u32)>>,
+    released: FxHashMap<(u32, u16), Vec<(u64, u32)>>,
 }
 
 impl Clock {

@@ -3,7 +3,8 @@
 //! Each access of such work has the number of a [`Completion`]. Waiting notes the warp and its epoch there, or at the phase of the
 //! barrier in memory that the work completes at; whoever knows of that epoch by then is behind the work.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::clock::{Clock, Knowledge, Times};
 use super::event::{Event, Group};
@@ -93,8 +94,8 @@ pub(super) struct Flight {
     completions: Vec<Completion>,
     barriers: Vec<Barrier>,
     /// By the unit and the host's address.
-    places: HashMap<(u32, u64), usize>,
-    warps: HashMap<(u32, usize), Box<Issued>>,
+    places: FxHashMap<(u32, u64), usize>,
+    warps: FxHashMap<(u32, usize), Box<Issued>>,
 }
 
 impl Flight {

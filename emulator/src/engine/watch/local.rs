@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
@@ -19,7 +19,7 @@ const MOST: usize = 4;
 /// By warp, for each word of its local memory a bit for each byte.
 #[derive(Debug, Default)]
 pub(super) struct LocalWritten {
-    warps: HashMap<WarpId, Vec<u8>>,
+    warps: FxHashMap<WarpId, Vec<u8>>,
 }
 
 impl LocalWritten {

@@ -46,7 +46,8 @@ mod stamp;
 mod unit;
 mod value;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
@@ -126,7 +127,7 @@ pub(crate) struct Watch {
     checker: Arc<Checker>,
     /// The grids of this launch, and what they did to global memory.
     family: Box<Family>,
-    units: HashMap<u32, Unit>,
+    units: FxHashMap<u32, Unit>,
     reports: Reports,
     flight: Flight,
     /// The bulk instruction that runs.
@@ -148,7 +149,7 @@ impl Watch {
         Some(Box::new(Watch {
             checker,
             family,
-            units: HashMap::new(),
+            units: FxHashMap::default(),
             reports: Reports::default(),
             flight: Flight::default(),
             running: None,

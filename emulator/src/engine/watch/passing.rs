@@ -4,7 +4,7 @@
 //! the others of their warp get after it. So what threads do while others of their warp wait is remembered until they come to a barrier
 //! themselves; if they exit instead, and the others then do the same further down, they have passed by.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::report::AtBarrier;
 use super::unit::WarpId;
@@ -12,7 +12,7 @@ use super::unit::WarpId;
 /// Warps of which a part waits, or has waited without the rest.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
-    warps: HashMap<WarpId, Part>,
+    warps: FxHashMap<WarpId, Part>,
 }
 
 /// A part of a warp that waits.

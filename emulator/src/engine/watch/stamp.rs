@@ -1,6 +1,6 @@
 //! Who accessed which bytes last.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// An access that is remembered. Unit 0 stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,11 @@ const MOST: usize = 1 << 24;
 /// Cells of bytes by host address: one for each word, until somebody accesses less.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    pages: HashMap<u64, Page>,
+    /// Where the page of a number is.
+    places: FxHashMap<u64, usize>,
+    pages: Vec<Page>,
+    /// The number and the place that were asked for last: neighbours are accessed together.
+    last: Option<(u64, usize)>,
     cells: usize,
     full: bool,
 }
@@ -148,7 +152,9 @@ struct Page {
 impl Shadow {
     /// The cells of `bytes` bytes at `address`, which lie in one page as they are aligned.
     pub(super) fn cells(&mut self, address: u64, bytes: u64) -> &mut [Cell] {
-        let grain = self.pages.get(&(address / PAGE)).map(|page| page.grain);
+        let number = address / PAGE;
+        let known = self.place(number);
+        let grain = known.and_then(|place| self.pages.get(place)).map(|page| page.grain);
         if grain.is_none_or(|grain| bytes < grain) {
             self.cells += PAGE as usize / if grain.is_some() { 1 } else { 4 };
             self.full |= self.cells > MOST;
@@ -156,23 +162,34 @@ impl Shadow {
         if self.full && grain.is_none_or(|grain| bytes < grain) {
             return &mut [];
         }
-        let page = self.pages.entry(address / PAGE).or_insert_with(Page::new);
+        let place = known.unwrap_or(self.pages.len());
+        if known.is_none() {
+            self.pages.push(Page::new());
+            self.places.insert(number, place);
+        }
+        self.last = Some((number, place));
+        let Some(page) = self.pages.get_mut(place) else { return &mut [] };
         if bytes < page.grain {
             page.split();
         }
         let (start, count) = (address % PAGE / page.grain, bytes / page.grain);
         page.cells.get_mut(start as usize..(start + count) as usize).unwrap_or(&mut [])
     }
-}
 
-impl Shadow {
+    fn place(&self, number: u64) -> Option<usize> {
+        match self.last {
+            Some((last, place)) if last == number => Some(place),
+            _ => self.places.get(&number).copied(),
+        }
+    }
+
     /// Nobody has accessed these bytes, of which the first is at a multiple of 16.
     pub(super) fn forget(&mut self, address: u64, bytes: u64) {
         let end = address + bytes;
         let mut at = address;
         while at < end {
             let next = (at / PAGE + 1).saturating_mul(PAGE).min(end);
-            if let Some(page) = self.pages.get_mut(&(at / PAGE)) {
+            if let Some(page) = self.place(at / PAGE).and_then(|place| self.pages.get_mut(place)) {
                 let (start, end) = (at % PAGE / page.grain, (at % PAGE + (next - at)).div_ceil(page.grain));
                 let cells = page.cells.get_mut(start as usize..end as usize);
                 cells.into_iter().flatten().for_each(|cell| *cell = Cell::default());

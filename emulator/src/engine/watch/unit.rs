@@ -1,6 +1,7 @@
 //! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
 
-use std::collections::{BTreeMap, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 use super::super::env::{Block, Env};
 use super::super::exec::memory::Region;
@@ -25,7 +26,7 @@ pub(super) struct Unit {
     /// Who accessed shared memory.
     pub(super) shared: Shadow,
     /// The mbarriers that were made and not given up, by the host's address.
-    pub(super) mbarriers: HashSet<u64>,
+    pub(super) mbarriers: FxHashSet<u64>,
     /// Warps that have arrived at the barrier of the cluster, and whether all their lanes did so without a release.
     pub(super) arrivals: BTreeMap<usize, bool>,
     /// Accesses to the shared memory of other blocks.
@@ -39,7 +40,7 @@ impl Unit {
         Unit {
             clock: Clock::new(warps(env)),
             shared: Shadow::default(),
-            mbarriers: HashSet::new(),
+            mbarriers: FxHashSet::default(),
             arrivals: BTreeMap::new(),
             foreign: Foreign::default(),
             written: Vec::new(),

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
@@ -59,7 +59,7 @@ pub(super) struct Use {
 /// The undefined registers of all warps.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
-    warps: HashMap<WarpId, HashMap<u32, Undefined>>,
+    warps: FxHashMap<WarpId, FxHashMap<u32, Undefined>>,
     local: LocalWritten,
 }
 
@@ -155,13 +155,13 @@ impl Followed {
 pub(super) struct Open(Undefined);
 
 /// What is undefined where a kernel begins.
-fn unwritten(lanes: &Lanes<'_>) -> HashMap<u32, Undefined> {
+fn unwritten(lanes: &Lanes<'_>) -> FxHashMap<u32, Undefined> {
     let undefined = Undefined { lanes: u32::MAX, ..Undefined::default() };
     lanes.env.kernel.unwritten.iter().map(|register| (*register, undefined)).collect()
 }
 
 /// What an instruction finds in a register.
-fn read(registers: &HashMap<u32, Undefined>, register: u32, inst: &Inst, mask: u32) -> Undefined {
+fn read(registers: &FxHashMap<u32, Undefined>, register: u32, inst: &Inst, mask: u32) -> Undefined {
     let Some(known) = registers.get(&register) else { return Undefined::default() };
     let first = From { site: inst.site, origin: Origin::Register };
     Undefined { lanes: known.lanes & mask, from: known.from.or(Some(first)), computed: known.computed }
@@ -169,7 +169,7 @@ fn read(registers: &HashMap<u32, Undefined>, register: u32, inst: &Inst, mask: u
 
 /// Each place is told once, and what follows from it not at all.
 fn tell(
-    registers: &mut HashMap<u32, Undefined>,
+    registers: &mut FxHashMap<u32, Undefined>,
     read: impl Iterator<Item = u32>,
     undefined: Undefined,
     verb: &'static str,

@@ -22,7 +22,9 @@
 //!
 //! A block of a cluster must not end while others use its shared memory: see [`foreign`].
 //!
-//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
+//! The grids that a kernel launches are looked at together with its own: see [`family`].
+//!
+//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]

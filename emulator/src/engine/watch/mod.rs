@@ -53,13 +53,14 @@ use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
 pub(super) use event::{Event, Group, Registers};
-pub(super) use family::{Family, Stream};
+pub(super) use family::Stream;
 pub(super) use note::{Note, Watched, What};
 pub(super) use operand::{Base, LocalAccess, Rule, Values};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
+use self::family::Family;
 use self::flight::Flight;
 use self::inspect::WarpAccess;
 use self::passing::Passing;
@@ -145,7 +146,8 @@ impl Watch {
     /// For a launch in memory that has a checker.
     pub(crate) fn new(env: &Env<'_>) -> Option<Box<Watch>> {
         let checker = Arc::clone(env.memory.checker()?);
-        let mut family = env.runtime.and_then(Runtime::take_family).unwrap_or_default();
+        let kept = env.runtime.and_then(Runtime::take_family);
+        let mut family = kept.and_then(|kept| kept.downcast::<Family>().ok()).unwrap_or_default();
         family.grids.begin(env);
         Some(Box::new(Watch {
             checker,

@@ -43,19 +43,27 @@ ret; }
 ld.global.u32 %v, [%o]; st.global.u32 [%a], %v; ret; }
 .visible .entry adds(.param .u64 out, .param .u32 value)
 { .reg .b64 %o; .reg .b32 %v; ld.param.u64 %o, [out]; ld.param.u32 %v, [value]; red.global.add.u32 [%o], %v; ret; }
+.visible .entry tries(.param .u64 out, .param .u32 value)
+{ .reg .b64 %o; .reg .b32 %v, %n, %w; .reg .pred %p; ld.param.u64 %o, [out];
+W: ld.global.u32 %v, [%o]; add.u32 %n, %v, 1; atom.global.cas.b32 %w, [%o], %v, %n; setp.ne.u32 %p, %v, %w; @%p bra W; ret; }
 // It reads and then tells others by a flag; the other one waits for that.
 .visible .entry sets(.param .u64 out, .param .u32 value)
 { .reg .b64 %o; .reg .b32 %v; ld.param.u64 %o, [out]; ld.global.u32 %v, [%o]; st.release.gpu.global.u32 [%o+8], 1; ret; }
 .visible .entry waits(.param .u64 out, .param .u32 value)
 { .reg .b64 %o; .reg .b32 %v; .reg .pred %p; ld.param.u64 %o, [out];
 W: ld.acquire.gpu.global.u32 %v, [%o+8]; setp.eq.u32 %p, %v, 0; @%p bra W; ld.global.u32 %v, [%o]; st.global.u32 [%o+16], %v; ret; }
-// They launch: a write for nobody to wait for, a write in the tail, and a read.
+// They launch: a write for nobody to wait for, a write in the tail, a read, and a write and a read in two streams or, with 1, in one.
 .visible .entry leads(.param .u64 out, .param .u32 value)
 { .reg .b64 %o, %k, %s; .reg .b32 %v; ld.param.u64 %o, [out]; ld.param.u32 %v, [value]; mov.u64 %k, puts; mov.u64 %s, 4; call go, (%k, %o, %v, %s); ret; }
 .visible .entry trails(.param .u64 out, .param .u32 value)
 { .reg .b64 %o, %k, %s; .reg .b32 %v; ld.param.u64 %o, [out]; ld.param.u32 %v, [value]; mov.u64 %k, puts; mov.u64 %s, 3; call go, (%k, %o, %v, %s); ret; }
 .visible .entry looks(.param .u64 out, .param .u32 value)
 { .reg .b64 %o, %k, %s; .reg .b32 %v; ld.param.u64 %o, [out]; ld.param.u32 %v, [value]; mov.u64 %k, gets; mov.u64 %s, 0; call go, (%k, %o, %v, %s); ret; }
+.visible .entry parts(.param .u64 out, .param .u32 value)
+{ .reg .b64 %o, %a, %k, %one, %two; .reg .b32 %v, %c; .reg .pred %p; ld.param.u64 %o, [out]; ld.param.u32 %v, [value]; add.u64 %a, %o, 768;
+call (%c), __cudaCDP2StreamCreateWithFlags, (%a, 1); ld.global.u64 %one, [%a]; call (%c), __cudaCDP2StreamCreateWithFlags, (%a, 1);
+ld.global.u64 %two, [%a]; setp.eq.u32 %p, %v, 1; @%p mov.u64 %two, %one; mov.u32 %c, 1;
+mov.u64 %k, puts; call go, (%k, %o, %c, %one); mov.u64 %k, gets; call go, (%k, %o, %c, %two); ret; }
 ";
 
 /// The streams of a block, of launches without an order, and of the tail.
@@ -116,7 +124,7 @@ const TWINS: &[Twin] = &[
     twin(
         "another block's write",
         (2, 1),
-        "setp.eq.u32 %p, %b, 1; @%p bra OTHER; st.global.u32 [%out], 5; <<|st.release.gpu.global.u32 [%out+8], 1>>; bra END;
+        "setp.eq.u32 %p, %b, 1; @%p bra OTHER; st.global.u32 [%out], 5; st.release.gpu.global.u32 [%out+8], 1; bra END;
          OTHER: <<|ld.acquire.gpu.global.u32 %r1, [%out+8]; setp.eq.u32 %p, %r1, 0; @%p bra OTHER>>; GO gets 1 BLOCK",
         ["gets", "read", "parent", "write"],
     ),
@@ -125,6 +133,13 @@ const TWINS: &[Twin] = &[
         (1, 1),
         "STREAM %s1; STREAM %s2; GO puts 1 %s1; GO puts 2 %s<<2|1>>",
         ["puts", "write", "puts", "write"],
+    ),
+    twin(
+        "another block's write after its release",
+        (2, 1),
+        "setp.eq.u32 %p, %b, 1; @%p bra OTHER; <<|st.global.u32 [%out], 5>>; st.release.gpu.global.u32 [%out+8], 1; <<st.global.u32 [%out], 5|>>; bra END;
+         OTHER: ld.acquire.gpu.global.u32 %r1, [%out+8]; setp.eq.u32 %p, %r1, 0; @%p bra OTHER; GO gets 1 BLOCK",
+        ["gets", "read", "parent", "write"],
     ),
     twin(
         "a stream and that of the block",
@@ -164,6 +179,18 @@ const TWINS: &[Twin] = &[
         ["gets", "read", "puts", "write"],
     ),
     twin(
+        "an event that is recorded once more",
+        (1, 1),
+        "STREAM %s1; STREAM %s2; EVENT %e; GO adds 1 %s1; RECORD %e %s1; WAIT %s2 %e; GO puts 1 %s1; <<|RECORD %e %s1>>; WAIT %s2 %e; GO gets 1 %s2",
+        ["gets", "read", "puts", "write"],
+    ),
+    twin(
+        "streams of another grid, which have the same handles",
+        (1, 1),
+        "STREAM %s1; STREAM %s2; EVENT %e; GO adds 0 %s1; RECORD %e %s1; WAIT %s2 %e; GO parts <<0|1>> %s2",
+        ["gets", "read", "puts", "write"],
+    ),
+    twin(
         "not in the tail",
         (1, 1),
         "GO puts 1 FORGET; GO gets 1 <<BLOCK|TAIL>>; st.global.u32 [%out+8], 1",
@@ -199,6 +226,18 @@ const TWINS: &[Twin] = &[
         "setp.lt.u32 %p, %t, 32; @%p bra FIRST; bar.sync 1, 64; setp.ne.u32 %p, %t, 32; @%p bra END; GO <<gets 1|waits 0>> FORGET; bra END;
          FIRST: bar.sync 1, 64; setp.ne.u32 %p, %t, 0; @%p bra END; st.global.u32 [%out], 7; GO sets 0 FORGET",
         ["gets", "read", "parent", "write"],
+    ),
+    twin(
+        "what a grid is told while it runs",
+        (1, 1),
+        "GO <<gets 1|waits 0>> FORGET; st.global.u32 [%out], 5; st.release.gpu.global.u32 [%out+8], 1",
+        ["gets", "read", "parent", "write"],
+    ),
+    twin(
+        "a guess of the launched grid",
+        (1, 1),
+        "GO <<gets|tries>> 1 FORGET; atom.global.add.u32 %r1, [%out], 1",
+        ["gets", "read", "parent", "atomic access"],
     ),
     twin(
         "atomics",

@@ -1,11 +1,11 @@
 //! What the device runtime keeps for one grid.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::kernel::Kernel;
 use super::launch::{Asked, Child, Launcher};
-use super::watch::Family;
 use crate::memory::{Caller, Memory};
 
 /// Bytes that the launches that wait may take in all, however many a GPU would have done by now: a million of them, and fewer if their
@@ -54,6 +54,9 @@ pub(super) enum Kind {
 /// A thread of the grid: the number of its block, and its own in there.
 pub(super) type Thread = (u64, u32);
 
+/// What a watch keeps from one grid to the next: nobody else looks at it.
+pub(super) type Kept = Box<dyn Any + Send>;
+
 /// What the threads of a grid launch, and have made for that.
 #[derive(Debug)]
 pub(crate) struct Runtime<'e> {
@@ -69,8 +72,8 @@ pub(crate) struct Runtime<'e> {
     number: usize,
     /// Blocks that grids before it had.
     pub(super) blocks_before: u32,
-    /// What the grids before it did, where they are checked for races: the worker has it while it runs.
-    family: Mutex<Option<Box<Family>>>,
+    /// What the watch keeps of the grids before it, where they are checked: the worker has it while it runs.
+    family: Mutex<Option<Kept>>,
     state: Mutex<State>,
 }
 
@@ -102,19 +105,19 @@ impl<'e> Runtime<'e> {
         number: usize,
         blocks_before: u32,
         (kernel, parent): (&Arc<Kernel>, Option<(usize, usize)>),
-        family: Option<Box<Family>>,
+        family: Option<Kept>,
     ) -> Runtime<'e> {
         let kernel = Some(Arc::clone(kernel));
         Runtime { kernel, parent, number, blocks_before, family: Mutex::new(family), ..self }
     }
 
     /// What the grids before did, for the worker that watches this one.
-    pub(super) fn take_family(&self) -> Option<Box<Family>> {
+    pub(super) fn take_family(&self) -> Option<Kept> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Gives it back.
-    pub(super) fn put_family(&self, family: Box<Family>) {
+    pub(super) fn put_family(&self, family: Kept) {
         *self.family.lock().unwrap_or_else(PoisonError::into_inner) = Some(family);
     }
 

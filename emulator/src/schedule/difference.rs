@@ -22,7 +22,7 @@ pub enum DifferenceKind {
     /// The launch faults.
     Fault(Fault),
     /// One of the [checks](crate::Checks) finds what it does not find in the ordinary order.
-    Check(Finding),
+    Check(Box<Finding>),
 }
 
 /// Bytes that differ at the end of a launch.
@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(key(DifferenceKind::Fault(fault(3))), ("fault", 3, 0));
         let mut finding = Finding::of_copy("k", 0, 1, String::new());
         finding.access.ptx_line = 3;
-        assert_eq!(key(DifferenceKind::Check(finding.clone())), ("uninitialised-copy", 3, 0));
+        assert_eq!(key(DifferenceKind::Check(finding.clone().into())), ("uninitialised-copy", 3, 0));
         finding.other = Some(crate::check::Actor { ptx_line: 8, ..finding.access.clone() });
-        assert_eq!(key(DifferenceKind::Check(finding)), ("uninitialised-copy", 3, 8));
+        assert_eq!(key(DifferenceKind::Check(finding.into())), ("uninitialised-copy", 3, 8));
     }
 
     #[test]

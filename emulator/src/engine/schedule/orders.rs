@@ -56,7 +56,7 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
         found.orders += 1;
         for finding in checker.map(|checker| checker.take().list).unwrap_or_default() {
             if !found.checks.contains(&place(&finding)) {
-                found.add(seed, DifferenceKind::Check(finding), &unseen);
+                found.add(seed, DifferenceKind::Check(finding.into()), &unseen);
             }
         }
     }

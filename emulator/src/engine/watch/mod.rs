@@ -22,7 +22,9 @@
 //!
 //! A block of a cluster must not end while others use its shared memory: see [`foreign`].
 //!
-//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other kernels, with copies and with the host; the scope of a block among the blocks of a cluster;
+//! The grids that a kernel launches are looked at together with its own: see [`family`].
+//!
+//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
@@ -52,13 +54,14 @@ use std::sync::Arc;
 
 pub(in crate::engine) use asynchronous::Side;
 pub(super) use event::{Event, Group, Registers};
-pub(super) use family::{Family, Stream};
+pub(super) use family::Stream;
 pub(super) use note::{Note, Watched, What};
 pub(super) use operand::{Base, LocalAccess, Rule, Values};
 pub(super) use place::{Touch, copies, touches};
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
+use self::family::Family;
 use self::flight::Flight;
 use self::inspect::WarpAccess;
 use self::passing::Passing;
@@ -144,7 +147,8 @@ impl Watch {
     /// For a launch in memory that has a checker.
     pub(crate) fn new(env: &Env<'_>) -> Option<Box<Watch>> {
         let checker = Arc::clone(env.memory.checker()?);
-        let mut family = env.runtime.and_then(Runtime::take_family).unwrap_or_default();
+        let kept = env.runtime.and_then(Runtime::take_family);
+        let mut family = kept.and_then(|kept| kept.downcast::<Family>().ok()).unwrap_or_default();
         family.grids.begin(env);
         Some(Box::new(Watch {
             checker,

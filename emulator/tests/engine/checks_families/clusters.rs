@@ -96,7 +96,7 @@ pub(super) const TWINS: &[Twin] = &[
         Check(FindingKind::Race),
         "barrier.cluster.arrive; barrier.cluster.wait; setp.lt.u32 %p2, %t, 16; @%p2 bra FIRST;
          mapa.shared::cluster.u32 %r1, %r54, %r57; st.shared::cluster.u32 [%r1], %t; barrier.cluster.arrive.<<relaxed|release>>; bra MET;
-         FIRST: barrier.cluster.arrive.<<release|relaxed>>; MET: barrier.cluster.wait.acquire; @%p2 bra END;
+         FIRST: barrier.cluster.arrive.relaxed; MET: barrier.cluster.wait.acquire; @%p2 bra END;
          ld.shared.u32 %r2, [%r54]; // here
          st.global.u32 [%rd63], %r2; END:",
     ),

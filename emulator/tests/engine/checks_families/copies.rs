@@ -49,7 +49,8 @@ pub(super) const TWINS: &[Twin] = &[
         "a bulk copy of what another block has stored to global memory, without a fence",
         (1, 2, 32),
         Nothing,
-        "setp.eq.u32 %p2, %r56, 1; @%p2 bra SECOND; st.global.u32 [%at], %t; <<|fence.proxy.async;>> bar.sync 0;
+        "// cooperative
+         setp.eq.u32 %p2, %r56, 1; @%p2 bra SECOND; st.global.u32 [%at], %t; <<|fence.proxy.async;>> bar.sync 0;
          @%p31 st.release.gpu.global.u32 [%out+8192], 1; bra END;
          SECOND: @!%p31 bra WAIT; mbarrier.init.shared::cta.b64 [%r60], 1; fence.mbarrier_init.release.cluster;
          S: ld.acquire.gpu.global.u32 %r1, [%out+8192]; setp.eq.u32 %p3, %r1, 0; @%p3 bra S; fence.proxy.async;
@@ -64,7 +65,7 @@ pub(super) const TWINS: &[Twin] = &[
         (1, 1, 1),
         Check(FindingKind::OutOfBounds),
         "mov.u64 %rd1, numbers; cvta.global.u64 %rd1, %rd1; sub.u64 %rd2, %out, %rd1; <<|mov.u64 %rd2, 0;>>
-         st.global.u64 [%out+2048], %rd2; ld.global.u64 %rd2, [%out+2048]; add.u64 %rd3, %rd1, %rd2;
+         st.global.u64 [%out+2048], %rd2; ld.global.u64 %rd5, [%out+2048]; add.u64 %rd3, %rd1, %rd5;
          cp.async.cg.shared.global [%r59], [%rd3], 16; // here
          cp.async.wait_all; ld.shared.u32 %r2, [%r59]; st.global.u32 [%out+64], %r2;",
     ),

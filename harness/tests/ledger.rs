@@ -428,6 +428,26 @@ fn what_a_driver_lists_is_there_again() {
     assert!(spy.ledger().live().is_empty());
 }
 
+/// Memory that a stream was asked for while another context was current.
+#[test]
+fn memory_is_of_the_context_of_its_stream() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (stream, mut other, mut memory) = (cuda.stream(), null_mut(), 0);
+    unsafe {
+        ok(cuda.driver.cuCtxCreate(&mut other, null_mut(), 0, 0)).unwrap();
+        // Made current by its creation.
+        ok(cuda.driver.cuMemAllocAsync(&mut memory, 64, stream)).unwrap();
+        ok(cuda.driver.cuCtxDestroy(other)).unwrap();
+        cuda.make_current();
+        assert!(kinds(&spy.ledger()).contains(&Kind::Memory));
+        ok(cuda.driver.cuMemFreeAsync(memory, stream)).unwrap();
+        ok(cuda.driver.cuStreamDestroy(stream)).unwrap();
+    }
+    assert_eq!(mistakes(&spy.ledger()), []);
+    assert_eq!(kinds(&spy.ledger()), [Kind::PrimaryContext]);
+}
+
 /// The share was taken while the context was current, and is of the device.
 #[test]
 fn a_context_takes_only_its_own_with_it() {

@@ -10,7 +10,7 @@ mod spies;
 use cuda_launch::error::{GraphError, UpdateRefusal};
 use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaGraph, DeviceBuffer, ErrorKind};
+use cuda_launch::{CudaGraph, CudaStream, DeviceBuffer, ErrorKind};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -101,6 +101,65 @@ fn a_memset_changes_and_nodes_are_switched_off() {
     assert_eq!(both(&x, &y), (2, 1));
     graph.remove(kernel).unwrap();
     assert!(matches!(graph_error(exec.set_enabled(kernel, true)), GraphError::RemovedNode { .. }));
+}
+
+/// A launch comes after what other streams do with the memory that a node was changed to use, and before what they do with it next.
+#[test]
+fn memory_of_a_changed_node_is_ordered() {
+    let gpu = Gpu::new();
+    let other = gpu.ctx.new_stream().unwrap();
+    let late = |stream: &CudaStream| {
+        stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+    };
+    let (mut of_memset, mut of_kernel) = (gpu.zeros(), gpu.zeros());
+    let (of_copy, mut copied) = (gpu.zeros(), gpu.zeros());
+    let mut graph = gpu.graph();
+    let memset = graph.add_memset(&[], MemsetNode::new(&mut of_memset, 1).unwrap()).unwrap();
+    let kernel = unsafe { graph.add_kernel(&[], gpu.fill(&mut of_kernel, 1)) }.unwrap();
+    let copy = CopyNode::device_to_device(&of_copy, &mut copied).unwrap();
+    let copy = graph.add_copy(&[], copy).unwrap();
+    let changes: [&dyn Fn(&mut GraphExec, &mut DeviceBuffer<u32>, &mut DeviceBuffer<u32>) -> u32; 4] = [
+        &|exec, memory, _| {
+            exec.set_memset(memset, MemsetNode::new(memory, 5).unwrap()).unwrap();
+            5
+        },
+        &|exec, memory, _| {
+            unsafe { exec.set_kernel(kernel, gpu.fill(memory, 6)) }.unwrap();
+            6
+        },
+        // To the memory, and from it.
+        &|exec, memory, third| {
+            exec.set_copy(copy, CopyNode::device_to_device(third, memory).unwrap()).unwrap();
+            3
+        },
+        &|exec, memory, third| {
+            exec.set_copy(copy, CopyNode::device_to_device(memory, third).unwrap()).unwrap();
+            9
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut exec = exec(&graph);
+        exec.launch(&gpu.stream).unwrap();
+        let [mut memory, mut third] = [9, 3].map(|value| {
+            let mut buffer = gpu.zeros();
+            buffer.view_mut().fill(&gpu.stream, value).unwrap();
+            buffer
+        });
+        let expected = change(&mut exec, &mut memory, &mut third);
+        gpu.ctx.synchronize().unwrap();
+        late(&other);
+        memory.view_mut().fill(&other, 9).unwrap();
+        late(&gpu.stream);
+        exec.launch(&gpu.stream).unwrap();
+        let of_launch = if number == 3 { &mut third } else { &mut memory };
+        assert_eq!(of_launch.to_host_vec(&other).unwrap(), [expected; N], "change {number}");
+        late(&gpu.stream);
+        exec.launch(&gpu.stream).unwrap();
+        memory.view_mut().fill(&other, 8).unwrap();
+        gpu.ctx.synchronize().unwrap();
+        let seen = memory.to_host_vec(&other).unwrap();
+        assert_eq!(seen, [8; N], "change {number}: what comes next is not overtaken");
+    }
 }
 
 #[test]

@@ -147,18 +147,27 @@ fn memory_of_a_changed_node_is_ordered() {
         });
         let expected = change(&mut exec, &mut memory, &mut third);
         gpu.ctx.synchronize().unwrap();
+        let what = |when| format!("change {number}: {when}");
+        let of_launch = |memory: &DeviceBuffer<u32>, third: &DeviceBuffer<u32>, stream: &CudaStream| {
+            if number == 3 { third.to_host_vec(stream) } else { memory.to_host_vec(stream) }.unwrap()
+        };
+        // Each is late where the other one must come after it.
         late(&other);
         memory.view_mut().fill(&other, 9).unwrap();
+        exec.launch(&gpu.stream).unwrap();
+        gpu.ctx.synchronize().unwrap();
+        assert_eq!(of_launch(&memory, &third, &other), [expected; N], "{}", what("after what came before"));
+        memory.view_mut().fill(&other, 9).unwrap();
+        third.view_mut().fill(&other, 3).unwrap();
+        other.synchronize().unwrap();
         late(&gpu.stream);
         exec.launch(&gpu.stream).unwrap();
-        let of_launch = if number == 3 { &mut third } else { &mut memory };
-        assert_eq!(of_launch.to_host_vec(&other).unwrap(), [expected; N], "change {number}");
+        assert_eq!(of_launch(&memory, &third, &other), [expected; N], "{}", what("before what is read next"));
         late(&gpu.stream);
         exec.launch(&gpu.stream).unwrap();
         memory.view_mut().fill(&other, 8).unwrap();
         gpu.ctx.synchronize().unwrap();
-        let seen = memory.to_host_vec(&other).unwrap();
-        assert_eq!(seen, [8; N], "change {number}: what comes next is not overtaken");
+        assert_eq!(memory.to_host_vec(&other).unwrap(), [8; N], "{}", what("before what is written next"));
     }
 }
 

@@ -218,9 +218,21 @@ fn a_child_graph_runs_as_one_node_and_can_be_replaced() {
     let mut exec = exec(&graph);
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+    for memory in [&mut x, &mut y] {
+        memory.view_mut().set_zero(&gpu.stream).unwrap();
+    }
+    gpu.stream.synchronize().unwrap();
     exec.set_child(node, &child(&mut y, 6)).unwrap();
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(y.to_host_vec(&gpu.stream).unwrap(), [6; N]);
+    // What its nodes write is written by a launch of the whole.
+    let mut fresh = graph_support::exec(&graph);
+    for (exec, memory, value) in [(&mut exec, &y, 6), (&mut fresh, &x, 5)] {
+        let [first, second] = [(); 2].map(|()| gpu.ctx.new_stream().unwrap());
+        first.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+        exec.launch(&first).unwrap();
+        assert_eq!(memory.to_host_vec(&second).unwrap(), [value; N]);
+    }
     // The graph that it was made from: of another shape, and nobody waits for himself.
     let refused = exec.set_child(node, &graph).unwrap_err();
     assert!(refused.code().is_some(), "by the driver: {refused}");

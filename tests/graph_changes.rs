@@ -118,7 +118,8 @@ fn memory_of_a_changed_node_is_ordered() {
     let kernel = unsafe { graph.add_kernel(&[], gpu.fill(&mut of_kernel, 1)) }.unwrap();
     let copy = CopyNode::device_to_device(&of_copy, &mut copied).unwrap();
     let copy = graph.add_copy(&[], copy).unwrap();
-    let changes: [&dyn Fn(&mut GraphExec, &mut DeviceBuffer<u32>, &mut DeviceBuffer<u32>) -> u32; 4] = [
+    type Change<'a> = &'a dyn Fn(&mut GraphExec, &mut DeviceBuffer<u32>, &mut DeviceBuffer<u32>) -> u32;
+    let changes: [Change<'_>; 4] = [
         &|exec, memory, _| {
             exec.set_memset(memset, MemsetNode::new(memory, 5).unwrap()).unwrap();
             5

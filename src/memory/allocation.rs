@@ -4,9 +4,9 @@
 
 use cuda_driver_sys::Driver;
 
-use super::pool::PoolInner;
 use crate::driver::{
-    ContextWait, CudaContext, CudaModule, CudaStream, Resource, StreamAccesses, end_or_try_again,
+    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, ThreadStream,
+    end_or_try_again, until_done,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -33,13 +33,30 @@ pub(crate) enum Origin {
     /// `cuMemAlloc`: `cuMemFree` waits for the device.
     Plain,
     /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
-    Pool(CudaStream, Option<Arc<PoolInner>>),
+    Pool(CudaStream, Option<PoolShare>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
     /// Other code's, which frees it.
     Borrowed,
     /// A variable of this module, which frees it.
     Variable(CudaModule),
+}
+
+/// A share in a pool of this context, for memory of it.
+pub(crate) struct PoolShare {
+    pub(super) pool: Keep,
+    pub(super) context: CudaContext,
+}
+
+impl PoolShare {
+    /// Memory of the pool is being freed on `stream`. Before that the pool must not go, and its end waits for its own context alone.
+    ///
+    /// Driver calls, if the stream is of another context: those of [`until_done`].
+    fn freed_on(self, stream: &CudaStream) {
+        if !self.context.is_same(stream.context()) {
+            until_done(&ThreadStream::here(stream), vec![self.pool]);
+        }
+    }
 }
 
 impl Allocation {

@@ -7,10 +7,10 @@ pub(in crate::memory) mod attributes;
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, until_done};
+use crate::driver::{CudaContext, CudaStream, end_or_try_again};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
-use crate::memory::allocation::{Allocation, Origin};
+use crate::memory::allocation::{Allocation, Origin, PoolShare};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
@@ -70,7 +70,7 @@ pub struct MemoryPool {
 }
 
 #[derive(Debug)]
-pub(crate) struct PoolInner {
+struct PoolInner {
     /// Lives as long as this: this destroys it, at its own end; or it is the default pool of its device, which never ends; or who gave it
     /// to `current_of` or `from_raw` promised so, by duty 1 there.
     raw: CUmemoryPool,
@@ -248,8 +248,8 @@ impl MemoryPool {
     }
 
     /// A share in the pool, for memory of it.
-    pub(in crate::memory) fn keep(&self) -> Option<Arc<PoolInner>> {
-        Some(self.inner.clone())
+    pub(in crate::memory) fn keep(&self) -> Option<PoolShare> {
+        Some(PoolShare { pool: self.inner.clone(), context: self.context().clone() })
     }
 
     /// Destroys the pool now if this is the last handle, no buffer from it is alive and this crate created it, and
@@ -320,15 +320,6 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 }
 
 impl PoolInner {
-    /// Memory of it is being freed on `stream`. Before that it must not go, and its end waits for its own context alone.
-    ///
-    /// Driver calls, if the stream is of another context: those of [`until_done`].
-    pub(in crate::memory) fn freed_on(self: Arc<Self>, stream: &CudaStream) {
-        if !self.context.is_same(stream.context()) {
-            until_done(&ThreadStream::here(stream), vec![self]);
-        }
-    }
-
     fn destroy(&mut self) -> Result<(), Error> {
         if !self.owned {
             return Ok(());

@@ -5,7 +5,7 @@
 use cuda_driver_sys::Driver;
 
 use crate::driver::{
-    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, ThreadStream,
+    ContextWait, CudaContext, CudaModule, CudaStream, Resource, StreamAccesses, ThreadStream,
     end_or_try_again, until_done,
 };
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub(crate) enum Origin {
     /// `cuMemAlloc`: `cuMemFree` waits for the device.
     Plain,
     /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
-    Pool(CudaStream, Option<PoolShare>),
+    Pool(CudaStream, Option<Arc<dyn Pool>>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
     /// Other code's, which frees it.
@@ -42,21 +42,10 @@ pub(crate) enum Origin {
     Variable(CudaModule),
 }
 
-/// A share in a pool of this context, for memory of it.
-pub(crate) struct PoolShare {
-    pub(super) pool: Keep,
-    pub(super) context: CudaContext,
-}
-
-impl PoolShare {
-    /// Memory of the pool is being freed on `stream`. Before that the pool must not go, and its end waits for its own context alone.
-    ///
-    /// Driver calls, if the stream is of another context: those of [`until_done`].
-    fn freed_on(self, stream: &CudaStream) {
-        if !self.context.is_same(stream.context()) {
-            until_done(&ThreadStream::here(stream), vec![self.pool]);
-        }
-    }
+/// A pool that this crate has made or opened.
+pub(crate) trait Pool: Any + Send + Sync {
+    /// Its context.
+    fn context(&self) -> &CudaContext;
 }
 
 impl Allocation {
@@ -195,8 +184,11 @@ impl Allocation {
                 // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)?;
-                if let Some(pool) = pool {
-                    pool.freed_on(stream);
+                // Before that the pool must not go, and its end waits for its own context alone.
+                if let Some(pool) = pool
+                    && !pool.context().is_same(stream.context())
+                {
+                    until_done(&ThreadStream::here(stream), vec![pool]);
                 }
                 Ok(())
             }

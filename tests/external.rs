@@ -9,13 +9,13 @@ mod alone;
 #[path = "support/spies.rs"]
 mod spies;
 
-use alone::alone;
+use alone::{alone, hold};
 use cuda_harness::{Spy, skipped, wait_until};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
-use cuda_launch::memory::MemoryAccess;
+use cuda_launch::memory::{MemoryAccess, MemoryPool, PoolOptions};
 use cuda_launch::sys::{self, CUresult, pfn};
 use cuda_launch::virtual_memory::{
     Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
@@ -223,6 +223,25 @@ fn plain_memory_goes_where_the_copies_of_another_context_have_faulted() {
 fn wait_for_a_free(spy: &Spy, call: &str) {
     wait_until(&format!("{call} after the capture"), || spy.count(call) > 0).unwrap();
     assert_eq!(spy.count(call), 1);
+}
+
+/// A thread of driver 580 crashes where a pool goes while its memory is being freed.
+#[test]
+fn a_pool_goes_after_its_memory_is_freed_on_the_stream_of_another_context() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.device().create_context(&ContextOptions::default()).unwrap().new_stream().unwrap();
+    let pool = MemoryPool::new(&ctx, PoolOptions::default()).unwrap();
+    let buffer = DeviceBuffer::<u32>::uninit_in(&pool, &stream, 16).unwrap();
+    let held = hold(&stream);
+    drop((buffer, pool));
+    // What may go by now is dropped on another thread, and this waits for it.
+    ctx.synchronize().unwrap();
+    assert_eq!((spy.count("cuMemFreeAsync"), spy.count("cuMemPoolDestroy")), (1, 0));
+    drop(held);
+    stream.synchronize().unwrap();
+    ctx.synchronize().unwrap();
+    wait_for_a_free(&spy, "cuMemPoolDestroy");
 }
 
 /// Where only waits will do: nobody knows who else has the address, or a stream cannot be waited for.

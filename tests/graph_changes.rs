@@ -10,7 +10,7 @@ mod spies;
 use cuda_launch::error::{GraphError, UpdateRefusal};
 use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaGraph, DeviceBuffer, ErrorKind};
+use cuda_launch::{CudaGraph, CudaStream, DeviceBuffer, ErrorKind};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -103,6 +103,75 @@ fn a_memset_changes_and_nodes_are_switched_off() {
     assert!(matches!(graph_error(exec.set_enabled(kernel, true)), GraphError::RemovedNode { .. }));
 }
 
+/// A launch comes after what other streams do with the memory that a node was changed to use, and before what they do with it next.
+#[test]
+fn memory_of_a_changed_node_is_ordered() {
+    let gpu = Gpu::new();
+    let other = gpu.ctx.new_stream().unwrap();
+    let late = |stream: &CudaStream| {
+        stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+    };
+    let (mut of_memset, mut of_kernel) = (gpu.zeros(), gpu.zeros());
+    let (of_copy, mut copied) = (gpu.zeros(), gpu.zeros());
+    let mut graph = gpu.graph();
+    let memset = graph.add_memset(&[], MemsetNode::new(&mut of_memset, 1).unwrap()).unwrap();
+    let kernel = unsafe { graph.add_kernel(&[], gpu.fill(&mut of_kernel, 1)) }.unwrap();
+    let copy = CopyNode::device_to_device(&of_copy, &mut copied).unwrap();
+    let copy = graph.add_copy(&[], copy).unwrap();
+    type Change<'a> = &'a dyn Fn(&mut GraphExec, &mut DeviceBuffer<u32>, &mut DeviceBuffer<u32>) -> u32;
+    let changes: [Change<'_>; 4] = [
+        &|exec, memory, _| {
+            exec.set_memset(memset, MemsetNode::new(memory, 5).unwrap()).unwrap();
+            5
+        },
+        &|exec, memory, _| {
+            unsafe { exec.set_kernel(kernel, gpu.fill(memory, 6)) }.unwrap();
+            6
+        },
+        // To the memory, and from it.
+        &|exec, memory, third| {
+            exec.set_copy(copy, CopyNode::device_to_device(third, memory).unwrap()).unwrap();
+            3
+        },
+        &|exec, memory, third| {
+            exec.set_copy(copy, CopyNode::device_to_device(memory, third).unwrap()).unwrap();
+            9
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut exec = exec(&graph);
+        exec.launch(&gpu.stream).unwrap();
+        let [mut memory, mut third] = [9, 3].map(|value| {
+            let mut buffer = gpu.zeros();
+            buffer.view_mut().fill(&gpu.stream, value).unwrap();
+            buffer
+        });
+        let expected = change(&mut exec, &mut memory, &mut third);
+        gpu.ctx.synchronize().unwrap();
+        let what = |when| format!("change {number}: {when}");
+        let of_launch = |memory: &DeviceBuffer<u32>, third: &DeviceBuffer<u32>, stream: &CudaStream| {
+            if number == 3 { third.to_host_vec(stream) } else { memory.to_host_vec(stream) }.unwrap()
+        };
+        // Each is late where the other one must come after it.
+        late(&other);
+        memory.view_mut().fill(&other, 9).unwrap();
+        exec.launch(&gpu.stream).unwrap();
+        gpu.ctx.synchronize().unwrap();
+        assert_eq!(of_launch(&memory, &third, &other), [expected; N], "{}", what("after what came before"));
+        memory.view_mut().fill(&other, 9).unwrap();
+        third.view_mut().fill(&other, 3).unwrap();
+        other.synchronize().unwrap();
+        late(&gpu.stream);
+        exec.launch(&gpu.stream).unwrap();
+        assert_eq!(of_launch(&memory, &third, &other), [expected; N], "{}", what("before what is read next"));
+        late(&gpu.stream);
+        exec.launch(&gpu.stream).unwrap();
+        memory.view_mut().fill(&other, 8).unwrap();
+        gpu.ctx.synchronize().unwrap();
+        assert_eq!(memory.to_host_vec(&other).unwrap(), [8; N], "{}", what("before what is written next"));
+    }
+}
+
 #[test]
 fn a_changed_graph_is_taken_over_or_refused_with_the_reason() {
     let gpu = Gpu::new();
@@ -150,9 +219,21 @@ fn a_child_graph_runs_as_one_node_and_can_be_replaced() {
     let mut exec = exec(&graph);
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+    for memory in [&mut x, &mut y] {
+        memory.view_mut().set_zero(&gpu.stream).unwrap();
+    }
+    gpu.stream.synchronize().unwrap();
     exec.set_child(node, &child(&mut y, 6)).unwrap();
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(y.to_host_vec(&gpu.stream).unwrap(), [6; N]);
+    // What its nodes write is written by a launch of the whole.
+    let mut fresh = graph_support::exec(&graph);
+    for (exec, memory, value) in [(&mut exec, &y, 6), (&mut fresh, &x, 5)] {
+        let [first, second] = [(); 2].map(|()| gpu.ctx.new_stream().unwrap());
+        first.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+        exec.launch(&first).unwrap();
+        assert_eq!(memory.to_host_vec(&second).unwrap(), [value; N]);
+    }
     // The graph that it was made from: of another shape, and nobody waits for himself.
     let refused = exec.set_child(node, &graph).unwrap_err();
     assert!(refused.code().is_some(), "by the driver: {refused}");

@@ -365,6 +365,31 @@ fn a_kernel_node_keeps_its_memory() {
     exec.synchronize().unwrap();
 }
 
+/// A launch writes what any of its nodes writes, though others only read it.
+#[test]
+fn memory_that_some_nodes_read_and_one_writes_is_written() {
+    let gpu = Gpu::new();
+    let [other, stream] = [(); 2].map(|()| gpu.ctx.new_stream().unwrap());
+    for writer in 0..3 {
+        let (mut memory, mut copies) = (gpu.zeros(), [gpu.zeros(), gpu.zeros(), gpu.zeros()]);
+        let (mut graph, mut after) = (gpu.graph(), Vec::new());
+        for (place, copy) in copies.iter_mut().enumerate() {
+            let node = if place == writer {
+                graph.add_memset(&after, MemsetNode::new(&mut memory, 7).unwrap())
+            } else {
+                graph.add_copy(&after, CopyNode::device_to_device(&memory, copy).unwrap())
+            };
+            after = vec![node.unwrap()];
+        }
+        let mut exec = exec(&graph);
+        gpu.ctx.synchronize().unwrap();
+        // One that has not used the memory before.
+        stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(memory.to_host_vec(&other).unwrap(), [7; N], "node {writer} writes");
+    }
+}
+
 #[test]
 fn event_nodes_order_graphs_against_streams() {
     let gpu = Gpu::new();

@@ -218,6 +218,28 @@ fn objects_of_two_contexts_do_not_meet() {
     assert!(buffer.view_mut().copy_from_pinned(&stream, &host).unwrap_err().is_context_mismatch());
 }
 
+/// It goes back to its owner when the loan ends; a graph would still copy to it and from it.
+#[test]
+fn a_capture_takes_no_memory_that_is_lent() {
+    let stream = stream();
+    let context = stream.context();
+    let mut buffer = DeviceBuffer::<u32>::filled(&stream, 3, 7).unwrap();
+    let mut lent = [1u32, 2, 3];
+    let refused = context.with_registered(&mut lent, RegisterFlags::empty(), |mut pinned| {
+        let local = CaptureMode::ThreadLocal;
+        let to = CudaGraph::capture(context, local, |s| buffer.view().copy_to_pinned(s, pinned.view_mut()));
+        let from =
+            CudaGraph::capture(context, local, |s| buffer.view_mut().copy_from_pinned(s, pinned.as_view()));
+        Ok([to, from].map(|graph| graph.map(drop)))
+    });
+    for error in refused.unwrap().map(Result::unwrap_err) {
+        if !error.is_unsupported() {
+            assert!(error.is_not_in_capture(), "{error}");
+        }
+    }
+    assert_eq!(lent, [1, 2, 3]);
+}
+
 /// A graph copies from and to pinned memory, keeps it, and keeps the host away from it.
 #[test]
 fn captured_copies_are_part_of_the_graph() {

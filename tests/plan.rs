@@ -174,6 +174,44 @@ fn buffers_are_set_by_name_and_kept() {
     assert!(wrong.contains("slice_mut(..) of f32") && wrong.contains("vecadd"), "{wrong}");
 }
 
+/// A replay comes after what wrote them before, and before what reads and writes them next.
+#[test]
+fn buffers_that_are_set_by_name_are_ordered() {
+    let _alone = alone();
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let other = gpu.ctx.new_stream().unwrap();
+    let late = |stream: &CudaStream| {
+        stream.call_host(|| std::thread::sleep(std::time::Duration::from_millis(30))).unwrap();
+    };
+    let (a, b, mut sum) = (gpu.full(1.0), gpu.full(2.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| unsafe {
+        cuda_launch! { kernel: vecadd, module: gpu.vecadd, stream: stream, config: gpu.config,
+        args: [named("a", slice(a)), slice(b), named("sum", slice_mut(sum))] }
+    })
+    .unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    let (mut a, mut sum) = (gpu.full(0.0), gpu.full(0.0));
+    unsafe { plan.set_slice("a", &a) }.unwrap();
+    unsafe { plan.set_slice_mut("sum", &mut sum) }.unwrap();
+    gpu.ctx.synchronize().unwrap();
+    late(&other);
+    a.view_mut().fill(&other, 10.0).unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    gpu.ctx.synchronize().unwrap();
+    assert_eq!(gpu.first(&sum), 12.0, "the replay reads what was written before");
+    // From here on the other stream is the last that wrote both.
+    sum.view_mut().fill(&other, 0.0).unwrap();
+    a.view_mut().fill(&other, 20.0).unwrap();
+    other.synchronize().unwrap();
+    late(&gpu.stream);
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(sum.to_host_vec(&other).unwrap(), [22.0; N], "what is read next waits for the replay");
+    late(&gpu.stream);
+    plan.launch(&gpu.stream).unwrap();
+    a.view_mut().fill(&other, 0.0).unwrap();
+    assert_eq!(gpu.first(&sum), 22.0, "what is written next waits for the replay");
+}
+
 #[test]
 fn a_pointer_is_set_by_name_too() {
     let _alone = alone();

@@ -4,7 +4,7 @@
 //! driver refuses, it is marked as alive again.
 
 use crate::current;
-use crate::functions::{Function, Plain, Type};
+use crate::functions::{Function, Parameter, Plain, Type};
 use crate::kind::Kind;
 use crate::ledger::{Mistake, Problem};
 use crate::lists::Listed;
@@ -254,13 +254,13 @@ impl Doing<'_> {
                         let pitch = results.iter().find(|(number, _)| *number == pitch);
                         bytes = pitch.map_or(bytes, |(_, pitch)| pitch.saturating_mul(self.word(rows)));
                     }
-                    let new = self.made(kind, at, results);
+                    let new = self.made(objects, kind, at, results);
                     if new.address != 0 {
                         objects.make(New { bytes, counted, ..new });
                     }
                 }
                 Effect::Finds(kind, at) => {
-                    let new = self.made(kind, at, results);
+                    let new = self.made(objects, kind, at, results);
                     if new.address != 0 && !is_live(objects, kind, new.address) {
                         objects.make(new);
                     }
@@ -270,10 +270,11 @@ impl Doing<'_> {
                     told.into_iter().for_each(|(_, address)| objects.forget_freed(*address));
                 }
                 Effect::Belongs(kind, at, owner) => {
-                    self.belongs(objects, self.made(kind, at, results), owner)
+                    let new = self.made(objects, kind, at, results);
+                    self.belongs(objects, new, owner);
                 }
                 Effect::Shares(kind, at, shares) => {
-                    let new = self.made(kind, at, results);
+                    let new = self.made(objects, kind, at, results);
                     if let (Kind::PrimaryContext, Some((0, context))) = (kind, results.first()) {
                         objects.primaries.insert(new.address, *context);
                     }
@@ -324,15 +325,32 @@ impl Doing<'_> {
     }
 
     /// An object with the handle that the argument is, or received.
-    fn made(&self, kind: Kind, at: usize, results: &[(usize, u64)]) -> New {
+    fn made(&self, objects: &Objects, kind: Kind, at: usize, results: &[(usize, u64)]) -> New {
         let received = results.iter().find(|(number, _)| *number == at).map(|(_, word)| *word);
         let address = match self.function.parameters.get(at).map(|parameter| parameter.ty) {
             Some(Type::Out(_)) => received.unwrap_or(0),
             _ => self.address(kind, at),
         };
-        // A stream of a green context is not in the one that is current.
-        let context = if self.function.name == "cuGreenCtxStreamCreate" { 0 } else { self.context };
+        let context = self.context_of_made(objects, kind);
         New { context, ..New::of(kind, address, Some((self.number, self.function.name))) }
+    }
+
+    /// The context of what the call makes.
+    fn context_of_made(&self, objects: &Objects, kind: Kind) -> u64 {
+        // Memory that a stream is asked for is of the stream's context, whichever is current.
+        let asked = || {
+            let is_stream = |parameter: &Parameter| parameter.ty == Type::Plain(Plain::Handle(Kind::Stream));
+            let at = self.function.parameters.iter().position(is_stream)?;
+            let stream =
+                Some(self.word(at)).filter(|stream| common_stream(Kind::Stream, *stream).is_none())?;
+            objects.at(objects.find(Kind::Stream, stream)?).map(|stream| stream.context)
+        };
+        match self.function.name {
+            // A stream of a green context is not in the one that is current.
+            "cuGreenCtxStreamCreate" => 0,
+            _ if kind == Kind::Memory => asked().unwrap_or(self.context),
+            _ => self.context,
+        }
     }
 }
 

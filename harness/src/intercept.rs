@@ -219,8 +219,11 @@ impl Inner {
         });
         state.write(call.clone());
         let doing = Doing { number, function, words, context };
-        let stream = launch.map(|(raw, _)| (raw.function, raw.stream));
-        let (undo, problems) = doing.before(&mut state.objects, stream);
+        // What default streams are depends on what is current, and drivers refuse a kernel of another context there: whoever launches may
+        // try instead of asking what is current.
+        let launched = launch.map(|(raw, _)| (raw.function, raw.stream));
+        let launched = launched.filter(|(_, stream)| common_stream(Kind::Stream, *stream).is_none());
+        let (undo, problems) = doing.before(&mut state.objects, launched);
         state.problems.extend(problems);
         let bytes = doing.bytes();
         let used = state.objects.counted.saturating_add(state.asked);

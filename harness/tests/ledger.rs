@@ -428,6 +428,44 @@ fn what_a_driver_lists_is_there_again() {
     assert!(spy.ledger().live().is_empty());
 }
 
+/// Memory that a stream was asked for while another context was current.
+#[test]
+fn memory_is_of_the_context_of_its_stream() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (stream, mut other, mut memory) = (cuda.stream(), null_mut(), 0);
+    unsafe {
+        ok(cuda.driver.cuCtxCreate(&mut other, null_mut(), 0, 0)).unwrap();
+        // Made current by its creation.
+        ok(cuda.driver.cuMemAllocAsync(&mut memory, 64, stream)).unwrap();
+        ok(cuda.driver.cuCtxDestroy(other)).unwrap();
+        cuda.make_current();
+        assert!(kinds(&spy.ledger()).contains(&Kind::Memory));
+        ok(cuda.driver.cuMemFreeAsync(memory, stream)).unwrap();
+        ok(cuda.driver.cuStreamDestroy(stream)).unwrap();
+    }
+    assert_eq!(mistakes(&spy.ledger()), []);
+    assert_eq!(kinds(&spy.ledger()), [Kind::PrimaryContext]);
+}
+
+/// On a stream of another context a launch is a mistake. A default stream is that of what is current: the driver refuses the kernel, and
+/// the program may try.
+#[test]
+fn a_kernel_of_another_context_is_a_mistake_but_on_a_default_stream() {
+    let spy = spy();
+    let cuda = Cuda::new(spy.driver());
+    let (module, memory, mut other) = (cuda.load(FILL), cuda.alloc(64).unwrap(), null_mut());
+    let fill = cuda.function(module, "fill");
+    unsafe { ok(cuda.driver.cuCtxCreate(&mut other, null_mut(), 0, 0)) }.unwrap();
+    for stream in [null_mut(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD] {
+        assert!(cuda.fill(fill, stream, memory, 16, 1).is_err());
+    }
+    assert_eq!(mistakes(&spy.ledger()), []);
+    let stream = cuda.stream();
+    assert!(cuda.fill(fill, stream, memory, 16, 1).is_err());
+    assert_eq!(mistakes(&spy.ledger()), [(Mistake::WrongContext, "function#1".to_owned())]);
+}
+
 /// The share was taken while the context was current, and is of the device.
 #[test]
 fn a_context_takes_only_its_own_with_it() {

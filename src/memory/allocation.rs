@@ -5,7 +5,8 @@
 use cuda_driver_sys::Driver;
 
 use crate::driver::{
-    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, end_or_try_again,
+    ContextWait, CudaContext, CudaModule, CudaStream, Resource, StreamAccesses, ThreadStream,
+    end_or_try_again, until_done,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -32,13 +33,19 @@ pub(crate) enum Origin {
     /// `cuMemAlloc`: `cuMemFree` waits for the device.
     Plain,
     /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
-    Pool(CudaStream, Option<Keep>),
+    Pool(CudaStream, Option<Arc<dyn Pool>>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
     /// Other code's, which frees it.
     Borrowed,
     /// A variable of this module, which frees it.
     Variable(CudaModule),
+}
+
+/// A pool that this crate has made or opened.
+pub(crate) trait Pool: Any + Send + Sync {
+    /// Its context.
+    fn context(&self) -> &CudaContext;
 }
 
 impl Allocation {
@@ -168,7 +175,7 @@ impl Allocation {
                 // call waits for all work of the device, and `last_use` has waited for that of others.
                 unsafe { driver.cuMemFree(address) }
             }),
-            Origin::Pool(stream, _pool) => {
+            Origin::Pool(stream, pool) => {
                 // Not moved: what is left may be the last handle of its own stream, whose end may unwind, and this is not freed yet.
                 let stream = last.as_ref().unwrap_or(&stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
@@ -176,7 +183,14 @@ impl Allocation {
                 // comes after every use that was noted, or, where the address was taken, after all work of this crate;
                 // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
-                stream.free("cuMemFreeAsync", asked, free)
+                stream.free("cuMemFreeAsync", asked, free)?;
+                // Before that the pool must not go, and its end waits for its own context alone.
+                if let Some(pool) = pool
+                    && !pool.context().is_same(stream.context())
+                {
+                    until_done(&ThreadStream::here(stream), vec![pool]);
+                }
+                Ok(())
             }
             Origin::Variable(module) => {
                 // Unloading the module waits for its work.

@@ -191,33 +191,49 @@ impl Program {
         Ok(())
     }
 
-    /// A copy does not make it memory of this device: no kernel takes it, to read or to write.
+    /// A copy does not make it memory of this context: no kernel takes it, to read or to write. Nobody may have waited for the copy when the
+    /// memory goes.
     pub(crate) fn use_peer(&mut self) -> Result<(), Error> {
         let (stream, index, half) =
             (self.stream(), self.random.below(self.buffers.len()), self.random.below(2));
         let (value, other) = (self.random.number(), self.ctx.new_stream()?);
-        let mut far = DeviceBuffer::filled(&self.far, HALF, value)?;
-        let buffer = &mut self.buffers[index];
-        let near = &mut buffer.memory.half_mut(half);
-        let there = self.random.one_in(2);
-        if there {
-            far.view_mut().copy_from_peer(&stream, near)?;
+        let mut far = if self.random.one_in(2) {
+            DeviceBuffer::filled(&self.far, HALF, value)?
         } else {
-            near.copy_from_peer(&stream, &far)?;
-            self.holds[buffer.id][half] = value;
+            let mut plain = DeviceBuffer::uninit_plain(self.far.context(), HALF)?;
+            plain.fill(&self.far, value)?;
+            plain
+        };
+        let (on_thread, pace) = (self.random.one_in(3), self.random.pace());
+        let Self { buffers, holds, far: far_stream, kernels, random, .. } = self;
+        let buffer = &mut buffers[index];
+        let near = &mut buffer.memory.half_mut(half);
+        let there = random.one_in(2);
+        let on = if random.one_in(2) { &*far_stream } else { &stream };
+        let mut copy = || {
+            pace.set(on)?;
+            if there { far.view_mut().copy_from_peer(on, near) } else { near.copy_from_peer(on, &far) }
+        };
+        if on_thread {
+            thread::scope(|scope| scope.spawn(copy).join().unwrap())?;
+        } else {
+            copy()?;
         }
-        if self.far.context().ordinal() != 0 {
-            for stream in [&stream, &other] {
-                let read = self.kernels.collect(stream, CONFIG, near, &far);
-                let write = self.kernels.step(stream, CONFIG, &mut far, 1, 1);
-                for result in [read, write] {
-                    let refused = result.is_err_and(|error| error.is_context_mismatch());
-                    assert!(refused, "a kernel takes memory of the other device after a copy");
-                }
+        if !there {
+            holds[buffer.id][half] = value;
+        }
+        for stream in [&stream, &other] {
+            let read = kernels.collect(stream, CONFIG, near, &far);
+            let write = kernels.step(stream, CONFIG, &mut far, 1, 1);
+            for result in [read, write] {
+                let refused = result.is_err_and(|error| error.is_context_mismatch());
+                assert!(refused, "a kernel takes memory of the other context after a copy");
             }
         }
-        let expected = if there { self.holds[buffer.id][half] } else { value };
-        assert_all(&far.to_host_vec(&self.far)?, expected, "the other device's memory");
+        if random.one_in(2) {
+            let expected = if there { holds[buffer.id][half] } else { value };
+            assert_all(&far.to_host_vec(far_stream)?, expected, "the other context's memory");
+        }
         Ok(())
     }
 }

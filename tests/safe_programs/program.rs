@@ -10,6 +10,7 @@ use crate::named::Ready;
 use crate::pictures::Pictures;
 use crate::rows::Rows;
 use crate::variables::Variables;
+use cuda_launch::context::ContextOptions;
 use cuda_launch::memory::{MemoryPool, PinnedFlags};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{CudaContext, CudaStream, Driver, Error, PinnedBuffer};
@@ -161,8 +162,7 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
 impl Program {
     fn new(driver: &Arc<Driver>, seed: u64) -> Self {
         let ctx = CudaContext::with_driver(driver, 0).unwrap();
-        let far = CudaContext::with_driver(driver, 1).or_else(|_| CudaContext::with_driver(driver, 0));
-        let far = far.unwrap().new_stream().unwrap();
+        let far = Self::far(&ctx, seed);
         let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
         let streams = vec![a, b, ctx.default_stream(), ctx.per_thread_stream()];
         let pinned = PinnedBuffer::from_slice(&ctx, &[1; HALF], PinnedFlags::empty()).unwrap();
@@ -194,6 +194,21 @@ impl Program {
             program.add_buffer().unwrap();
         }
         program
+    }
+
+    /// A stream of another device, where there is one, or of another context of the device.
+    fn far(ctx: &CudaContext, seed: u64) -> CudaStream {
+        let beside = || ctx.device().create_context(&ContextOptions::default()).unwrap();
+        let device = if seed.is_multiple_of(2) { 1 } else { 0 };
+        let far = match device {
+            1 => CudaContext::with_driver(ctx.driver(), 1).unwrap_or_else(|_| beside()),
+            _ => beside(),
+        };
+        match seed / 2 % 3 {
+            0 => far.default_stream(),
+            1 => far.per_thread_stream(),
+            _ => far.new_stream().unwrap(),
+        }
     }
 
     /// One of the streams; it may be busy for a while, so that work that does not wait for it is too early.

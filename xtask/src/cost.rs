@@ -40,7 +40,7 @@ const LIMITS: &[Limit] = &[
     Limit("async-macro", 437.0, 1.0, 0.0),
     // Memory of a pool: an allocation and its free, the free such that no capture of other code minds it.
     Limit("alloc-drop", 1300.0, 4.0, 6.0),
-    Limit("alloc-address-drop", 2220.0, 4.0, 10.0),
+    Limit("alloc-address-drop", 2225.0, 4.0, 10.0),
     Limit("event-drop", 150.0, 3.0, 0.0),
     Limit("stream-drop", 1720.0, 3.0, 2.1),
     Limit("stream-10000", 1700.0, 3.0, 2.1),

@@ -7,10 +7,10 @@ pub(in crate::memory) mod attributes;
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream, Keep, end_or_try_again};
+use crate::driver::{CudaContext, CudaStream, end_or_try_again};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
-use crate::memory::allocation::{Allocation, Origin};
+use crate::memory::allocation::{Allocation, Origin, Pool};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
@@ -248,7 +248,7 @@ impl MemoryPool {
     }
 
     /// A share in the pool, for memory of it.
-    pub(in crate::memory) fn keep(&self) -> Option<Keep> {
+    pub(in crate::memory) fn keep(&self) -> Option<Arc<dyn Pool>> {
         Some(self.inner.clone())
     }
 
@@ -316,6 +316,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Submission::on(stream).writes(buffer.allocation())?;
         aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
+    }
+}
+
+impl Pool for PoolInner {
+    fn context(&self) -> &CudaContext {
+        &self.context
     }
 }
 

@@ -52,6 +52,31 @@ fn the_address_may_be_a_register_that_is_written() {
     assert_eq!((out[0], out[1] << 8), (0, 0x83_02_81_87_86_85_84_00));
 }
 
+/// NVRTC 13.0 uses some of them.
+#[test]
+fn bytes_that_are_there_are_loaded_all_the_same() {
+    let four = "st.global.v4.u32 [%out], {%r1, %r2, %r3, %r4};";
+    let load = |mask: &str, place: &str| -> Vec<u32> {
+        let body = format!(
+            "st.local.v4.u32 [own+16], {{1, 0xff00ff02, 3, 0x80ff0004}}; st.shared.v4.u32 [mine], {{1, 0xff00ff02, 3, 0x80ff0004}};
+             mov.u64 %rd1, mine; cvta.shared.u64 %rd1, %rd1;\n.pragma \"used_bytes_mask {mask}\";
+             ld.{place}; {four}"
+        );
+        let variables = ".local .align 16 .b8 own[32]; .shared .align 16 .b8 mine[16];";
+        let text = snippet_with("", &body).replace("{\n.reg", &format!("{{ {variables}\n.reg"));
+        outputs(&text, 32, 4)
+    };
+    for place in [
+        "local.v4.u32 {%r1, %r2, %r3, %r4}, [own+16]",
+        "shared.v4.s32 {%r1, %r2, %r3, %r4}, [mine]",
+        "v4.u32 {%r1, %r2, %r3, %r4}, [%rd1]",
+    ] {
+        for mask in ["0xfff0", "0xf0ff", "0x0510", "0", "0xffff"] {
+            assert_eq!(load(mask, place), [1, 0xff00_ff02, 3, 0x80ff_0004], "{mask} of {place}");
+        }
+    }
+}
+
 #[test]
 fn a_mask_is_of_the_next_load_alone() {
     let again = "ld.global.u16 %h1, [odd+28]; ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [odd+28];";

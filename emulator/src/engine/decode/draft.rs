@@ -100,7 +100,7 @@ pub(crate) struct Draft {
     pub(crate) shape: u32,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
-    /// Bytes of the elements that it loads, where they are fewer than its name says.
+    /// Bytes of the elements that it loads and the checks look at, where they are fewer than its name says.
     pub(crate) element: Option<u32>,
     /// Which work it has to do with that continues after it, for kernels that are watched.
     pub(crate) event: Option<Event>,

@@ -1,5 +1,6 @@
 //! Loads of which not all bytes are used (PTX ISA, `.pragma "used_bytes_mask"`). Compilers widen loads: they read the padding of structures, or
-//! past the end of a variable whose size is odd. Bytes that are not used are not accessed here, and read as zero.
+//! past the end of a variable whose size is odd. Bytes that are not used need not be there, and no check looks at them. Those that are there are
+//! loaded all the same, as hardware does: NVRTC 13.0 also leaves out bytes that the code behind the load uses.
 
 use cuda_ptx::{Operand as Text, Type};
 
@@ -43,7 +44,7 @@ impl<'a> UsedBytes<'_, 'a> {
         Ok(())
     }
 
-    /// One element, `start` bytes behind the address: the pieces of it that are used are loaded and joined.
+    /// One element, `start` bytes behind the address: its pieces, used or not, are loaded and joined.
     fn element(
         &self,
         builder: &mut Builder<'_, 'a>,
@@ -52,19 +53,22 @@ impl<'a> UsedBytes<'_, 'a> {
         used: u32,
         dest: Operand,
     ) -> Result<(), Refusal> {
-        let pieces = pieces(used, self.ty.size());
-        if let [(0, bytes)] = pieces[..]
-            && bytes == self.ty.size()
+        let size = self.ty.size();
+        let all = pieces(used, size).into_iter().map(|piece| (piece, true));
+        let all: Vec<_> = all.chain(pieces(!used, size).into_iter().map(|piece| (piece, false))).collect();
+        if let [((0, bytes), used)] = all[..]
+            && bytes == size
         {
             let address = Address { base, ..self.address };
-            return self.piece(builder, address, start, (bytes, signed(self.ty)), dest);
+            return self.piece(builder, address, start, (bytes, signed(self.ty)), (dest, used));
         }
         let mut value = builder.constant(self.class, 0);
-        for (at, bytes) in pieces {
+        for ((at, bytes), used) in all {
             let piece = builder.temporary(self.class)?;
             // The sign is in the uppermost byte.
-            let signed = signed(self.ty) && at + bytes == self.ty.size();
-            self.piece(builder, Address { base, ..self.address }, start + at, (bytes, signed), piece)?;
+            let signed = signed(self.ty) && at + bytes == size;
+            let address = Address { base, ..self.address };
+            self.piece(builder, address, start + at, (bytes, signed), (piece, used))?;
             let (joined, shift) = (builder.temporary(self.class)?, 8 * at as u64);
             let shift = builder.constant(self.class, shift);
             let shifted = builder.temporary(self.class)?;
@@ -90,16 +94,20 @@ impl<'a> UsedBytes<'_, 'a> {
         address: Address,
         start: usize,
         (bytes, signed): (usize, bool),
-        dest: Operand,
+        (dest, used): (Operand, bool),
     ) -> Result<(), Refusal> {
-        let exec = loads::load(bytes, signed, self.class, self.access)
-            .ok_or_else(|| Refusal::new("a register of that width is not supported here"))?;
+        let exec = match used {
+            true => loads::load(bytes, signed, self.class, self.access),
+            false => loads::load_if_present(bytes, signed, self.class),
+        };
+        let exec = exec.ok_or_else(|| Refusal::new("a register of that width is not supported here"))?;
         let mut draft = Draft::new(exec.pick(), &[dest], &[address.base]);
         (draft.aux, draft.site) = (self.access.0, true);
         draft.imm = address.offset.wrapping_add(start as u64);
-        draft.element = Some(bytes as u32);
+        // No bytes where no check is to look.
+        draft.element = Some(if used { bytes as u32 } else { 0 });
         let note = Note { what: What::Load, address: 1, bytes: bytes as u64 };
-        draft.note = (!self.private).then_some(note);
+        draft.note = (used && !self.private).then_some(note);
         builder.push(draft);
         Ok(())
     }

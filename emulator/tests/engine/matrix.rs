@@ -267,8 +267,8 @@ fn lanes_that_called_a_function_one_after_the_other_meet() {
     let out: Vec<u64> = outputs(&text, 32, 32);
     for lane in 0..32 {
         let (row, column) = (lane / 4, lane % 4 * 2);
-        let mine = row * 8 + column | (row * 8 + column + 1) << 16;
-        let turned = column * 8 + row | ((column + 1) * 8 + row) << 16;
+        let mine = (row * 8 + column) | ((row * 8 + column + 1) << 16);
+        let turned = (column * 8 + row) | (((column + 1) * 8 + row) << 16);
         let guarded = if mine & 2 != 0 { 1 << 60 } else { 0 };
         let expected = 3 * (lane << 32) + turned + guarded + (mine << 40);
         assert_eq!(out[lane as usize], expected, "lane {lane}");

@@ -59,7 +59,8 @@ fn bytes_that_are_there_are_loaded_all_the_same() {
     let load = |mask: &str, place: &str| -> Vec<u32> {
         let body = format!(
             "st.local.v4.u32 [own+16], {{1, 0xff00ff02, 3, 0x80ff0004}}; st.shared.v4.u32 [mine], {{1, 0xff00ff02, 3, 0x80ff0004}};
-             mov.u64 %rd1, mine; cvta.shared.u64 %rd1, %rd1;\n.pragma \"used_bytes_mask {mask}\";
+             mov.u64 %rd1, mine; cvta.shared.u64 %rd1, %rd1; st.local.v4.u32 [own], {{1, 0xff00ff02, 3, 0x80ff0004}};
+             and.b32 %r9, %t, 1; mul.wide.u32 %rd2, %r9, 16; mov.u64 %rd3, own; add.u64 %rd2, %rd2, %rd3;\n.pragma \"used_bytes_mask {mask}\";
              ld.{place}; {four}"
         );
         let variables = ".local .align 16 .b8 own[32]; .shared .align 16 .b8 mine[16];";
@@ -68,6 +69,7 @@ fn bytes_that_are_there_are_loaded_all_the_same() {
     };
     for place in [
         "local.v4.u32 {%r1, %r2, %r3, %r4}, [own+16]",
+        "local.v4.u32 {%r1, %r2, %r3, %r4}, [%rd2]",
         "shared.v4.s32 {%r1, %r2, %r3, %r4}, [mine]",
         "v4.u32 {%r1, %r2, %r3, %r4}, [%rd1]",
     ] {

@@ -266,6 +266,9 @@ pub enum Statement<'a> {
         /// Column in that file.
         column: u32,
     },
+    /// `.pragma "used_bytes_mask 7";`: which bytes of what the load behind it reads are used, from the lowest bit on. Other pragmas are not
+    /// kept.
+    UsedBytes(u32),
     /// `label: .branchtargets a, b, c;` or `label: .calltargets f, g;` (the label is its own statement before).
     Targets(Vec<&'a str>),
     /// `label: .callprototype (..) _ (..);` (the label is its own statement before).

@@ -270,6 +270,20 @@ fn skipped_in_bodies() {
     assert_eq!(statements(&module).len(), 1);
 }
 
+#[test]
+fn masks_of_used_bytes() {
+    let module = module_with(
+        ".pragma \"used_bytes_mask 7\"; ret; .pragma \"used_bytes_mask  0xFFff0000\"; ret; .pragma \"used_bytes_mask\"; .pragma \"unroll 7\", \"used\"; ret;",
+    );
+    let all = statements(&module);
+    let masks = all.iter().filter_map(|statement| match statement {
+        Statement::UsedBytes(mask) => Some(*mask),
+        _ => None,
+    });
+    assert_eq!(masks.collect::<Vec<_>>(), [7, 0xffff_0000]);
+    assert!(matches!(all[..], [Statement::UsedBytes(7), Statement::Instruction(_), ..]));
+}
+
 /// Lines count in the whole module, through comments and strings that span lines.
 #[test]
 fn lines() {

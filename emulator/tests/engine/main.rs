@@ -41,5 +41,6 @@ mod tensor_maps;
 mod tensor_watched;
 mod textures;
 mod textures_all;
+mod used_bytes;
 mod video;
 mod wgmma;

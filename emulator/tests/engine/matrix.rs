@@ -4,7 +4,7 @@ use cuda_emulator::check::Space;
 use cuda_emulator::engine::{FaultKind, Launch};
 
 use crate::checks::{RACE, UNINITIALISED, found, places};
-use crate::support::{Args, Device, launch, snippet_with};
+use crate::support::{Args, Device, launch, outputs, snippet_with};
 
 /// Why the instruction of a kernel cannot be executed, in a module of that version and target.
 fn refusal(version: &str, target: &str, instruction: &str) -> String {
@@ -237,4 +237,40 @@ fn a_pipelined_product_has_no_findings() {
     assert!(device.download::<f32>(c, n * n) == wanted);
     assert_eq!(device.findings(), []);
     let _ = Launch::default();
+}
+
+/// As code that was compiled without optimisation does: a wrapper of the instruction is called by some lanes, while others still wait elsewhere.
+#[test]
+fn lanes_that_called_a_function_one_after_the_other_meet() {
+    let functions = ".func (.param .b64 r) turn(.param .b32 a, .param .b64 w) {
+        .reg .b32 %x<4>; .reg .b64 %y<4>; .reg .pred %q;
+        ld.param.u32 %x1, [a]; ld.param.u64 %y1, [w]; and.b32 %x3, %x1, 2; setp.ne.u32 %q, %x3, 0;
+        movmatrix.sync.aligned.m8n8.trans.b16 %x2, %x1;
+        cvt.u64.u32 %y2, %x2; add.u64 %y1, %y1, %y2; @%q add.u64 %y1, %y1, 0x1000000000000000; st.param.b64 [r], %y1; ret; }
+        .func (.param .b64 r) around(.param .b32 a, .param .b64 w) {
+        .reg .b32 %x<4>; .reg .b64 %y<4>;
+        ld.param.u32 %x1, [a]; ld.param.u64 %y1, [w]; add.u64 %y2, %y1, %y1;
+        { .param .b32 p; .param .b64 q; .param .b64 s; st.param.b32 [p], %x1; st.param.b64 [q], %y1; call.uni (s), turn, (p, q); ld.param.b64 %y3, [s]; }
+        add.u64 %y3, %y3, %y2; cvt.u64.u32 %y1, %x1; shl.b64 %y1, %y1, 40; add.u64 %y3, %y3, %y1; st.param.b64 [r], %y3; ret; }
+        .visible .entry";
+    let body = "shr.u32 %r1, %t, 2; and.b32 %r2, %t, 3; shl.b32 %r2, %r2, 1; mad.lo.u32 %r3, %r1, 8, %r2; add.u32 %r4, %r3, 1;
+        shl.b32 %r4, %r4, 16; or.b32 %r5, %r3, %r4; mul.wide.u32 %rd1, %t, 256; shl.b64 %rd1, %rd1, 24;
+        and.b32 %r6, %t, 3; setp.eq.u32 %p1, %r6, 1; setp.gt.u32 %p2, %r6, 1;
+        @%p1 bra SECOND; @%p2 bra THIRD;
+        bar.warp.sync 0xdddddddd; bra CALL;
+        SECOND: mov.u32 %r7, 5;
+        CALL: { .param .b32 p; .param .b64 q; .param .b64 s; st.param.b32 [p], %r5; st.param.b64 [q], %rd1; call.uni (s), around, (p, q); ld.param.b64 %rd2, [s]; }
+        add.u64 %at, %at, %at; sub.u64 %at, %at, %out; st.global.u64 [%at], %rd2; bra DONE;
+        THIRD: bar.warp.sync 0xdddddddd; bra CALL;
+        DONE:";
+    let text = snippet_with("", body).replacen(".visible .entry", functions, 1);
+    let out: Vec<u64> = outputs(&text, 32, 32);
+    for lane in 0..32 {
+        let (row, column) = (lane / 4, lane % 4 * 2);
+        let mine = (row * 8 + column) | ((row * 8 + column + 1) << 16);
+        let turned = (column * 8 + row) | (((column + 1) * 8 + row) << 16);
+        let guarded = if mine & 2 != 0 { 1 << 60 } else { 0 };
+        let expected = 3 * (lane << 32) + turned + guarded + (mine << 40);
+        assert_eq!(out[lane as usize], expected, "lane {lane}");
+    }
 }

@@ -223,6 +223,57 @@ fn parameters_by_value_through_pointers() {
 }
 
 #[test]
+fn parameters_of_a_function_through_a_register() {
+    // As NVRTC compiles a structure by value without optimisation.
+    let text = format!(
+        "{HEADER}.func (.param .b32 r) third(.param .b32 n, .param .align 4 .b8 s[12]) {{
+         .reg .b32 %x<4>; .reg .b64 %a<4>;
+         mov.u64 %a1, s; add.s64 %a2, %a1, 4; ld.param.u32 %x1, [%a2+4]; ld.param::func.u16 %x2, [%a2]; ld.param.u32 %x3, [n];
+         add.u32 %x1, %x1, %x2; add.u32 %x1, %x1, %x3; st.param.b32 [r], %x1; ret; }}
+         {}",
+        snippet(
+            "{ .param .b32 n; .param .align 4 .b8 s[12]; .param .b32 r;
+             st.param.b32 [n], %t; st.param.b32 [s], 1000; st.param.b32 [s+4], 0x70020; st.param.b32 [s+8], 300;
+             call.uni (r), third, (n, s); ld.param.b32 %r1, [r]; st.global.u32 [%at], %r1; }",
+        )
+        .replace(HEADER, "")
+    );
+    let out: Vec<u32> = outputs(&text, 32, 32);
+    assert_eq!(out, (0..32).map(|t| 300 + 0x20 + t).collect::<Vec<u32>>());
+}
+
+#[test]
+fn parameters_at_any_offset() {
+    // As NVRTC compiles packed structures.
+    for (ty, register, value, bytes) in [
+        ("b16", "%r1", 0xb1a0_u64, 2),
+        ("b32", "%r1", 0xd3c2_b1a0, 4),
+        ("b64", "%rd1", 0x2726_f5e4_d3c2_b1a0, 8),
+    ] {
+        for offset in 0..8 {
+            let body = format!(
+                "mov.b64 %rd1, 0x2726f5e4d3c2b1a0; cvt.u32.u64 %r1, %rd1; {{ .param .align 1 .b8 p[16]; .param .align 1 .b8 r[16];
+                 st.param.b32 [p], 0x01020304; st.param.b32 [p+4], 0x05060708; st.param.b32 [p+8], 0x090a0b0c; st.param.b32 [p+12], 13;
+                 st.param.{ty} [p+{offset}], {register}; call.uni (r), same, (p);
+                 ld.param.{ty} {register}, [r+{offset}]; st.global.{ty} [%out], {register};
+                 ld.param.b64 %rd1, [r]; ld.param.b64 %rd2, [r+8]; st.global.b64 [%out+8], %rd1; st.global.b64 [%out+16], %rd2; }}"
+            );
+            let moves: String =
+                (0..16).map(|i| format!("ld.param.b8 %x, [a+{i}]; st.param.b8 [b+{i}], %x; ")).collect();
+            let function = format!(
+                ".func (.param .align 1 .b8 b[16]) same(.param .align 1 .b8 a[16]) {{ .reg .b16 %x; {moves} ret; }}"
+            );
+            let text = format!("{HEADER}{function}{}", snippet(&body).replace(HEADER, ""));
+            let out: Vec<u8> = outputs(&text, 1, 24);
+            let mut expected = [4, 3, 2, 1, 8, 7, 6, 5, 12, 11, 10, 9, 13, 0, 0, 0];
+            expected[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+            assert_eq!(out[8..], expected, "{ty} at {offset}");
+            assert_eq!(out[..bytes], value.to_le_bytes()[..bytes], "{ty} at {offset}");
+        }
+    }
+}
+
+#[test]
 fn the_upper_half_of_a_shared_local_or_parameter_address_does_not_count() {
     // Every lane has its own upper half, and its sums wrap in 32 bits.
     let text = snippet(

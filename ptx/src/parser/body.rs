@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
                 block.push(Statement::Targets(targets));
             }
             "callprototype" => block.push(self.prototype()?),
-            "pragma" => self.skip_statement()?,
+            "pragma" => block.extend(self.pragma()?),
             "file" => self.file().map(drop)?,
             "section" => self.section().map(drop)?,
             "extern" | "visible" | "weak" | "common" | "attribute" => {
@@ -116,6 +116,20 @@ impl<'a> Cursor<'a> {
             _ => return Err(self.expected("a statement")),
         }
         Ok(())
+    }
+
+    /// `.pragma "name value", ..;`
+    fn pragma(&mut self) -> Result<Option<Statement<'a>>, Fault> {
+        self.advance()?;
+        let mut used = None;
+        if self.token.kind == Kind::Str {
+            let mut words = self.string("a pragma")?.split_ascii_whitespace();
+            if words.next() == Some("used_bytes_mask") {
+                used = words.next().and_then(mask).map(Statement::UsedBytes);
+            }
+        }
+        self.skip_statement()?;
+        Ok(used)
     }
 
     /// `.loc file line column {, function_name label {+ n}, inlined_at file line column}`: it has no end mark.
@@ -168,5 +182,13 @@ impl<'a> Cursor<'a> {
         }
         self.expect(b';', "after the prototype")?;
         Ok(Statement::CallPrototype { returns, params })
+    }
+}
+
+/// A mask in a pragma: decimal, or hexadecimal behind `0x`.
+fn mask(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
     }
 }

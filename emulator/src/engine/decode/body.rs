@@ -62,6 +62,8 @@ pub(crate) struct Body<'a> {
     pub(super) local_sizes: HashMap<u32, u64>,
     /// Whether the kernel is watched.
     pub(super) watched: bool,
+    /// Which bytes of what the next instruction loads are used, as a pragma before it says.
+    pub(super) used_bytes: Option<u32>,
     /// The names of the instructions, in kernels that are counted.
     pub(super) names: Option<Vec<Arc<str>>>,
 }
@@ -117,6 +119,7 @@ pub(super) fn decode<'a>(
         shared_bytes: HashMap::new(),
         local_sizes: HashMap::new(),
         watched: sites.watches(),
+        used_bytes: None,
         names: sites.profiled.is_some().then(Vec::new),
     };
     if let Err(Refusal(message)) = body.function(reached) {
@@ -292,6 +295,7 @@ impl<'a> Body<'a> {
                 let start = self.drafts.len();
                 let table = self.table;
                 let result = Builder::new(self, instruction).and_then(|mut builder| table(&mut builder));
+                self.used_bytes = None;
                 if let Err(Refusal(message)) = result {
                     self.drafts.truncate(start);
                     self.refuse_guarded(instruction, &message);
@@ -302,6 +306,7 @@ impl<'a> Body<'a> {
                 self.note_copy(instruction);
                 self.note_meaning(instruction, start);
             }
+            Statement::UsedBytes(mask) => self.used_bytes = Some(*mask),
             Statement::Targets(_) | Statement::CallPrototype { .. } => {}
             _ => return Err(Refusal::new("a kind of statement that the emulator does not have")),
         }

@@ -1,6 +1,6 @@
 //! Turns one instruction of the text into drafts: what the rows of the table build with.
 
-use cuda_ptx::{Instruction, Operand as Text};
+use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
 use super::super::code::{Control, Exec};
 use super::super::exec::alu::Lane;
@@ -42,6 +42,16 @@ impl<'b, 'a> Builder<'b, 'a> {
     /// The dotted name.
     pub(crate) fn name(&self) -> &'a str {
         self.instruction.name
+    }
+
+    /// Whether it belongs to a function that is no kernel.
+    pub(crate) fn is_function(&self) -> bool {
+        self.body.kind == FunctionKind::Function
+    }
+
+    /// Which bytes of what it loads are used, where a pragma says so.
+    pub(crate) fn used_bytes(&self) -> Option<u32> {
+        self.body.used_bytes
     }
 
     /// The module.

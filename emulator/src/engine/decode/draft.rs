@@ -100,6 +100,8 @@ pub(crate) struct Draft {
     pub(crate) shape: u32,
     /// What it does to memory or to the order of accesses, for kernels that are watched.
     pub(crate) note: Option<Note>,
+    /// Bytes of the elements that it loads and the checks look at, where they are fewer than its name says.
+    pub(crate) element: Option<u32>,
     /// Which work it has to do with that continues after it, for kernels that are watched.
     pub(crate) event: Option<Event>,
     /// What it means for values and addresses, for kernels that are watched.
@@ -137,6 +139,7 @@ impl Draft {
             part: None,
             shape: u32::MAX,
             note: None,
+            element: None,
             event: None,
             meaning: None,
             moves: false,

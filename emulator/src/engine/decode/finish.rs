@@ -92,6 +92,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         refusals: body.refusals.into(),
         constants,
         rows: frame.rows,
+        wide_rows: frame.wide_rows,
         zeroed: frame.zeroed,
         predicates: frame.predicates,
         params: body.params.into(),

@@ -92,6 +92,7 @@ impl<'a> Body<'a> {
 pub(super) fn note_local(draft: &mut Draft, bytes: Option<u32>, stores: bool) {
     let access = Access(draft.aux);
     let elements = access.elements();
+    let bytes = draft.element.or(bytes).filter(|bytes| *bytes > 0);
     let (Some(bytes), true) = (bytes, draft.site && access.may_be_local()) else { return };
     let meaning = draft.meaning.get_or_insert_default();
     meaning.rule = Rule::Memory;

@@ -13,7 +13,7 @@ use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::memory::{
     Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
-    live, local_index, local_offset, local_read, runs, together, uniform_local,
+    live, local_index, local_offset, local_read, present, runs, together, uniform_local,
 };
 use super::operand::{Class, Dest};
 use super::vector::Eight;
@@ -34,6 +34,30 @@ pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> 
             };
             ExecPair { fast, plain: plain_load::<$name> }
         }};
+    }
+    Some(match (bytes, signed, class) {
+        (1, false, Class::Word) => pair!(U8Word),
+        (1, true, Class::Word) => pair!(S8Word),
+        (2, false, Class::Word) => pair!(U16Word),
+        (2, true, Class::Word) => pair!(S16Word),
+        (4, _, Class::Word) => pair!(Word32),
+        (1, false, Class::Wide) => pair!(U8Wide),
+        (1, true, Class::Wide) => pair!(S8Wide),
+        (2, false, Class::Wide) => pair!(U16Wide),
+        (2, true, Class::Wide) => pair!(S16Wide),
+        (4, false, Class::Wide) => pair!(U32Wide),
+        (4, true, Class::Wide) => pair!(S32Wide),
+        (8, _, Class::Wide) => pair!(Wide64),
+        _ => return None,
+    })
+}
+
+/// The load of an aligned number whose bytes may not be there: it is zero then.
+pub(crate) fn load_if_present(bytes: usize, signed: bool, class: Class) -> Option<ExecPair> {
+    macro_rules! pair {
+        ($name:ident) => {
+            ExecPair { fast: if_present::<$name>, plain: if_present::<$name> }
+        };
     }
     Some(match (bytes, signed, class) {
         (1, false, Class::Word) => pair!(U8Word),
@@ -354,6 +378,30 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
         }
     }
     true
+}
+
+/// Lane by lane, and zero where there is no memory. Operands: the destination, then the address.
+unsafe fn if_present<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let (slot, size) = (inst.ops[1], L::Memory::BYTES);
+    // SAFETY: 1: the decoder made operand 1 the address, and operand 0 the only element's destination, of this class (duty 2 of `Exec`).
+    if unsafe { load_uniform_local::<L>(lanes, inst, slot, size as u64) } {
+        return Step::Next;
+    }
+    for lane in live(lanes) {
+        // SAFETY: 1: the same operand; 2: live lanes are below 32.
+        let address = unsafe { address(lanes, inst, slot, lane) };
+        let value = match present(lanes, inst, address, size as u64) {
+            // SAFETY: 1, 2: the access is as `EffectiveAddress::Host` says.
+            Some(EffectiveAddress::Host { pointer, .. }) => L::extend(unsafe { L::Memory::load(pointer) }),
+            Some(EffectiveAddress::Local(offset)) => {
+                L::from_bits(local_read(lanes.local(), offset, lane, size as u32))
+            }
+            None => L::from_bits(0),
+        };
+        // SAFETY: 1: operand 0 is the destination, of this class (duty 2 of `Exec`); 2: live lanes are below 32.
+        unsafe { L::Register::set(lanes, &inst.ops, lane, value) };
+    }
+    Step::Next
 }
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]

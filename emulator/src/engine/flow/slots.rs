@@ -18,6 +18,8 @@ pub(crate) struct Frame {
     slots: Box<[Slot]>,
     /// Rows in all.
     pub(crate) rows: u32,
+    /// Those of registers of 64 bits, in pairs; before them are words, and behind them registers of 128 bits.
+    pub(crate) wide_rows: Range<u32>,
     /// Predicates in all.
     pub(crate) predicates: u32,
     /// Rows that have to be zero at the start, because they may be read before they are written: the fixed ones, and those of such registers.
@@ -101,6 +103,7 @@ pub(crate) fn allocate(drafts: &[Draft], blocks: &[Block], classes: &[Class], fi
     Frame {
         zeroed: zeroed.filter(|rows| !rows.is_empty()).collect(),
         rows: quads + 4 * count(Class::Quad),
+        wide_rows: wides..quads,
         predicates: FIXED_PREDICATES + count(Class::Predicate),
         slots,
         unwritten,

@@ -17,6 +17,7 @@ use super::super::watch::{Event, Group, Note, What};
 use super::atomic::{dest_halves, source_halves};
 use super::control::{event, wait_group};
 use super::matrix::since;
+use super::used_bytes::{self, UsedBytes};
 use super::{Form, Row, build, bulk, lane};
 use crate::numeric::compare;
 
@@ -163,7 +164,7 @@ fn element(form: &Form<'_>) -> Type {
     }
 }
 
-fn signed(ty: Type) -> bool {
+pub(super) fn signed(ty: Type) -> bool {
     ty.name().starts_with('s')
 }
 
@@ -206,11 +207,18 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         return load_rows(builder, &elements, ty, parameter);
     }
     let class = register_class(builder, &elements, ty);
-    let space = place_of(builder, text, space(form));
+    let space = place_of(builder, text, form);
     let address = builder.address(text, space.is_none())?;
     let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
     let unsupported = || Refusal::new("a register of that width is not supported here");
     let narrow = if address.narrow { Access::NARROW } else { 0 };
+    // Loads that others may see are as they are written.
+    if let Some(mask) = used_bytes::mask(builder, elements.len() * ty.size()).filter(|_| flags(form) == 0) {
+        let private = note(form, What::Load, 1).is_none();
+        let access = Access::new(1, space, narrow);
+        let load = UsedBytes { address, access, ty, class, elements: &elements, private };
+        return load.decode(builder, mask);
+    }
     if elements.len() > AT_ONCE {
         let access = Access::new(AT_ONCE as u32, space, flags(form) | narrow);
         let exec = loads::load(ty.size(), signed(ty), class, access).ok_or_else(unsupported)?.pick();
@@ -245,16 +253,20 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The space of an access: a parameter whose address was asked for is in local memory.
-fn place_of(builder: &Builder<'_, '_>, text: &Text<'_>, space: Option<Space>) -> Option<Space> {
-    match text {
-        Text::Address { base, .. } => match &**base {
-            Text::Name(name) if space == Some(Space::Param) => match builder.body.symbol(name) {
-                Ok(Symbol::Local(_)) => Some(Space::Local),
-                _ => space,
-            },
-            _ => space,
-        },
+/// The space of an access: a parameter whose address was asked for is in local memory, and so is what a register addresses among the
+/// parameters of a function.
+fn place_of(builder: &Builder<'_, '_>, text: &Text<'_>, form: &Form<'_>) -> Option<Space> {
+    let space = space(form);
+    let Text::Address { base, .. } = text else { return space };
+    let Text::Name(name) = &**base else { return space };
+    if space != Some(Space::Param) {
+        return space;
+    }
+    match builder.body.symbol(name) {
+        Ok(Symbol::Local(_)) => Some(Space::Local),
+        Ok(Symbol::Register { .. }) if builder.is_function() && !form.has("param::entry") => {
+            Some(Space::Local)
+        }
         _ => space,
     }
 }
@@ -330,21 +342,31 @@ fn parts<'a, 'e>(
     ty: Type,
     elements: &'e [Text<'a>],
 ) -> Result<Vec<(Address, &'e [Text<'a>])>, Refusal> {
-    let bytes = elements.len() * ty.size();
-    let mut check = Draft::new(ALIGNED, &[], &[address.base]);
-    (check.imm, check.aux) = (address.offset, access.0 & 0xffff | (bytes as u32) << 16);
-    builder.push(check);
-    // The address stays as it is until the last part, whichever register is written.
-    let (base, copy) = match address.narrow {
-        true => (builder.temporary(Class::Word)?, lane1(|a: u32| a)),
-        false => (builder.temporary(Class::Wide)?, lane1(|a: u64| a)),
-    };
-    builder.lane(copy, &[base], &[address.base]);
+    let base = aligned_base(builder, address, access, elements.len() * ty.size())?;
     let part = |(index, elements): (usize, &'e [Text<'a>])| {
         let offset = address.offset.wrapping_add((index * AT_ONCE * ty.size()) as u64);
         (Address { base, offset, narrow: address.narrow }, elements)
     };
     Ok(elements.chunks(AT_ONCE).enumerate().map(part).collect())
+}
+
+/// A register of its own with the base of an address, which is refused where it is not aligned to `bytes`: it stays as it is until the last
+/// part is accessed, whichever register is written.
+pub(super) fn aligned_base(
+    builder: &mut Builder<'_, '_>,
+    address: &Address,
+    access: Access,
+    bytes: usize,
+) -> Result<Operand, Refusal> {
+    let mut check = Draft::new(ALIGNED, &[], &[address.base]);
+    (check.imm, check.aux) = (address.offset, access.0 & 0xffff | (bytes as u32) << 16);
+    builder.push(check);
+    let (base, copy) = match address.narrow {
+        true => (builder.temporary(Class::Word)?, lane1(|a: u32| a)),
+        false => (builder.temporary(Class::Wide)?, lane1(|a: u64| a)),
+    };
+    builder.lane(copy, &[base], &[address.base]);
+    Ok(base)
 }
 
 /// `ld.relaxed.gpu.b128 d, [a]` and the like.
@@ -377,15 +399,34 @@ fn store_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
     Ok(())
 }
 
-/// Where an element of a parameter lies: its row and its bit in the word.
+/// An element of a parameter that does not lie in whole words, from that bit of that row on.
+fn store_bytes(
+    builder: &mut Builder<'_, '_>,
+    (row, bit): (u32, u32),
+    source: Operand,
+    (size, class): (usize, Class),
+) -> Result<(), Refusal> {
+    for byte in 0..size as u32 {
+        let (shifted, at) = (builder.temporary(class)?, bit + 8 * byte);
+        let by = builder.constant(Class::Word, u64::from(8 * byte));
+        let shift = match class {
+            Class::Wide => lane2(|a: u64, by: u32| a >> (by & 63)),
+            _ => lane2(|a: u32, by: u32| a >> (by & 31)),
+        };
+        builder.lane(shift, &[shifted], &[source, by]);
+        let (row, bit) = (Operand::Row(row + at / 32), builder.constant(Class::Word, u64::from(at % 32)));
+        builder.lane(insert(1, class), &[row], &[shifted, row, bit]);
+    }
+    Ok(())
+}
+
+/// Where an element of a parameter lies: its row and its bit in the word. Compilers move parts of packed structures at any offset.
 fn place(parameter: (u32, u32, i64), index: usize, size: usize) -> Result<(u32, u32), Refusal> {
     let (row, bytes, offset) = parameter;
     let offset = offset.saturating_add((index * size) as i64);
     let inside = offset >= 0 && offset.saturating_add(size as i64) <= i64::from(bytes);
-    if !inside || offset % size as i64 != 0 {
-        return Err(Refusal::new(format!(
-            "offset {offset} does not lie, aligned, in a parameter of {bytes} bytes"
-        )));
+    if !inside {
+        return Err(Refusal::new(format!("offset {offset} does not lie in a parameter of {bytes} bytes")));
     }
     let offset = offset as u32;
     Ok((row + offset / 4, offset % 4 * 8))
@@ -399,12 +440,24 @@ fn load_rows<'a>(
     parameter: (u32, u32, i64),
 ) -> Result<(), Refusal> {
     for (index, element) in elements.iter().enumerate() {
-        let (row, shift) = place(parameter, index, ty.size())?;
+        let (mut row, mut shift) = place(parameter, index, ty.size())?;
         let class = register_class(builder, elements, ty);
         let dest = builder.dest(element, class)?;
+        let mut rows = [Operand::Row(row), Operand::Row(row + 1)];
+        if shift as usize + 8 * ty.size().min(4) > 32 {
+            let bit = builder.constant(Class::Word, u64::from(shift));
+            for half in rows.iter_mut().take(ty.size().div_ceil(4)) {
+                let word = builder.temporary(Class::Word)?;
+                let join = |low: u32, high: u32, bit: u32| {
+                    ((u64::from(high) << 32 | u64::from(low)) >> (bit & 31)) as u32
+                };
+                builder.lane(lane3(join), &[word], &[Operand::Row(row), Operand::Row(row + 1), bit]);
+                (*half, row, shift) = (word, row + 1, 0);
+            }
+        }
         if ty.size() == 8 {
             let join = lane2(|low: u32, high: u32| u64::from(low) | u64::from(high) << 32);
-            builder.lane(join, &[dest], &[Operand::Row(row), Operand::Row(row + 1)]);
+            builder.lane(join, &[dest], &rows);
             continue;
         }
         let shift = builder.constant(Class::Word, u64::from(shift));
@@ -421,7 +474,7 @@ fn load_rows<'a>(
             (_, true, _) => lane2(|word: u32, _: u32| word as i32 as u64),
             (_, false, _) => lane2(|word: u32, _: u32| u64::from(word)),
         };
-        builder.lane(lane, &[dest], &[Operand::Row(row), shift]);
+        builder.lane(lane, &[dest], &[rows[0], shift]);
     }
     Ok(())
 }
@@ -437,6 +490,10 @@ fn store_rows<'a>(
         let (row, shift) = place(parameter, index, ty.size())?;
         let class = register_class(builder, elements, ty);
         let source = builder.source(element, class)?;
+        if shift as usize + 8 * ty.size().min(4) > 32 {
+            store_bytes(builder, (row, shift), source, (ty.size(), class))?;
+            continue;
+        }
         if ty.size() == 8 {
             let split = lane1(|a: u64| (a as u32, (a >> 32) as u32));
             builder.lane(split, &[Operand::Row(row), Operand::Row(row + 1)], &[source]);

@@ -31,6 +31,7 @@ mod surface;
 mod sync;
 mod tensormap;
 mod texture;
+mod used_bytes;
 mod video;
 
 use std::collections::HashMap;

@@ -163,6 +163,50 @@ impl Frames {
         }
     }
 
+    /// Moves what the lanes of `mask` have in frame `from`, and in those that it was called from, to frame `into` and its callers. False, and
+    /// nothing is moved, unless the two were called from the same places.
+    pub(super) fn merge(&mut self, kernel: &Kernel, into: usize, from: usize, mask: u32) -> bool {
+        let mut pairs = Vec::new();
+        let (mut a, mut b) = (into, from);
+        while a != b {
+            let (x, y) = (&self.frames[a], &self.frames[b]);
+            let code = &kernel.codes[x.code];
+            let same = x.code == y.code && x.local_base == y.local_base && code.rows == code.wide_rows.end;
+            pairs.push((a, b));
+            match (x.caller, y.caller) {
+                (Some(c), Some(d)) if same && c.pc == d.pc => (a, b) = (c.frame, d.frame),
+                _ => return false,
+            }
+        }
+        pairs.into_iter().for_each(|(into, from)| self.move_lanes(kernel, into, from, mask));
+        true
+    }
+
+    /// Moves what lanes have in a frame to another one of the same function.
+    fn move_lanes(&mut self, kernel: &Kernel, into: usize, from: usize, mask: u32) {
+        let source = std::mem::take(&mut self.frames[from]);
+        let target = &mut self.frames[into];
+        let first_wide = target.constants + kernel.codes[target.code].wide_rows.start as usize;
+        for (index, row) in source.rows.iter().enumerate().skip(target.constants) {
+            // Of two rows of numbers of 64 bits, each has those of sixteen lanes.
+            let lane_of = |place: usize| match index.checked_sub(first_wide) {
+                Some(row) => row % 2 * 16 + place / 2,
+                None => place,
+            };
+            let Some(to) = target.rows.get_mut(index) else { continue };
+            for (place, word) in
+                row.0.iter().enumerate().filter(|(place, _)| mask >> lane_of(*place) & 1 != 0)
+            {
+                to.0[place] = *word;
+            }
+        }
+        for (to, bits) in target.predicates.iter_mut().zip(&source.predicates) {
+            *to = *to & !mask | bits & mask;
+        }
+        target.dynamic = target.dynamic.max(source.dynamic);
+        self.frames[from] = source;
+    }
+
     /// That many splits in a frame have joined another one in it.
     pub(super) fn join(&mut self, frame: usize, count: usize) {
         self.frames[frame].holders -= count as u32;

@@ -251,6 +251,26 @@ impl Warp {
             unsafe { outputs.scatter(lanes, &code.insts[split.pc as usize], op) };
             (split.state, split.pc) = (State::Ready, split.pc + 1);
         }
+        if op == WarpOp::Matrix {
+            self.unite(splits, lanes);
+        }
+    }
+
+    /// Lanes that met at an instruction which needs all of them at once, but called its function one after the other, go on in one frame.
+    fn unite(&mut self, splits: &[usize], lanes: &Lanes<'_>) {
+        let Some((first, others)) = splits.split_first() else { return };
+        let into = self.splits[*first];
+        for index in others {
+            let from = self.splits[*index];
+            if from.frame == into.frame || from.pc != into.pc {
+                continue;
+            }
+            if self.frames.merge(lanes.env.kernel, into.frame, from.frame, from.mask) {
+                self.frames.hold(into.frame);
+                self.frames.release(from.frame);
+                self.splits[*index].frame = into.frame;
+            }
+        }
     }
 }
 

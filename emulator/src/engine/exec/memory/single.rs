@@ -8,7 +8,7 @@ use super::super::super::windows;
 use super::super::lanes::Lanes;
 use super::access::{Access, GENERIC, GLOBAL, LOCAL, PARAM, SHARED};
 use super::find::region;
-use super::local::local_read;
+use super::local::{local_offset, local_read};
 
 /// Where the bytes of one lane are.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,26 @@ pub(crate) fn effective_address(
         }
         _ => refuse(lanes, inst, lane, address, bytes, false),
     }
+}
+
+/// Where an aligned access goes, if there is memory: it may be missing, and nothing is recorded then.
+pub(crate) fn present(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    address: u64,
+    bytes: u64,
+) -> Option<EffectiveAddress> {
+    if let Some(offset) = local_offset(lanes, inst, address, bytes) {
+        return Some(EffectiveAddress::Local(offset));
+    }
+    let region = region(lanes, inst, address)?;
+    if !region.contains(address, bytes) || !address.is_multiple_of(bytes) {
+        return None;
+    }
+    // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there while the
+    // instruction runs (the head of `region`).
+    let pointer = unsafe { region.host.add((address - region.base) as usize) };
+    Some(EffectiveAddress::Host { pointer, private: region.private })
 }
 
 /// Records a fault.

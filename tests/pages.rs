@@ -24,40 +24,33 @@ fn below(folder: &Path, extensions: &[&str], into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names in quotes that begin as ours do.
-fn ours(text: &str) -> impl Iterator<Item = &str> {
+/// Names in quotes that begin as ours do, and those that `var` or `var_os` reads.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
     let is_name =
-        |text: &&str| text.bytes().all(|byte| byte.is_ascii_uppercase() || b"_0123456789".contains(&byte));
-    text.split('"')
-        .filter(|text| ["CUDA_LAUNCH_", "CUDA_EMULATOR_"].iter().any(|start| text.starts_with(start)))
-        .filter(is_name)
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || b"_0123456789".contains(&byte));
+    let ours = text
+        .split('"')
+        .filter(|text| ["CUDA_LAUNCH_", "CUDA_EMULATOR_"].iter().any(|start| text.starts_with(start)));
+    let read = ["var(\"", "var_os(\""].into_iter().flat_map(|call| text.split(call).skip(1));
+    ours.chain(read.filter_map(|rest| rest.split('"').next())).filter(move |name| is_name(name))
 }
 
 #[test]
 fn every_variable_is_in_the_table() {
     let page = fs::read_to_string(root().join("docs/environment.md")).unwrap();
     let mut files = Vec::new();
-    [
-        "src",
-        "sys/src",
-        "ptx/src",
-        "emulator/src",
-        "emulator/stand_ins/src",
-        "harness/src",
-        "macros/src",
-        "cli/src",
-        "cli/recorder/src",
-    ]
-    .iter()
-    .for_each(|folder| below(&root().join(folder), &["rs"], &mut files));
+    below(root(), &["rs"], &mut files);
+    files.retain(|file| !file.ends_with("tests/pages.rs"));
     let texts: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-    let names: BTreeSet<_> = texts.iter().flat_map(|text| ours(text)).collect();
-    assert!(names.len() > 12, "only {names:?} were found");
-    // NVIDIA's, with our prefix.
-    let missing: Vec<_> = names
-        .into_iter()
-        .filter(|name| *name != "CUDA_LAUNCH_BLOCKING" && !page.contains(&format!("`{name}`")))
-        .collect();
+    let names: BTreeSet<_> = texts.iter().flat_map(|text| variables(text)).collect();
+    assert!(names.len() > 60, "only {names:?} were found");
+    // NVIDIA's, with our prefix; Cargo's; and those by which tests talk to the processes that they start.
+    let is_known = |name: &&str| {
+        ["CUDA_LAUNCH_BLOCKING", "CARGO", "OUT_DIR", "OPT_LEVEL"].contains(name)
+            || ["CARGO_", "CUDA_LAUNCH_TEST_"].iter().any(|start| name.starts_with(start))
+    };
+    let is_told = |name: &&str| ["`", "="].iter().any(|end| page.contains(&format!("`{name}{end}")));
+    let missing: Vec<_> = names.into_iter().filter(|name| !is_known(name) && !is_told(name)).collect();
     assert!(missing.is_empty(), "docs/environment.md lacks {missing:?}");
 }
 
@@ -177,6 +170,36 @@ fn files_that_pages_name_are_there() {
         gone.extend(lost.map(|path| format!("{}: {path}", page.strip_prefix(root()).unwrap().display())));
     }
     assert!(gone.is_empty(), "not there:\n{}", gone.join("\n"));
+}
+
+/// `Type::function` and `tests::of_a_file` in `docs/safety.md` are there.
+#[test]
+fn functions_that_the_page_of_invariants_names_are_there() {
+    let page = fs::read_to_string(root().join("docs/safety.md")).unwrap();
+    let texts_below = |folder: &str| -> Vec<(PathBuf, String)> {
+        let mut files = Vec::new();
+        below(&root().join(folder), &["rs"], &mut files);
+        files.into_iter().map(|file| (file.clone(), fs::read_to_string(file).unwrap())).collect()
+    };
+    let (sources, tests) = (texts_below("src"), texts_below("tests"));
+    let defines = |text: &str, function: &str| {
+        ["(", "<"].iter().any(|next| text.contains(&format!("fn {function}{next}")))
+    };
+    let is_there = |of: &str, function: &str| match of.starts_with(char::is_uppercase) {
+        true => sources.iter().any(|(_, text)| text.contains(of) && defines(text, function)),
+        false => tests.iter().any(|(file, text)| {
+            file.file_stem().is_some_and(|stem| stem == of) && (function == "*" || defines(text, function))
+        }),
+    };
+    let words = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let functions = words.filter_map(|word| word.split_once("::"));
+    // `Error::is_context_mismatch` is a function, `ErrorKind::Stalled` a value.
+    let functions: Vec<_> = functions
+        .filter(|(_, function)| !function.starts_with(|c: char| c.is_uppercase() || c == '{'))
+        .collect();
+    assert!(functions.len() > 60, "only {functions:?} were found");
+    let gone: Vec<_> = functions.into_iter().filter(|(of, function)| !is_there(of, function)).collect();
+    assert!(gone.is_empty(), "not there: {gone:?}");
 }
 
 /// `src/lib.rs` includes them, so that `cargo test --doc pages` compiles and runs their programs.

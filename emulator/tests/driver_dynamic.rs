@@ -599,13 +599,13 @@ fn launched_grids_are_counted() {
         assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
     };
     // In a process of its own: these counts are those of the process.
-    if std::env::var_os("DYNAMIC_PROFILE").is_some() {
+    if std::env::var_os("CUDA_LAUNCH_TEST_PROFILE").is_some() {
         assert!(set_profile());
         work(&Kernels::new());
         assert_eq!(counts(&take_profiles()), expected);
         return;
     }
-    let output = child("launched_grids_are_counted", &[("DYNAMIC_PROFILE", "1")]);
+    let output = child("launched_grids_are_counted", &[("CUDA_LAUNCH_TEST_PROFILE", "1")]);
     assert!(output.status.success(), "{output:?}");
     // And those of what a thread does.
     let kernels = Kernels::new();

@@ -265,7 +265,7 @@ fn the_readme_serves_everywhere() {
 }
 
 /// Phrases of former pages and messages that are not idiomatic English, each of which was there more than once.
-const PHRASES: [&str; 8] = [
+const PHRASES: &[&str] = &[
     "nobody wrote",
     "no whole number",
     "stays yours",
@@ -274,6 +274,20 @@ const PHRASES: [&str; 8] = [
     "so to speak",
     "in vain",
     "is told so",
+    "what is no ",
+    "which is no ",
+    "is no stream",
+    "is no kernel",
+    "is no handle",
+    "but for ",
+    "tell of ",
+    "tells of ",
+    "he same of ",
+    "give back",
+    "gives back",
+    "stand there",
+    "on Linux alone",
+    "for ever ",
 ];
 
 #[test]

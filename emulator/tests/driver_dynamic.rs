@@ -290,7 +290,7 @@ fn a_launch_of_nothing_is_a_fault() {
         assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         let fault = &instance.faults()[0];
         assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(nothing)));
-        assert!(fault.message.contains("which is no kernel of the module"), "{fault}");
+        assert!(fault.message.contains("which is not a kernel of the module"), "{fault}");
     }
 }
 

@@ -154,7 +154,7 @@ fn a_wait_ends_with_its_condition_or_its_time() {
     };
     let waited = Duration::from_millis(3);
     let error = wait_until_within(waited, "it is so", ask).unwrap_err();
-    assert_eq!(error, Error::NeverSo { what: "it is so".into(), waited });
+    assert_eq!(error, Error::TimedOut { what: "it is so".into(), waited });
     assert!(asked > 1);
     wait_until_within(Duration::ZERO, "it is so at once", || true).unwrap();
 }

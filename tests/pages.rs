@@ -172,36 +172,6 @@ fn files_that_pages_name_are_there() {
     assert!(gone.is_empty(), "not there:\n{}", gone.join("\n"));
 }
 
-/// `Type::function` and `tests::of_a_file` in `docs/safety.md` are there.
-#[test]
-fn functions_that_the_page_of_invariants_names_are_there() {
-    let page = fs::read_to_string(root().join("docs/safety.md")).unwrap();
-    let texts_below = |folder: &str| -> Vec<(PathBuf, String)> {
-        let mut files = Vec::new();
-        below(&root().join(folder), &["rs"], &mut files);
-        files.into_iter().map(|file| (file.clone(), fs::read_to_string(file).unwrap())).collect()
-    };
-    let (sources, tests) = (texts_below("src"), texts_below("tests"));
-    let defines = |text: &str, function: &str| {
-        ["(", "<"].iter().any(|next| text.contains(&format!("fn {function}{next}")))
-    };
-    let is_there = |of: &str, function: &str| match of.starts_with(char::is_uppercase) {
-        true => sources.iter().any(|(_, text)| text.contains(of) && defines(text, function)),
-        false => tests.iter().any(|(file, text)| {
-            file.file_stem().is_some_and(|stem| stem == of) && (function == "*" || defines(text, function))
-        }),
-    };
-    let words = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-    let functions = words.filter_map(|word| word.split_once("::"));
-    // `Error::is_context_mismatch` is a function, `ErrorKind::Stalled` a value.
-    let functions: Vec<_> = functions
-        .filter(|(_, function)| !function.starts_with(|c: char| c.is_uppercase() || c == '{'))
-        .collect();
-    assert!(functions.len() > 60, "only {functions:?} were found");
-    let gone: Vec<_> = functions.into_iter().filter(|(of, function)| !is_there(of, function)).collect();
-    assert!(gone.is_empty(), "not there: {gone:?}");
-}
-
 /// `src/lib.rs` includes them, so that `cargo test --doc pages` compiles and runs their programs.
 #[test]
 fn every_program_of_the_docs_is_compiled() {

@@ -49,7 +49,7 @@ mod trace;
 
 /// What the emulator counts of launches: instructions, active threads, sectors, bank conflicts, by line.
 ///
-/// [`profile`](emulator::profile) counts the launches of some code, [`LaunchBuilder::profile`] one launch. `cuda-launch profile` shows the same of a
+/// [`profile`](emulator::profile) counts the launches of some code, [`LaunchBuilder::profile`] one launch. `cuda-launch profile` shows the same for a
 /// kernel file, without a program.
 #[cfg(feature = "emulator")]
 pub mod emulator {

@@ -169,12 +169,19 @@ fn what_makes_a_value_of_a_handle_is_unsafe() {
 }
 
 #[test]
-fn the_safety_page_names_files_and_tests_that_there_are() {
+fn the_safety_page_names_files_functions_and_tests_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let Ok(page) = fs::read_to_string(root.join("docs/safety.md")) else {
         return skipped("the page is not on this machine");
     };
-    // What stands between back quotes, outside of programs: files, and tests by the file they are in.
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files);
+    let sources: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let has = |ty: &str, function: &str| {
+        let ends = ["(", "<"].map(|end| format!("fn {function}{end}"));
+        sources.iter().any(|text| text.contains(ty) && ends.iter().any(|it| text.contains(it)))
+    };
+    // What stands between back quotes, outside of programs: files, functions by their type, and tests by the file they are in.
     let text: String = page.split("```").step_by(2).collect();
     let names = text.split('`').skip(1).step_by(2);
     let (mut seen, mut missing) = (0, Vec::new());
@@ -186,6 +193,10 @@ fn the_safety_page_names_files_and_tests_that_there_are() {
         {
             let text = fs::read_to_string(root.join(format!("tests/{file}.rs")));
             text.is_ok_and(|text| text.contains(&format!("#[test]\nfn {test}() ")))
+        } else if let Some((ty, function)) = name.split_once("::")
+            && function.starts_with(|first: char| first.is_ascii_lowercase())
+        {
+            has(ty, function)
         } else {
             continue;
         };

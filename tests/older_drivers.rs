@@ -16,10 +16,11 @@ use cuda_launch::memory::{
     CopyBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PitchedBuffer, PrefetchBatch, RegionBatch,
 };
 use cuda_launch::module::CudaLibrary;
+use cuda_launch::operation::{DeviceOperation, SingleStream, block_on};
 use cuda_launch::sys::{CUresult, Driver, FUNCTIONS};
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
-    LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, kernel_args,
+    Attribute, CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, cuda_module, kernel_args,
 };
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -32,6 +33,15 @@ unsafe extern "C" fn version<const VERSION: c_int>(place: *mut c_int) -> CUresul
     // SAFETY: it stands for `cuDriverGetVersion`, whose contract asks a place for one number.
     unsafe { place.write(VERSION) };
     CUresult::SUCCESS
+}
+
+/// That of the README.
+#[cuda_module("examples/kernels/typed.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        /// c = a + b, elementwise.
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
 }
 
 /// The default driver as one for CUDA `VERSION` would be.
@@ -105,6 +115,43 @@ fn launches(on: &On) -> Result<(), Error> {
         args: [N as u64, 2.0f32, ptr(x), ptr_mut(y)] }
     };
     assert!(wrong.unwrap_err().is_argument_mismatch());
+    Ok(())
+}
+
+/// The README's second program.
+fn functions_and_builders(on: &On) -> Result<(), Error> {
+    let saxpy = on.module.load_function("saxpy")?;
+    let (x, mut y) = (on.ones(), on.ones());
+    let stream = &on.stream;
+    // SAFETY: 1 to 6: as in `launches`.
+    unsafe {
+        cuda_launch! { function: saxpy, stream: stream, config: CONFIG, attributes: [Attribute::priority(-1)],
+        args: [N as u32, 2.0f32, ptr(x), ptr_mut(y)] }
+    }?;
+    on.is(&y, 3.0);
+    let mut builder = stream.launch_builder(&saxpy);
+    builder.arg(&(N as u32)).arg(&2.0f32).arg(&x).arg(&mut y);
+    // SAFETY: 1 to 6: as in `launches`.
+    unsafe { builder.launch(CONFIG) }?;
+    on.is(&y, 5.0);
+    Ok(())
+}
+
+/// The README's third program.
+fn typed_modules(on: &On) -> Result<(), Error> {
+    let module = kernels::load(&on.ctx)?;
+    let (a, mut c) = (on.ones(), DeviceBuffer::<f32>::zeroed(&on.stream, N)?);
+    module.vecadd(&on.stream, CONFIG, &a, &a, &mut c)?;
+    on.is(&c, 2.0);
+    Ok(())
+}
+
+fn operations(on: &On) -> Result<(), Error> {
+    let module = kernels::load(&on.ctx)?;
+    let c = DeviceBuffer::<f32>::zeroed(&on.stream, N)?;
+    let sum = module.vecadd_async_owned(CONFIG, on.ones(), on.ones(), c)?;
+    let (_, _, c) = block_on(sum.schedule(Arc::new(SingleStream::new(&on.stream))))?;
+    on.is(&c, 2.0);
     Ok(())
 }
 
@@ -283,6 +330,9 @@ type Program = fn(&On) -> Result<(), Error>;
 /// What is tried, and the first driver that has it.
 const ALL: &[(&str, u32, Program)] = &[
     ("launches", 11_080, launches),
+    ("functions and builders", 11_080, functions_and_builders),
+    ("typed modules", 11_080, typed_modules),
+    ("operations", 11_080, operations),
     ("times", 11_080, times),
     ("plans", 11_080, plans),
     ("captures", 11_080, captures),

@@ -125,7 +125,7 @@ fn handles_are_exported_where_that_is_possible() {
             stream.synchronize().unwrap();
             pool.export_buffer(&buffer).unwrap();
         }
-        // The emulator shares memory on Linux alone.
+        // The emulator shares memory only on Linux.
         Err(error) => assert!(error.is_unsupported() && !cfg!(target_os = "linux"), "{error}"),
     }
 }

@@ -86,7 +86,7 @@ fn an_allocation_is_opened_by_its_handle() {
         let handle = IpcMemoryHandle::from_bytes([0; 64]);
         // SAFETY: 1, 2: nothing is opened: the emulator refuses every such handle, as is asserted.
         is_refused(unsafe { handle.open::<u32>(context, 1) }, "cuIpcOpenMemHandle");
-        return skipped("the emulator shares memory by handle on Linux alone");
+        return skipped("the emulator shares memory by handle only on Linux");
     }
     plain.copy_from_host(&stream, &numbers(3)).unwrap();
     stream.synchronize().unwrap();
@@ -119,7 +119,7 @@ fn an_event_is_waited_for_by_its_handle() {
         is_refused(event.handle(), "cuIpcGetEventHandle");
         let opened = IpcEvent::open(context, IpcEventHandle::from_bytes([0; 64]));
         is_refused(opened, "cuIpcOpenEventHandle");
-        return skipped("the emulator shares events on Linux alone");
+        return skipped("the emulator shares events only on Linux");
     }
     let handle = event.handle().unwrap();
     IpcEvent::open(context, handle).unwrap_err();
@@ -143,7 +143,7 @@ fn a_buffer_of_a_pool_is_opened_by_two_handles() {
     let pool = MemoryPool::new(context, options);
     if shares_nothing(context) {
         is_refused(pool, "cuMemPoolCreate");
-        return skipped("the emulator shares pools on Linux alone");
+        return skipped("the emulator shares pools only on Linux");
     }
     let pool = pool.unwrap();
     let mut buffer = DeviceBuffer::<u32>::uninit_in(&pool, &stream, LEN).unwrap();
@@ -177,7 +177,7 @@ fn memory_is_mapped_in_two_processes() {
     }
     if shares_nothing(context) {
         is_refused(options.granularity(context, false), "cuMemGetAllocationGranularity");
-        return skipped("the emulator shares memory on Linux alone");
+        return skipped("the emulator shares memory only on Linux");
     }
     let bytes = options.granularity(context, false).unwrap();
     let memory = PhysicalAllocation::new(context, bytes, options).unwrap();

@@ -52,13 +52,13 @@ impl FileOperation {
             }
             (io::ErrorKind::NotFound, _) => self.missing(path),
             (io::ErrorKind::PermissionDenied, Self::Read) => {
-                "this user may not read it: change its permissions, or read a copy".into()
+                "this user has no permission to read it: change its permissions, or read a copy".into()
             }
             (io::ErrorKind::PermissionDenied, Self::Write) => {
-                "this user may not write it: change the permissions, or name another file".into()
+                "this user has no permission to write it: change the permissions, or name another file".into()
             }
             (io::ErrorKind::PermissionDenied, Self::Start) => {
-                "this user may not run it: `chmod +x` it, or start it by its interpreter".into()
+                "this user has no permission to run it: `chmod +x` it, or start it by its interpreter".into()
             }
             (io::ErrorKind::IsADirectory, _) => "it is a folder: name a file in it".into(),
             (io::ErrorKind::NotADirectory, _) => {

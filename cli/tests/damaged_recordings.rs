@@ -146,7 +146,7 @@ fn what_is_no_file_is_refused() {
     std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0o000)).unwrap();
     // Root may read it all the same.
     if std::fs::read(folder.file()).is_err() {
-        refused(&folder.file(), "this user may not read it");
+        refused(&folder.file(), "this user has no permission to read it");
     }
     let pipe = folder.0.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

@@ -57,10 +57,10 @@
 //!
 //! Initialisation and device queries; primary and other contexts; streams, events, host functions and callbacks; graphs and
 //! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies
-//! and fills of lines, rows and planes; arrays, textures and surfaces (cubemaps, gathers and gradients, too; no views of resources,
-//! comparisons with depths or compressed formats); tensor maps; modules and libraries from
+//! and fills of lines, rows and planes; arrays, textures and surfaces (cubemaps, gathers, gradients and resource views, too; no texture
+//! and surface references, comparisons with depths or compressed formats); tensor maps; modules and libraries from
 //! PTX, including PTX in fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0,
-//! clusters and cooperative grids; several devices, with access to each other's memory; green contexts; a log of the
+//! clusters and cooperative grids; kernels that launch kernels, and the heap of `malloc` in kernels; several devices, with access to each other's memory; green contexts; a log of the
 //! calls that failed. Older ABIs, back to CUDA 3.2, and functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`)
 //! have their symbols ([`symbol_address`]), and `cuGetProcAddress` finds them. The other functions of the headers return
 //! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
@@ -84,8 +84,8 @@
 //! JIT log. A kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
 //! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working.
 //!
-//! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
-//! memory, data races, and barriers that only part of a warp reaches. A finding does not stop the kernel; [`take_findings`]
+//! Four more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
+//! memory, data races, barriers that only part of a warp reaches, and memory that kernels allocate and do not free. A finding does not stop the kernel; [`take_findings`]
 //! returns a list with both threads, both lines and the bytes. If the variable enabled the checks, they are also printed on
 //! standard error, once per place in the code. Kernels are decoded differently for these checks, so that they cost
 //! nothing when they are off.
@@ -124,13 +124,13 @@
 //!
 //! # Environment
 //!
-//! Read by the first `cuInit`:
+//! Read by the first `cuInit` ([more about each](https://github.com/cuda-launch/cuda-launch/blob/main/docs/environment.md#the-emulator)):
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, shared by all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
-//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), `leak` (blocks of `malloc` that are never freed), or a list, `init,race,barrier,leak` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, the coverage of its kernels' lines and branches is written there, for `lcov` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | the number of orders of warps and blocks under which each launch runs; differences are printed on standard error | only the ordinary order |
 //! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; set alone, only that order runs besides the ordinary one | `1` |

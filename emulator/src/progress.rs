@@ -22,7 +22,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 static SHOWN: AtomicBool = AtomicBool::new(false);
 static BOARD: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 
-/// How far a launch is.
+/// The progress of a launch.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Blocks that have begun, and that have ended: those between are under way in turn.

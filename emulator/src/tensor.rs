@@ -272,7 +272,7 @@ impl TensorMap {
         let first = i64::from(corner[0]) * unit as i64;
         if first % 16 != 0 {
             return Some(format!(
-                "a box that begins at coordinate {} of elements of {unit} bytes, which is no multiple of 16 bytes",
+                "a box that begins at coordinate {} of elements of {unit} bytes, which is not a multiple of 16 bytes",
                 corner[0]
             ));
         }

@@ -61,7 +61,7 @@ fn the_environment_asks_and_each_place_is_told_once() {
     assert!(race.contains("race in kernel `count`") && race.contains("PTX line 6; read by"), "{told}");
     let told = child("launches_twice", Some(" race "));
     assert!(told.contains("race in kernel") && !told.contains("never written"), "{told}");
-    assert!(child("launches_twice", Some("leaks")).contains("is not understood and ignored"));
+    assert!(child("launches_twice", Some("leaks")).contains("is invalid and ignored"));
     assert_eq!(child("launches_twice", None), "");
 }
 
@@ -78,7 +78,7 @@ fn blocks_that_nobody_gave_back_are_told_with_the_context() {
     assert!(leak.contains("leak in kernel `build`: 16 bytes of global memory at 0x5"), "{told}");
     assert!(
         leak.contains(
-            "never given back by `free`: 96 bytes in 6 blocks from here: malloc by block (0, 0, 0), thread ("
+            "never freed: 96 bytes in 6 blocks that were allocated here: malloc by block (0, 0, 0), thread ("
         ),
         "{told}"
     );
@@ -111,7 +111,7 @@ fn copies_of_what_nobody_wrote_are_told() {
     let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
     let [line, rows, pinned] = lines.as_slice() else { panic!("{told}") };
     let start = "cuda-emulator: `cuMemcpyDtoH_v2` copies memory to the host that was never written: 64 bytes of global memory at 0x";
-    assert!(line.starts_with(start) && line.contains("at offset 64; look whether the kernel"), "{told}");
+    assert!(line.starts_with(start) && line.contains("at offset 64; check that the kernel"), "{told}");
     assert!(rows.contains("copies memory to the host that was never written: 32 bytes"), "{told}");
     assert!(pinned.contains("`cuMemcpyDtoH_v2`") && pinned.contains(": 16 bytes"), "{told}");
     assert_eq!(child("copies_back", Some("race")), "");

@@ -294,7 +294,7 @@ fn a_launch_of_nothing_is_a_fault() {
         assert_eq!(unsafe { kernels.cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         let fault = &instance.faults()[0];
         assert_eq!((fault.kernel.as_str(), fault.address), ("configured", Some(nothing)));
-        assert!(fault.message.contains("which is no kernel of the module"), "{fault}");
+        assert!(fault.message.contains("which is not a kernel of the module"), "{fault}");
     }
 }
 
@@ -604,13 +604,13 @@ fn launched_grids_are_counted() {
         assert_eq!(kernels.results("older", 2, &mut []), [0, 77]);
     };
     // In a process of its own: these counts are those of the process.
-    if std::env::var_os("DYNAMIC_PROFILE").is_some() {
+    if std::env::var_os("CUDA_LAUNCH_TEST_PROFILE").is_some() {
         assert!(set_profile());
         work(&Kernels::new());
         assert_eq!(counts(&take_profiles()), expected);
         return;
     }
-    let output = child("launched_grids_are_counted", &[("DYNAMIC_PROFILE", "1")]);
+    let output = child("launched_grids_are_counted", &[("CUDA_LAUNCH_TEST_PROFILE", "1")]);
     assert!(output.status.success(), "{output:?}");
     // And those of what a thread does.
     let kernels = Kernels::new();

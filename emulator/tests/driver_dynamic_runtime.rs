@@ -324,7 +324,7 @@ fn what_is_no_kernel_has_no_attributes() {
     let mut out = alloc(&cuda, SIZE);
     ok(launch(&cuda, kernel, null_mut(), &mut [argument(&mut out)]));
     assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert!(instance.faults()[0].message.contains("0x5, which is no kernel of the module"));
+    assert!(instance.faults()[0].message.contains("0x5, which is not a kernel of the module"));
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn a_process_that_becomes_another_program_is_another() {
     let new = from_hex(&other.hear());
     // One allocation of each program, of the same number.
     assert_eq!(open(&cuda, memory, LAZY), Err(CUresult::CUDA_ERROR_INVALID_HANDLE));
-    let told = format!("process {} does not have what the handle names", other.child.id());
+    let told = format!("process {} no longer has what the handle refers to", other.child.id());
     assert!(log(&cuda).contains(&told), "{}", log(&cuda));
     ok(unsafe { cuda.cuIpcCloseMemHandle(open(&cuda, new, LAZY).unwrap()) });
     assert_eq!(unsafe { cuda.cuEventSynchronize(event) }, LOST);

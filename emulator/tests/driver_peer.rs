@@ -175,11 +175,11 @@ fn a_kernel_reaches_a_peer() {
 #[test]
 fn without_peer_access_it_faults() {
     // The fault ends CUDA in its process.
-    if std::env::var_os("ACROSS").is_some() {
+    if std::env::var_os("CUDA_LAUNCH_TEST_ACROSS").is_some() {
         assert_eq!(store_across(false).0, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         assert!(on_system() || cuda_emulator::last_fault().unwrap().to_string().contains("no access to"));
         return;
     }
-    let output = child("without_peer_access_it_faults", &[("ACROSS", "1")]);
+    let output = child("without_peer_access_it_faults", &[("CUDA_LAUNCH_TEST_ACROSS", "1")]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -21,15 +21,18 @@ fn resident() -> usize {
 
 /// In a process of its own, with that much memory on the device and those checks.
 fn alone(test: &str, checks: &str) {
-    let variables =
-        [("CUDA_LAUNCH_EMULATOR_MEMORY", "16G"), ("CUDA_LAUNCH_EMULATOR_CHECK", checks), ("RESIDENT", "1")];
+    let variables = [
+        ("CUDA_LAUNCH_EMULATOR_MEMORY", "16G"),
+        ("CUDA_LAUNCH_EMULATOR_CHECK", checks),
+        ("CUDA_LAUNCH_TEST_RESIDENT", "1"),
+    ];
     let output = child(test, &variables);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
 fn what_nobody_used_is_not_there() {
-    if std::env::var_os("RESIDENT").is_none() {
+    if std::env::var_os("CUDA_LAUNCH_TEST_RESIDENT").is_none() {
         alone("what_nobody_used_is_not_there", "");
         return alone("what_nobody_used_is_not_there", "init");
     }

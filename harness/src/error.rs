@@ -68,7 +68,7 @@ pub enum Error {
     },
     /// What a test waited for did not happen.
     #[error("still not true after {waited:?}: {what}")]
-    NeverSo {
+    TimedOut {
         /// What the test said that it waits for.
         what: String,
         /// For how long.

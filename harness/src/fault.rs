@@ -117,7 +117,7 @@ impl Fault {
     }
 
     /// The error that the calls return. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
-    /// `CUDA_ERROR_UNKNOWN`. [`Spy::inject`](crate::Spy::inject) refuses `CUDA_SUCCESS`: nothing may claim to have done what it has not.
+    /// `CUDA_ERROR_UNKNOWN`. [`Spy::inject`](crate::Spy::inject) refuses `CUDA_SUCCESS`: a call must not claim to have done what it did not.
     pub fn answer(self, code: CUresult) -> Fault {
         Fault { answer: Some(code), ..self }
     }

@@ -38,7 +38,7 @@ impl Calls {
     /// let calls = spy.calls();
     /// let fills: Vec<_> = calls.of("cuMemsetD8Async").iter().map(|call| call.number()).collect();
     /// assert!(calls.is_ordered(fills[0], fills[2]));
-    /// // The event was recorded before the second fill: nobody waits for that.
+    /// // The event was recorded before the second fill: nothing waits for that.
     /// assert!(!calls.is_ordered(fills[1], fills[2]));
     /// # Ok::<(), cuda_harness::Error>(())
     /// ```

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 ///
-/// [`Error::NeverSo`] with `what` if the condition does not hold within a minute.
+/// [`Error::TimedOut`] with `what` if the condition does not hold within a minute.
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) -> Result<(), Error> {
     wait_until_within(LIMIT, what, condition)
 }
@@ -42,7 +42,7 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) -> Result<(), Err
 ///
 /// # Errors
 ///
-/// [`Error::NeverSo`] with `what` if the condition does not hold within that time.
+/// [`Error::TimedOut`] with `what` if the condition does not hold within that time.
 pub fn wait_until_within(
     limit: Duration,
     what: &str,
@@ -53,7 +53,7 @@ pub fn wait_until_within(
     let mut pause = Duration::ZERO;
     while !condition() {
         if start.elapsed() >= limit {
-            return Err(Error::NeverSo { what: what.to_owned(), waited: limit });
+            return Err(Error::TimedOut { what: what.to_owned(), waited: limit });
         }
         if pause.is_zero() {
             thread::yield_now()

@@ -154,7 +154,7 @@ fn a_wait_ends_with_its_condition_or_its_time() {
     };
     let waited = Duration::from_millis(3);
     let error = wait_until_within(waited, "it is so", ask).unwrap_err();
-    assert_eq!(error, Error::NeverSo { what: "it is so".into(), waited });
+    assert_eq!(error, Error::TimedOut { what: "it is so".into(), waited });
     assert!(asked > 1);
     wait_until_within(Duration::ZERO, "it is so at once", || true).unwrap();
 }
@@ -163,11 +163,11 @@ fn a_wait_ends_with_its_condition_or_its_time() {
 fn a_child_runs_one_test_with_its_variables() {
     const NAME: &str = "a_child_runs_one_test_with_its_variables";
     if child::is_child(NAME) {
-        println!("the variable is {:?}", std::env::var("HARNESS_CHILD"));
+        println!("the variable is {:?}", std::env::var("CUDA_LAUNCH_TEST_VARIABLE"));
         eprintln!("and this is an error");
         return;
     }
-    let ended = child::run_with(NAME, &[("HARNESS_CHILD", "set".to_owned())]).unwrap();
+    let ended = child::run_with(NAME, &[("CUDA_LAUNCH_TEST_VARIABLE", "set".to_owned())]).unwrap();
     assert!(ended.ran(), "{ended:?}");
     assert!(ended.stdout.contains("the variable is Ok(\"set\")"), "{}", ended.stdout);
     assert!(ended.stderr.contains("and this is an error"), "{}", ended.stderr);

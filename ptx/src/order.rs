@@ -32,12 +32,12 @@ fn sink(heap: &mut [usize], mut root: usize, later: &dyn Fn(usize, usize) -> boo
     }
 }
 
-/// The places of the keys, in ascending order of the keys; of equal ones the first comes first.
+/// The indices of the keys, in ascending order of the keys; of equal ones the first comes first.
 pub(crate) fn in_order(keys: &[(u64, u64)]) -> Vec<usize> {
     sorted(keys.len(), &|a, b| keys[a] < keys[b])
 }
 
-/// The places of the names, in ascending order of the names, as `str` compares them; of equal ones the first comes first.
+/// The indices of the names, in ascending order of the names, as `str` compares them; of equal ones the first comes first.
 ///
 /// ```
 /// assert_eq!(cuda_ptx::in_order_of_names(&["scan", "add", "scan"]), [1, 0, 2]);

@@ -207,6 +207,7 @@ pub struct Variable<'a> {
 
 /// `.ptr{.space}{.align n}` on a kernel parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PtrAttribute {
     /// The space that the pointer points to; `None` for generic.
     pub space: Option<Space>,
@@ -214,7 +215,7 @@ pub struct PtrAttribute {
     pub align: u32,
 }
 
-/// An initialiser.
+/// An initialiser. Exhaustive: code that initialises variables must know every form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init<'a> {
     /// One number.
@@ -234,7 +235,7 @@ pub enum Init<'a> {
     List(Vec<Init<'a>>),
 }
 
-/// A number as written. Floats keep their bits.
+/// A number as written. Floats keep their bits. Exhaustive: PTX has no other kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
     /// Any integer literal, in two's complement, already negated if it was preceded by `-`.
@@ -282,6 +283,7 @@ pub enum Statement<'a> {
 
 /// `@p`, `@!p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Guard<'a> {
     /// The predicate register.
     pub register: &'a str,
@@ -291,6 +293,7 @@ pub struct Guard<'a> {
 
 /// One instruction: guard, dotted name, operands.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Instruction<'a> {
     /// `@p` or `@!p`.
     pub guard: Option<Guard<'a>>,

@@ -1,7 +1,7 @@
 //! Declarations, initialisers, sizes and the layout of parameters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_ptx::{Init, Linkage, Literal, PtrAttribute, Space, Type, Variable, parse};
+use cuda_ptx::{Init, Linkage, Literal, Space, Type, Variable, parse};
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
@@ -241,8 +241,9 @@ fn pointer_attributes() {
          .param .u64 .ptr .align 1 d, .param .u64 e, .param .u32 .ptr .const .align 16 f) {{ ret; }}"
     );
     let module = parse(&text).unwrap();
-    let found: Vec<_> = module.functions[0].parameters().iter().map(|p| p.pointer).collect();
-    let ptr = |space, align| Some(PtrAttribute { space, align });
+    let parameters = module.functions[0].parameters();
+    let found: Vec<_> = parameters.iter().map(|p| p.pointer.map(|it| (it.space, it.align))).collect();
+    let ptr = |space, align| Some((space, align));
     assert_eq!(
         found,
         [

@@ -109,7 +109,7 @@ impl Coredump {
 
     /// Whether a setting is on.
     ///
-    /// Driver call: `cuCoredumpGetAttribute` or `cuCoredumpGetAttributeGlobal`, as in all functions that ask.
+    /// Driver call: `cuCoredumpGetAttribute` or `cuCoredumpGetAttributeGlobal`, as in all queries.
     ///
     /// # Errors
     /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, or any error returned by the driver.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// It is implemented for strings and for bytes, by value and behind references. Of other types that have bytes, such as a mapped file, pass
 /// a slice: `&map[..]`.
 ///
-/// A program that loads only texts is smaller by the code that reads cubins and fatbins: pass PTX as a string where you have it as one.
+/// A program that loads only texts does not contain the code that reads cubins and fatbins: pass PTX as a string where you have it as one.
 ///
 /// ```standalone_crate
 /// use cuda_launch::CudaContext;

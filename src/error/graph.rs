@@ -102,7 +102,7 @@ impl UpdateRefusal {
     pub const ERROR: Self = Self(1);
     /// Nodes or dependencies were added or removed.
     pub const TOPOLOGY_CHANGED: Self = Self(2);
-    /// A node is of another kind.
+    /// A node has another kind than before.
     pub const NODE_TYPE_CHANGED: Self = Self(3);
     /// A kernel node has another function (older drivers).
     pub const FUNCTION_CHANGED: Self = Self(4);

@@ -44,7 +44,7 @@ const WITHOUT_HELP: &[(&str, &str)] = &[
     ("ErrorKind::Name", "the reason says what to change"),
     ("GraphError::Unfit", "the rule that is broken is what to do"),
     ("Error::Call", "the driver's code, of a call of the harness"),
-    ("Error::NeverSo", "the test's own words"),
+    ("Error::TimedOut", "the test's own words"),
     ("Error::NoChild", "the system's own words"),
     ("Error::ChildHangs", "it ends with what the child printed"),
     ("ContractError", "the contract, which it quotes, is what to do"),
@@ -397,7 +397,7 @@ fn harness(list: &mut List) {
     list.add(HarnessError::CallZero);
     list.add(HarnessError::Call { function: "cuStreamCreate", code: R::CUDA_ERROR_OUT_OF_MEMORY });
     list.add(HarnessError::HeldTooLong { limit });
-    list.add(HarnessError::NeverSo { what: text("the stream is idle"), waited });
+    list.add(HarnessError::TimedOut { what: text("the stream is idle"), waited });
     list.add(HarnessError::NoChild { test: text("faults::one"), why: text("no memory") });
     let (stdout, stderr) = (text("running 1 test"), text("a line"));
     list.add(HarnessError::ChildHangs { test: text("faults::one"), limit, stdout, stderr });

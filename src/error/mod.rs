@@ -77,7 +77,7 @@ pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 ///
 /// ```
 /// use cuda_launch::{CudaContext, Error};
-/// let error: Error = CudaContext::new(99).err().expect("nobody has 100 devices");
+/// let error: Error = CudaContext::new(99).err().expect("no machine has 100 devices");
 /// assert_eq!(error.call(), Some("cuDeviceGet"));
 /// assert!(error.to_string().contains("device 99"));
 /// ```
@@ -244,7 +244,7 @@ impl Error {
         return false;
     }
 
-    /// No argument of the launch plan has this name, or it is of another type.
+    /// No argument of the launch plan has this name, or it has another type.
     pub fn is_plan_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Plan(_))
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, NotEmulated};
 /// Counts what the kernels do that `work` launches on this thread, in whatever way: macros, builders, typed modules, prepared launches,
 /// plans, graphs, operations. Returns what `work` returns, and a profile for each kernel, in the order in which they ended.
 ///
-/// It waits for these launches. Counted kernels are many times slower, all others run as ever. [`cuda_emulator::profile`] says what exactly is
+/// It waits for these launches. Counted kernels are many times slower; other launches are unaffected. [`cuda_emulator::profile`] says what exactly is
 /// counted. Driver calls: `cuDeviceGetName`.
 ///
 /// ```

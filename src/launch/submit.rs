@@ -69,7 +69,7 @@ pub unsafe fn submit<L: ArgumentList>(
     unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
 }
 
-/// The same of a kernel's handle, which is what the macros have.
+/// Like [`submit`], with a kernel's handle, which is what the macros have.
 ///
 /// # Errors
 /// As [`submit`].

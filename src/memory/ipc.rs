@@ -39,7 +39,7 @@ impl IpcMemoryHandle {
     /// Driver call: `cuIpcGetMemHandle`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the system does not support it (the emulator: on Linux alone), `CUDA_ERROR_INVALID_VALUE` for
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the system does not support it (the emulator: only on Linux), `CUDA_ERROR_INVALID_VALUE` for
     /// memory of a pool.
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn of<T: DeviceCopy>(buffer: &DeviceBuffer<T>) -> Result<Self, Error> {

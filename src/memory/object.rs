@@ -91,7 +91,7 @@ pub(crate) enum Reach {
     Addresses(Range<u64>),
     /// An array of this owner; all its arrays if none is named.
     Array { owner: usize, array: Option<usize> },
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 

@@ -49,7 +49,7 @@ impl<'a> PrefetchBatch<'a> {
         Self::default()
     }
 
-    /// Adds the elements of `range`, which will be used at `to`; nothing where there are none. No driver call.
+    /// Adds the elements of `range`, which will be used at `to`. An empty range adds nothing. No driver call.
     ///
     /// # Errors
     /// The range is out of bounds.

@@ -20,7 +20,7 @@ pub enum Tool {
     None,
     /// One was named and did not attach, for this reason: calls do nothing.
     Failed(String),
-    /// One is told of ranges and marks.
+    /// One receives ranges and marks.
     Attached,
 }
 

@@ -26,7 +26,7 @@ use cuda_driver_sys::process;
 ///
 /// That thread runs the waker, and drops the task if only its waker owned it. Neither may block: otherwise all futures would be
 /// delayed. They may poll and drop futures, submit work and use [`sync`](DeviceOperation::sync). If they wait for a future to be
-/// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they wait for themselves, for ever.
+/// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they wait for themselves, forever.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.

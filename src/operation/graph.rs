@@ -121,7 +121,7 @@ impl<T> OperationGraph<T> {
         &self.output
     }
 
-    /// The same, mutable: copies into its buffers are ordered against replays.
+    /// The output, mutable: copies into its buffers are ordered against replays.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};

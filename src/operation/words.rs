@@ -73,7 +73,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arg(byval(value))
     }
 
-    /// The same of a value that may hold references, for machines whose devices can access host memory.
+    /// Like [`byval`](Self::byval), for a value that may hold references, for machines whose devices can access host memory.
     ///
     /// The memory that the references point to is neither kept alive nor ordered: for it, duties 2 to 4 are the caller's, as in
     /// [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as anything replays the launch.

@@ -203,8 +203,8 @@ impl Driver {
         }
     }
 
-    /// The function behind [`cuLaunchKernelEx`](Self::cuLaunchKernelEx), for whoever calls it so often that looking for it here each
-    /// time is too much. It is callable as long as this driver or a clone lives; its duties are the method's.
+    /// The function behind [`cuLaunchKernelEx`](Self::cuLaunchKernelEx), for callers so frequent that a lookup here each
+    /// time costs too much. It is callable as long as this driver or a clone lives; its duties are the method's.
     pub fn launch_kernel_ex(&self) -> crate::pfn::cuLaunchKernelEx {
         self.table.cuLaunchKernelEx.unwrap_or(no_launch)
     }

@@ -74,7 +74,7 @@
 //!   `cuMemAdvise_v1`, whose symbol in a driver is `cuMemAdvise`.
 //! - The OpenGL, EGL, VDPAU and profiler headers, and the run-time API.
 //!
-//! A library that stands in for a driver has to export these too (but for the run-time API): [`for_each_export!`] lists all.
+//! A library that stands in for a driver has to export these too (except for the run-time API): [`for_each_export!`] lists all.
 //!
 //! # Run-time compilers
 //!
@@ -167,5 +167,5 @@ pub use table::{FUNCTIONS, FunctionInfo, pfn};
 /// The header's unversioned names, ascending, each with the symbol that it stands for: `("cuMemAlloc",
 /// "cuMemAlloc_v2")`.
 ///
-/// Drivers export most of these names too, but for older functions with another signature: never look one up as a symbol.
+/// Drivers export most of these names too, but as older functions with another signature: never look one up as a symbol.
 pub const ALIASES: &[(&str, &str)] = generated::names::ALIASES;

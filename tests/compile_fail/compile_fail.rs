@@ -26,7 +26,7 @@ mod twins {
 const COMPILER: &str = "rustc 1.95.";
 
 /// Where the second test finds its cases when the first runs it.
-const COPIES: &str = "CUDA_LAUNCH_COMPILE_FAIL_COPIES";
+const COPIES: &str = "CUDA_LAUNCH_TEST_COPIES";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")

@@ -89,9 +89,9 @@ fn tell(finding: &Finding) {
 pub(crate) fn end() {
     let Some(check) = CHECK.get() else { return };
     let Some(calls) = check.end() else { return };
-    let unsaid: serde_json::Map<String, Value> =
-        check.unsaid().into_iter().map(|(rule, times)| (rule.name().to_owned(), times.into())).collect();
-    line(&json!({ "is": "end", "process": std::process::id(), "calls": calls, "unsaid": unsaid }));
+    let suppressed: serde_json::Map<String, Value> =
+        check.suppressed().into_iter().map(|(rule, times)| (rule.name().to_owned(), times.into())).collect();
+    line(&json!({ "is": "end", "process": std::process::id(), "calls": calls, "suppressed": suppressed }));
 }
 
 /// A program that ends well should have taken the errors of the runtime: what is left then, nobody has looked at. One that ends

@@ -40,7 +40,7 @@ impl Summary {
             Some("end") => {
                 self.ended += 1;
                 self.calls += line["calls"].as_u64().unwrap_or(0);
-                for (rule, times) in line["unsaid"].as_object().into_iter().flatten() {
+                for (rule, times) in line["suppressed"].as_object().into_iter().flatten() {
                     let entry = self.rules.entry(rule.clone()).or_default();
                     entry.1 += times.as_u64().unwrap_or(0);
                 }

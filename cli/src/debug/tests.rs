@@ -16,9 +16,13 @@ type Part = for<'s> fn(&'s mut Sections<'static>) -> &'s mut Cow<'static, [u8]>;
 /// The kernels of the cubin as far as sizes tell, and its debug information.
 fn cubin() -> (Vec<Kernel>, Sections<'static>) {
     let cubin = Cubin::read(CUBIN).unwrap();
+    let places = |kernel: &cuda_ptx::image::Kernel<'_>| {
+        let places = kernel.parameters.iter().flatten().map(|it| (it.offset, it.size));
+        places.collect::<Vec<_>>().into_iter()
+    };
     let kernel = |kernel: &cuda_ptx::image::Kernel<'_>| Kernel {
         name: kernel.name.into(),
-        signature: Some(Signature::of_sizes(kernel.name, kernel.parameters.as_ref().unwrap())),
+        signature: Some(Signature::of_sizes(kernel.name, places(kernel))),
         ..Kernel::default()
     };
     (cubin.kernels().iter().map(kernel).collect(), Sections::of_cubin(&cubin))
@@ -96,9 +100,8 @@ fn unit(table: u32, entries: &[u8]) -> Vec<u8> {
 
 /// With a kernel `k` that has so many parameters of 4 bytes.
 fn made(info: Vec<u8>, abbreviations: Vec<u8>, count: u32) -> Made {
-    let place = |index| cuda_ptx::image::KernelParameter { offset: index * 4, size: 4 };
-    let places: Vec<_> = (0..count).map(place).collect();
-    let signature = Some(Signature::of_sizes("k", &places));
+    let places: Vec<_> = (0..count).map(|index| (index * 4, 4)).collect();
+    let signature = Some(Signature::of_sizes("k", places.into_iter()));
     let strings = Cow::Borrowed(&b"a table\0k\0x"[..]);
     Made {
         sections: Sections {

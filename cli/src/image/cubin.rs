@@ -34,7 +34,8 @@ fn kernel(found: &cuda_ptx::image::Kernel<'_>) -> Kernel {
     Kernel {
         name: found.name.to_owned(),
         source_name: source_name(found.name),
-        signature: places.map(|list| Signature::of_sizes(found.name, list)),
+        signature: places
+            .map(|list| Signature::of_sizes(found.name, list.iter().map(|it| (it.offset, it.size)))),
         parameter_bytes: found.parameter_bytes,
         registers: found.registers,
         shared_bytes: found.shared_memory.map(u64::from),

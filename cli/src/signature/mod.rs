@@ -4,7 +4,6 @@
 mod flow;
 mod mangled;
 
-use cuda_ptx::image::KernelParameter;
 use cuda_ptx::{Function, Statement};
 
 use crate::model::{Access, Declared, Meaning, Parameter, Signature};
@@ -34,12 +33,12 @@ impl Signature {
         Self(parameters.collect())
     }
 
-    /// Of a kernel of which only sizes and places are known, and its name.
-    pub(crate) fn of_sizes(kernel: &str, places: &[KernelParameter]) -> Self {
+    /// Of a kernel of which only the name is known, and offset and size of each parameter.
+    pub(crate) fn of_sizes(kernel: &str, places: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
         let named = mangled::meanings(kernel).filter(|named| named.len() == places.len());
         let meaning = |index: usize| named.as_ref().and_then(|list| list.get(index).cloned());
-        let parameter = |(index, place): (usize, &KernelParameter)| {
-            let (offset, size) = (place.offset as usize, place.size as usize);
+        let parameter = |(index, (offset, size)): (usize, (u32, u32))| {
+            let (offset, size) = (offset as usize, size as usize);
             let align = if size.is_power_of_two() { size.min(8) } else { 1 };
             let meaning = meaning(index).filter(|m| m.fits(size)).unwrap_or(match size {
                 1 | 2 | 4 | 8 => Meaning::Unknown,
@@ -47,7 +46,7 @@ impl Signature {
             });
             Parameter { name: None, offset, size, align, ptx: None, meaning }
         };
-        Self(places.iter().enumerate().map(parameter).collect())
+        Self(places.enumerate().map(parameter).collect())
     }
 
     /// Takes over what another image of the same source knows, where it fits.

@@ -35,7 +35,7 @@ static END: extern "C" fn() = report;
 /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`.
 pub(crate) fn driver() -> Arc<Driver> {
     watched().unwrap_or_else(|error| {
-        say(format_args!("{error}\n  this process has no CUDA driver until that is put right\n"));
+        say(format_args!("{error}\n  this process has no CUDA driver until that is fixed\n"));
         // SAFETY: 1, 2: it hands out nothing, so nothing is called: every function is a stub that answers an error.
         Arc::new(unsafe { Driver::from_lookup(|_| null()) })
     })

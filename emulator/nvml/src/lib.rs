@@ -148,9 +148,9 @@ impl Buffer {
 
 /// A text of the program's, as N2 and N3 say; it comes from nowhere else, as [`Out`].
 #[repr(transparent)]
-struct Given(*const c_char);
+struct InputText(*const c_char);
 
-impl Given {
+impl InputText {
     fn text(&self) -> Result<&str, u32> {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
@@ -182,7 +182,7 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
 macro_rules! functions {
     ($($name:ident ($($argument:ident: $type:ty),*) $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is the C function's, and so are parameters and result: `Out`, `Buffer` and `Given` are pointers, by
+        // SAFETY: the name is the C function's, and so are parameters and result: `Out`, `Buffer` and `InputText` are pointers, by
         // `repr(transparent)`, and a `Handle` is as wide as one. No other symbol has the name, as the head of this file says.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> u32 {
@@ -209,7 +209,7 @@ earlier! {
     nvmlSystemGetCudaDriverVersion = nvmlSystemGetCudaDriverVersion_v2(version: Out<i32>);
     nvmlDeviceGetCount = nvmlDeviceGetCount_v2(count: Out<u32>);
     nvmlDeviceGetHandleByIndex = nvmlDeviceGetHandleByIndex_v2(index: u32, handle: Out<Handle>);
-    nvmlDeviceGetHandleByPciBusId = nvmlDeviceGetHandleByPciBusId_v2(text: Given, handle: Out<Handle>);
+    nvmlDeviceGetHandleByPciBusId = nvmlDeviceGetHandleByPciBusId_v2(text: InputText, handle: Out<Handle>);
 }
 
 functions! {
@@ -246,11 +246,11 @@ functions! {
         device(handle)?;
         place.put(handle)
     }
-    nvmlDeviceGetHandleByUUID(text: Given, place: Out<Handle>) {
+    nvmlDeviceGetHandleByUUID(text: InputText, place: Out<Handle>) {
         let asked = text.text()?;
         place.put(find(|device| uuid(device) == asked)?)
     }
-    nvmlDeviceGetHandleByPciBusId_v2(text: Given, place: Out<Handle>) {
+    nvmlDeviceGetHandleByPciBusId_v2(text: InputText, place: Out<Handle>) {
         let asked = text.text()?;
         place.put(find(|device| [4, 8].iter().any(|digits| pci_id(device, *digits).eq_ignore_ascii_case(asked)))?)
     }

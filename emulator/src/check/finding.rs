@@ -24,15 +24,15 @@ pub enum FindingKind {
     /// A value decides something that it must not: of a register that was never written, or of a lane that takes no part in a shuffle. It is an
     /// address, decides a branch or whether an access, a barrier, a call or a return happens, or is stored to global memory.
     UndefinedValue,
-    /// The host copies memory none of which was ever written. There is no kernel: [`Finding::kernel`] is the driver call.
+    /// The host copies memory that is entirely uninitialised. There is no kernel: [`Finding::kernel`] is the driver call.
     UninitialisedCopy,
     /// An access by an address that is computed from that of one variable or allocation leads into another one, or into another space.
     OutOfBounds,
     /// A kernel writes to `__constant__` memory, which threads may read from caches that do not see it.
     ConstantWrite,
-    /// `mbarrier.init` where an mbarrier is that nobody has invalidated.
+    /// `mbarrier.init` of an mbarrier that was not invalidated.
     LiveMbarrier,
-    /// A block that a kernel allocated with `malloc` and that nobody gave back.
+    /// A block that a kernel allocated with `malloc` and that was not freed.
     Leak,
 }
 
@@ -105,7 +105,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A copy to the host, by a driver call or a node of a graph, of so many bytes at an address, which nobody has written.
+    /// A copy to the host, by a driver call or a node of a graph, of so many uninitialised bytes at an address.
     pub(crate) fn of_copy(call: &str, address: u64, bytes: usize, place: String) -> Finding {
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
         let (block, thread) = ([0; 3], [0; 3]);
@@ -123,7 +123,7 @@ impl Finding {
                 kernel: None,
             },
             other: None,
-            advice: Some("look whether the kernel that fills it was launched, and before the copy"),
+            advice: Some("check that the kernel that fills it was launched before the copy"),
             times: 1,
         }
     }

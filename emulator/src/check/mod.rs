@@ -32,7 +32,7 @@ pub struct Checks {
     pub races: bool,
     /// Barriers that only part of a warp reaches, and mbarriers that are made twice (`barrier`).
     pub barriers: bool,
-    /// Blocks that a kernel allocated with `malloc` and that no kernel gave back before the context was destroyed (`leak`). Not among
+    /// Blocks that a kernel allocated with `malloc` and that was not freed before the context was destroyed (`leak`). Not among
     /// [`ALL`](Self::ALL), as programs may leave that to the context.
     pub leaks: bool,
 }
@@ -40,10 +40,10 @@ pub struct Checks {
 impl Checks {
     /// Nothing.
     pub const NONE: Checks = Checks { uninitialised: false, races: false, barriers: false, leaks: false };
-    /// Everything but leaks.
+    /// All except leaks.
     pub const ALL: Checks = Checks { uninitialised: true, races: true, barriers: true, leaks: false };
 
-    /// A list like `init,race,barrier`; `all` stands for these three, `none` for none, and `leak` is to be named. `None` if it contains an unknown word.
+    /// A list like `init,race,barrier`; `all` means these three, `none` means no checks, and `leak` must be named. `None` if it contains an unknown word.
     pub fn parse(text: &str) -> Option<Checks> {
         let mut checks = Checks::NONE;
         for word in text.split(',').map(str::trim) {

@@ -34,7 +34,7 @@ pub fn set_checks(checks: Checks) -> bool {
 ///         ld.param.u64 %a, [p];
 ///         ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }";
 /// # let (mut context, mut module, mut count, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
-/// // .. `count` is loaded from it, and runs on `memory`, which nobody wrote: two threads on one number.
+/// // .. `count` is loaded from it, and runs on `memory`, which is uninitialised: two threads on one number.
 /// # unsafe {
 /// #     cuda.cuInit(0);
 /// #     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);

@@ -92,7 +92,7 @@ fn variable<T>(name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = parse(text.trim());
     if value.is_none() {
-        super::report::line(format_args!("{name}={text} is not understood and ignored"));
+        super::report::line(format_args!("{name}={text} is invalid and ignored"));
     }
     value
 }

@@ -73,11 +73,11 @@ impl Drop for Entered {
     }
 }
 
-/// Counts what the kernels do that `work` launches on this thread, by kernel in the order in which they ended. All other launches run as
-/// ever. Returns what `work` returns, when these launches are done.
+/// Counts what the kernels do that `work` launches on this thread, by kernel in the order in which they ended. Other launches are
+/// unaffected. Returns what `work` returns, when these launches are done.
 ///
 /// Any way to launch is counted: single launches, graphs, and what a library calls, on the process's emulator and on any
-/// [`Instance`](crate::Instance). Launches by other threads are not, nor those that `work` only captures. Of two calls inside each other, the inner
+/// [`Instance`](crate::Instance). Launches by other threads are not, nor those that `work` only captures. Of nested calls, the inner
 /// one counts. [`take_profiles`](crate::take_profiles) gets the counts, too, where [`set_profile`](crate::set_profile) was called. Counted kernels
 /// are many times slower, and a kernel is decoded again when it is first counted.
 ///

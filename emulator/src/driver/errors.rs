@@ -55,34 +55,36 @@ pub(super) fn sentence(code: CUresult) -> String {
     code.name().map(|name| describe(code, name)).unwrap_or_default()
 }
 
-/// A sentence for the codes that the emulator answers with; for others the name in words.
+/// A sentence for the codes that the emulator returns; for others the name in words.
 fn describe(error: CUresult, name: &str) -> String {
     let text = match error {
         CUresult::CUDA_SUCCESS => "no error",
-        CUresult::CUDA_ERROR_INVALID_VALUE => "an argument is null, out of range or not one that is known",
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "the device or the host has not enough memory left",
+        CUresult::CUDA_ERROR_INVALID_VALUE => "an argument is null, out of range or unknown",
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "the device or the host is out of memory",
         CUresult::CUDA_ERROR_NOT_INITIALIZED => "cuInit has not been called in this process",
         CUresult::CUDA_ERROR_NO_DEVICE => "there is no device",
         CUresult::CUDA_ERROR_INVALID_DEVICE => "no device has this number",
         CUresult::CUDA_ERROR_INVALID_IMAGE => "this is neither PTX nor a cubin nor a fatbin",
-        CUresult::CUDA_ERROR_INVALID_CONTEXT => "no context is current on this thread, or it is none",
+        CUresult::CUDA_ERROR_INVALID_CONTEXT => {
+            "no context is current on this thread, or the handle is not a context"
+        }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => "the image has no code for this device",
         CUresult::CUDA_ERROR_INVALID_PTX => "the PTX does not assemble; the JIT log says why",
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            "the PTX is of a newer version than this driver knows"
+            "the PTX has a newer version than this driver supports"
         }
-        CUresult::CUDA_ERROR_FILE_NOT_FOUND => "the file is not there",
+        CUresult::CUDA_ERROR_FILE_NOT_FOUND => "the file does not exist",
         CUresult::CUDA_ERROR_INVALID_HANDLE => {
-            "the handle is not good here: destroyed, of another context or invented"
+            "the handle is not valid: it was destroyed, belongs to another context, or never existed"
         }
         CUresult::CUDA_ERROR_NOT_FOUND => "nothing has this name",
         CUresult::CUDA_ERROR_NOT_READY => "the work is not done yet",
-        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => "a kernel accessed memory that it may not access",
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => "a kernel accessed memory that it has no access to",
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
             "the launch needs more registers or parameters than there are"
         }
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => {
-            "the kernel cannot end, as its threads wait for each other, or took longer than it may"
+            "the kernel cannot end, as its threads wait for each other, or it exceeded the time limit"
         }
         CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => "the context or event was destroyed",
         CUresult::CUDA_ERROR_ASSERT => "an assertion in a kernel failed",
@@ -94,9 +96,9 @@ fn describe(error: CUresult, name: &str) -> String {
             "the blocks of a cooperative launch do not all fit at once"
         }
         CUresult::CUDA_ERROR_NOT_PERMITTED => {
-            "this may not be done here, for example in a callback of a stream"
+            "this is not permitted here, for example in a callback of a stream"
         }
-        CUresult::CUDA_ERROR_NOT_SUPPORTED => "this device or driver does not do this",
+        CUresult::CUDA_ERROR_NOT_SUPPORTED => "this device or driver does not support this",
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
             "the cluster does not fit the grid, the kernel or the device"
         }

@@ -53,7 +53,7 @@ pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
             return instead(symbol).to_owned();
         }
         format!(
-            "it is an older ABI (before CUDA 3.2 with addresses of 32 bits), and programs of today call {newest}: build against a newer cuda.h, \
+            "it is an older ABI (before CUDA 3.2, with 32-bit addresses), replaced by {newest}: build against a newer cuda.h, \
              or look that symbol up"
         )
     })
@@ -63,11 +63,11 @@ pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
 fn instead(name: &str) -> &'static str {
     let starts = |parts: &[&str]| parts.iter().any(|part| name.starts_with(part));
     if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {
-        "the emulated device has no graphics: copy through memory of the host"
+        "the emulated device has no graphics: copy through host memory"
     } else if starts(&["cuIpc"]) {
-        "processes share memory and events on Linux alone: use one process, or memory of the host"
+        "processes share memory and events only on Linux: use one process, or host memory"
     } else {
-        "do without it where the program can, or run this part on a GPU"
+        "avoid it if possible, or run this part on a GPU"
     }
 }
 

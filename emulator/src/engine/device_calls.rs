@@ -20,7 +20,7 @@ pub(super) fn call(
     word: impl Fn(usize, usize) -> u32,
 ) -> Option<u64> {
     let Some(runtime) = lanes.env.runtime else {
-        let message = "a kernel is launched by a kernel where nobody knows the kernels".to_owned();
+        let message = "a kernel launches another one, but the module's kernels are not known".to_owned();
         lanes.fail(FaultKind::UnsupportedInstruction, lane as u32, None, message);
         return None;
     };
@@ -95,7 +95,7 @@ fn kernel(lanes: &mut Lanes<'_>, lane: usize, runtime: &Runtime<'_>, address: u6
     let known = windows::function_at(lanes.env.kernel.first_function, address)
         .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)? as u64)));
     if known.is_none() {
-        let message = format!("a use of 0x{address:x}, which is no kernel of the module");
+        let message = format!("a use of 0x{address:x}, which is not a kernel of the module");
         lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
     }
     known

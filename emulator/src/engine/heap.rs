@@ -26,7 +26,7 @@ pub(super) fn free(lanes: &mut Lanes<'_>, lane: usize, address: u64, origin: Ori
     let memory = lanes.env.memory;
     let Err(place) = memory.heap().free(address, by) else { return true };
     let place = place.unwrap_or_else(|| memory.describe(address, 1));
-    let message = format!("`free` of 0x{address:x}, which is no block of `malloc`'s: {place}");
+    let message = format!("`free` of 0x{address:x}, which is not a block of `malloc`: {place}");
     lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
     false
 }

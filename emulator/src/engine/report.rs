@@ -50,7 +50,7 @@ fn source(env: &Env<'_>, origin: Origin) -> Option<(String, u32)> {
 
 /// The report of a group in which every thread waits.
 pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
-    standing(env, warps, FaultKind::Deadlock, "deadlock: every thread that is left waits", &|_, _| None)
+    standing(env, warps, FaultKind::Deadlock, "deadlock: all remaining threads wait", &|_, _| None)
 }
 
 /// The report of a group whose turn it was when the kernel's time was over.

@@ -26,8 +26,8 @@ impl KernelProfile {
         total
     }
 
-    /// The counts by line, in the order of file and number: lines of the source if the PTX has `.loc`, else those of the PTX. Lines that
-    /// have instructions are there even if these never ran. Instructions without a line of the source are left out where others have one.
+    /// The counts by line, in the order of file and number: lines of the source if the PTX has `.loc`, else those of the PTX. Lines whose
+    /// instructions never ran are included. If some instructions have a line of the source, those without one are left out.
     pub fn lines(&self) -> Vec<LineProfile> {
         let has_source = self.instructions.iter().any(|instruction| instruction.source.is_some());
         let mut lines: BTreeMap<(Option<&Arc<str>>, u32), Counts> = BTreeMap::new();

@@ -47,7 +47,7 @@ pub struct Counts {
     pub shared_wavefronts: u64,
     /// Passes that would have been enough without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// Bytes that their threads requested, and those that bulk copies and `st.async` read and wrote, which are no accesses of warps.
+    /// Bytes that their threads requested, and those that bulk copies and `st.async` read and wrote, which do not count as accesses of warps.
     pub shared_bytes: u64,
     /// Accesses of warps to local memory: arrays of a thread, and registers that were spilled.
     pub local_requests: u64,

@@ -10,8 +10,8 @@ pub use difference::{DifferenceKind, DifferentBytes, ScheduleDifference};
 
 /// The orders of warps and blocks under which each launch runs.
 ///
-/// A launch first runs in the ordinary order, whose results stay. Then it runs from the same memory again, once for each seed: a seed
-/// decides which warp runs and for how long, in which order blocks start and how many are there at a time, where a warp's threads part,
+/// A launch first runs in the ordinary order, whose results are kept. Then it runs again from the same memory, once for each seed: a seed
+/// decides which warp runs and for how long, in which order blocks start and how many are resident, where a warp's threads diverge,
 /// and when stores become visible. The same seed always gives the same order.
 ///
 /// ```

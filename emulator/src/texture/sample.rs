@@ -62,9 +62,9 @@ const BASE: f32 = -32.0;
 /// Layers above are the last one.
 const LAST_LAYER: u32 = 0xffff;
 
-/// A place in one level: what [`Texture::spot`] makes of coordinates.
+/// A place in one level: what [`Texture::point`] makes of coordinates.
 #[derive(Clone, Copy)]
-struct Spot {
+struct SamplePoint {
     /// Elements of each dimension.
     sizes: [usize; 3],
     dimensions: usize,
@@ -112,11 +112,11 @@ impl Texture {
         let level = self.level(query).floor();
         let Some(image) = self.levels.get(level as usize) else { return Ok(Value::Integer([0; 4])) };
         let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
-        let spot = self.spot(image, query, at);
-        let (first, _) = mix::around(spot.place);
+        let point = self.point(image, query, at);
+        let (first, _) = mix::around(point.place);
         let mut found = [0; 4];
         for (found, [x, y]) in found.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
-            let element = self.element(memory, image, &spot, [first[0] + x, first[1] + y, 0])?;
+            let element = self.element(memory, image, &point, [first[0] + x, first[1] + y, 0])?;
             *found = image.texel.decode(&element, self.integer, self.srgb).bits(channel);
         }
         Ok(Value::Integer(found))
@@ -163,11 +163,11 @@ impl Texture {
 
     fn read(&self, memory: &Reader<'_>, image: &Image, query: &Query) -> Result<Value, BadRange> {
         let Coordinates::Float(at) = query.at else { return Ok(Value::Integer([0; 4])) };
-        let spot = self.spot(image, query, at);
+        let point = self.point(image, query, at);
         if self.linear && !image.texel.channel.is_integer(self.integer) {
-            return self.mixed(memory, image, &spot);
+            return self.mixed(memory, image, &point);
         }
-        let element = self.element(memory, image, &spot, spot.whole)?;
+        let element = self.element(memory, image, &point, point.whole)?;
         Ok(image.texel.decode(&element, self.integer, self.srgb))
     }
 
@@ -200,7 +200,7 @@ impl Texture {
     }
 
     /// Where coordinates lie in a level.
-    fn spot(&self, image: &Image, query: &Query, at: [f32; 3]) -> Spot {
+    fn point(&self, image: &Image, query: &Query, at: [f32; 3]) -> SamplePoint {
         let (shape, layers) = (query.shape, image.size[2].max(1));
         let layer = query.layer.min(LAST_LAYER) as usize;
         if shape.cube {
@@ -210,7 +210,7 @@ impl Texture {
             let [s, t] = [fraction(s, sizes[0]), fraction(t, sizes[1])];
             let (place, whole) = ([s.0, t.0, 0], [s.1, t.1, 0]);
             let (layer, face) = (Some(cube * 6), Some(face));
-            return Spot { sizes, dimensions: 2, place, whole, offset: [0; 3], layer, face };
+            return SamplePoint { sizes, dimensions: 2, place, whole, offset: [0; 3], layer, face };
         }
         let size = |dimension: usize| match dimension {
             dimension if dimension >= shape.dimensions => 1,
@@ -228,23 +228,23 @@ impl Texture {
         let layer = shape.layered.then_some(layer.min(layers - 1));
         // Rows are one row of a texture of two dimensions (ptxas), which matters for its border.
         let dimensions = if self.linear { shape.dimensions.max(2) } else { shape.dimensions };
-        Spot { sizes, dimensions, place, whole, offset: query.offset, layer, face: None }
+        SamplePoint { sizes, dimensions, place, whole, offset: query.offset, layer, face: None }
     }
 
     /// The mean of the elements around, weighted by distance.
-    fn mixed(&self, memory: &Reader<'_>, image: &Image, spot: &Spot) -> Result<Value, BadRange> {
-        let (first, far) = mix::around(spot.place);
-        let weights = mix::weights(far, spot.dimensions);
+    fn mixed(&self, memory: &Reader<'_>, image: &Image, point: &SamplePoint) -> Result<Value, BadRange> {
+        let (first, far) = mix::around(point.place);
+        let weights = mix::weights(far, point.dimensions);
         let mut elements = [([0; 16], 0); 8];
-        let corners = 1_usize << spot.dimensions;
+        let corners = 1_usize << point.dimensions;
         for (corner, (element, weight)) in elements.iter_mut().enumerate().take(corners) {
             *weight = weights[corner];
             if *weight != 0 {
                 let mut at = [0; 3];
-                for (dimension, at) in at.iter_mut().enumerate().take(spot.dimensions) {
+                for (dimension, at) in at.iter_mut().enumerate().take(point.dimensions) {
                     *at = first[dimension] + (corner >> dimension & 1) as i64;
                 }
-                *element = self.element(memory, image, spot, at)?;
+                *element = self.element(memory, image, point, at)?;
             }
         }
         let mixed = |channel: usize| image.texel.mixed(&elements, channel, self.srgb);
@@ -256,22 +256,22 @@ impl Texture {
         &self,
         memory: &Reader<'_>,
         image: &Image,
-        spot: &Spot,
+        point: &SamplePoint,
         at: [i64; 3],
     ) -> Result<[u8; 16], BadRange> {
-        if let (Some(face), true) = (spot.face, self.seamless) {
-            return self.around(memory, image, spot, face, at);
+        if let (Some(face), true) = (point.face, self.seamless) {
+            return self.around(memory, image, point, face, at);
         }
         let mut place = [0; 3];
         for (dimension, place) in place.iter_mut().enumerate() {
-            let at = at[dimension].saturating_add(i64::from(spot.offset[dimension]));
-            match self.index(dimension, at, spot.sizes[dimension]) {
+            let at = at[dimension].saturating_add(i64::from(point.offset[dimension]));
+            match self.index(dimension, at, point.sizes[dimension]) {
                 Some(index) => *place = index,
                 None => return Ok(self.outside(image)),
             }
         }
-        if let Some(layer) = spot.layer {
-            place[2] = layer + spot.face.map_or(0, Face::number);
+        if let Some(layer) = point.layer {
+            place[2] = layer + point.face.map_or(0, Face::number);
         }
         self.load(memory, image, place)
     }
@@ -281,11 +281,11 @@ impl Texture {
         &self,
         memory: &Reader<'_>,
         image: &Image,
-        spot: &Spot,
+        point: &SamplePoint,
         face: Face,
         at: [i64; 3],
     ) -> Result<[u8; 16], BadRange> {
-        let (size, first) = (spot.sizes[0] as i64, spot.layer.unwrap_or(0));
+        let (size, first) = (point.sizes[0] as i64, point.layer.unwrap_or(0));
         let load = |[x, y]: [i64; 2]| {
             let (face, [x, y]) = cube::neighbour(face, [x, y], size);
             self.load(memory, image, [x, y, first + face.number()])

@@ -83,7 +83,7 @@ fn oob_near(row: &mut Row) {
     // Each distance needs a process of its own: the case runs again for each.
     for distance in [4096, 65_536, 32 << 20] {
         let distance = distance.to_string();
-        let output = child("near", &[("DRIVER_TRUTH_DISTANCE", &distance)]);
+        let output = child("near", &[("CUDA_LAUNCH_TEST_DISTANCE", &distance)]);
         let text = String::from_utf8_lossy(&output.stdout);
         let code = text.lines().find_map(|line| line.strip_prefix("near ")).unwrap_or("nothing");
         row.text(format!("+{distance}={code}"));

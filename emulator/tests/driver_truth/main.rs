@@ -182,7 +182,7 @@ fn deviated<'a>(case: &str, answer: &'a str) -> &'a str {
 /// Runs in a process of its own, for the case `oob_near`: does nothing when the tests are run.
 #[test]
 fn near() {
-    if let Ok(distance) = std::env::var("DRIVER_TRUTH_DISTANCE") {
+    if let Ok(distance) = std::env::var("CUDA_LAUNCH_TEST_DISTANCE") {
         faults::near(distance.parse().unwrap());
     }
 }

@@ -152,7 +152,7 @@ fn mistakes_are_found_and_name_where_the_block_comes_from() {
         "{text}"
     );
     let (_, text) = fault(&format!("mov.u64 %rd0, 20;\n{MALLOC}add.u64 %rd1, %rd1, 4;\n{FREE}"));
-    assert!(text.contains("which is no block of `malloc`'s: inside the block 0x5"), "{text}");
+    assert!(text.contains("which is not a block of `malloc`: inside the block 0x5"), "{text}");
     let (_, text) = fault(&format!("add.u64 %rd1, %out, 4;\n{FREE}"));
     assert!(text.contains("inside the allocation 0x") && text.contains("of 64 bytes, at offset 4"), "{text}");
 }

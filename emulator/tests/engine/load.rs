@@ -28,7 +28,7 @@ fn refused_modules() {
     assert_eq!((kind, line), (Syntax, 7), "{message}");
     let (kind, line, message) = with(".visible .entry k() {\nret;\nfrobnicate.u32 5;\n}");
     assert_eq!((kind, line), (Syntax, 6));
-    assert_eq!(message, "`frobnicate.u32` is no PTX instruction");
+    assert_eq!(message, "`frobnicate.u32` is not a PTX instruction");
     let (kind, line, message) = with(".extern .func f();\n.visible .entry k() {\ncall f;\nret; }");
     assert_eq!((kind, line), (Unresolved, 6));
     assert!(message.contains("`f`"));

@@ -145,7 +145,7 @@ fn rows_lie_in_shared_memory_at_multiples_of_their_size() {
     assert!(message.contains("thread (31, 0, 0)") && message.contains("past the end"), "{message}");
     let (kind, message) = fault("ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%out];", 32);
     assert_eq!(kind, FaultKind::IllegalAddress, "{message}");
-    assert!(message.contains("no address of shared memory"), "{message}");
+    assert!(message.contains("not an address of shared memory"), "{message}");
     // Only the lanes whose addresses count are looked at.
     let body =
         "mov.u32 %r1, s; mad.lo.u32 %r2, %t, 64, %r1; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r2];";

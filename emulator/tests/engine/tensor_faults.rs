@@ -12,9 +12,9 @@ fn boxes_that_cannot_begin_there() {
     let plain = tiled(6, &[200, 100], &[32, 24]);
     let pixels = |lower, upper| im2col(&[16, 9, 7, 3], lower, upper, 8, 40);
     for (map, kind, corner, wanted) in [
-        (tiled(2, &[1000], &[64]), "load", vec![3], "no multiple of 16 bytes"),
-        (tiled(0, &[208, 100], &[32, 4]), "load", vec![8, 1], "no multiple of 16 bytes"),
-        (tiled(2, &[100, 100], &[32, 4]), "store", vec![2, 1], "no multiple of 16 bytes"),
+        (tiled(2, &[1000], &[64]), "load", vec![3], "not a multiple of 16 bytes"),
+        (tiled(0, &[208, 100], &[32, 4]), "load", vec![8, 1], "not a multiple of 16 bytes"),
+        (tiled(2, &[100, 100], &[32, 4]), "store", vec![2, 1], "not a multiple of 16 bytes"),
         (plain.clone(), "store", vec![-8, 5], "a store to coordinate -8 in dimension 0"),
         (plain.clone(), "store", vec![8, -3], "a store to coordinate -3 in dimension 1"),
         (pixels(&[0, 0], &[0, 0]), "load", vec![0, -1, 0, 0], "coordinate -1 in dimension 1, outside 0 to 8"),

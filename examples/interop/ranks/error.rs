@@ -63,7 +63,7 @@ impl Display for RankError {
             }
             Self::Listen { address, reason } => write!(
                 f,
-                "rank 0 cannot listen at {address}: {reason}. Another port: RANKS_PORT, the same for all ranks"
+                "rank 0 cannot listen at {address}: {reason}. Another port: CUDA_LAUNCH_RANKS_PORT, the same for all ranks"
             ),
             Self::Missing { ranks, within, strangers } => {
                 write!(
@@ -86,7 +86,7 @@ impl Display for RankError {
             }
             Self::NotRankZero { address, reason } => write!(
                 f,
-                "what listens at {address} is not rank 0 of this program: {reason}. Another port: RANKS_PORT, the same for all ranks"
+                "what listens at {address} is not rank 0 of this program: {reason}. Another port: CUDA_LAUNCH_RANKS_PORT, the same for all ranks"
             ),
             Self::Refused(why) => write!(f, "rank 0 says: {why}"),
             Self::Dead { rank, how } => write!(f, "rank {rank} is gone: {how}"),

@@ -23,7 +23,7 @@ const LAUNCHERS: &[Launcher] = &[
 const MEETING: [&str; 2] = ["MASTER_ADDR", "MASTER_PORT"];
 
 /// Instead of `MASTER_PORT`.
-const OWN_PORT: &str = "RANKS_PORT";
+const OWN_PORT: &str = "CUDA_LAUNCH_RANKS_PORT";
 
 /// Set to `True` by torchrun where it listens at `MASTER_PORT` itself.
 const PORT_IS_TAKEN: &str = "TORCHELASTIC_USE_AGENT_STORE";
@@ -134,7 +134,10 @@ mod tests {
         let torchrun = [("RANK", "0"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0")];
         let taken = [("TORCHELASTIC_USE_AGENT_STORE", "True")];
         assert_eq!(with(&[&torchrun[..], &taken].concat()).unwrap().port, 29401);
-        assert_eq!(with(&[&torchrun[..], &taken, &[("RANKS_PORT", "7")]].concat()).unwrap().port, 7);
+        assert_eq!(
+            with(&[&torchrun[..], &taken, &[("CUDA_LAUNCH_RANKS_PORT", "7")]].concat()).unwrap().port,
+            7
+        );
     }
 
     #[test]

@@ -86,7 +86,10 @@ fn local(count: u32) -> Result<ExitCode, RankError> {
     let (mut ranks, mut code) = (Vec::new(), ExitCode::SUCCESS);
     for rank in 0..count {
         let mut command = Command::new(std::env::current_exe().map_err(RankError::Start)?);
-        command.args(&arguments).env("MASTER_ADDR", "127.0.0.1").env("RANKS_PORT", port.port().to_string());
+        command
+            .args(&arguments)
+            .env("MASTER_ADDR", "127.0.0.1")
+            .env("CUDA_LAUNCH_RANKS_PORT", port.port().to_string());
         for (name, value) in [("RANK", rank), ("WORLD_SIZE", count), ("LOCAL_RANK", rank)] {
             command.env(name, value.to_string());
         }

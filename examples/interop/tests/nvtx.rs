@@ -87,7 +87,11 @@ fn a_tool_that_does_not_attach_is_told_why_and_does_no_harm() {
     }
     let mut cases = vec![("/nowhere/libtool.so".into(), "/nowhere/libtool.so: cannot open", None)];
     if let Some(tool) = stand_in() {
-        cases.push((tool.into_os_string(), "cannot work here", Some(("STAND_IN_REFUSES", OsStr::new("1")))));
+        cases.push((
+            tool.into_os_string(),
+            "cannot work here",
+            Some(("CUDA_LAUNCH_TEST_REFUSES", OsStr::new("1"))),
+        ));
     }
     if cfg!(target_os = "linux") {
         cases.push(("libc.so.6".into(), "it has no InitializeInjectionNvtx2", None));

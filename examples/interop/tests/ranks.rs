@@ -30,7 +30,7 @@ const OF_LAUNCHERS: &[&str] = &[
     "SLURM_PROCID",
     "MASTER_ADDR",
     "MASTER_PORT",
-    "RANKS_PORT",
+    "CUDA_LAUNCH_RANKS_PORT",
     "TORCHELASTIC_USE_AGENT_STORE",
 ];
 

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 /// What a node does whenever its graph is launched.
 #[derive(Clone)]
-pub(super) struct Deed {
+pub(super) struct NodeWork {
     /// The node's handle, in the graph in which it was made; 0 if that is not known.
     node: u64,
     /// In words, with the call that made it.
@@ -42,23 +42,23 @@ pub(super) struct Deed {
     is_off: bool,
 }
 
-impl Deed {
-    fn of_launch(call: &Call<'_>, launch: &Launch) -> Deed {
+impl NodeWork {
+    fn of_launch(call: &Call<'_>, launch: &Launch) -> NodeWork {
         let used = launch.touches.iter().filter(|touch| touch.how != How::Shared);
-        Deed::of(call, &launch.kernel.name, used.map(Side::touched).collect())
+        NodeWork::of(call, &launch.kernel.name, used.map(Side::touched).collect())
     }
 
-    fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> Deed {
+    fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> NodeWork {
         let what = format!("{what} (a node since call {})", call.number).into();
-        Deed { node: 0, what, sides, is_off: false }
+        NodeWork { node: 0, what, sides, is_off: false }
     }
 }
 
 /// What is known of a graph, or of an executable one.
 #[derive(Clone, Default)]
 pub(super) struct Nodes {
-    deeds: Vec<Deed>,
-    /// The first deed of each node whose handle is known.
+    work: Vec<NodeWork>,
+    /// The first work of each node whose handle is known.
     by_node: HashMap<u64, usize, Quick>,
     /// It may have nodes that order more than its own work, or that are not known.
     is_opaque: bool,
@@ -69,27 +69,27 @@ impl Nodes {
         Nodes { is_opaque: true, ..Nodes::default() }
     }
 
-    fn push(&mut self, deed: Deed) {
-        if deed.node != 0 {
-            self.by_node.entry(deed.node).or_insert(self.deeds.len());
+    fn push(&mut self, work: NodeWork) {
+        if work.node != 0 {
+            self.by_node.entry(work.node).or_insert(self.work.len());
         }
-        self.deeds.push(deed);
+        self.work.push(work);
     }
 
     /// What a node does, if that is known. In a clone it may have the handle of the node that it is a copy of.
-    fn deed(&mut self, node: u64, original: Option<u64>) -> Option<&mut Deed> {
+    fn work_of(&mut self, node: u64, original: Option<u64>) -> Option<&mut NodeWork> {
         let at = self.by_node.get(&node).or_else(|| self.by_node.get(&original?))?;
-        self.deeds.get_mut(*at)
+        self.work.get_mut(*at)
     }
 
     /// What a launch does.
-    fn enabled(&self) -> impl Iterator<Item = &Deed> {
-        self.deeds.iter().filter(|deed| !deed.is_off)
+    fn enabled(&self) -> impl Iterator<Item = &NodeWork> {
+        self.work.iter().filter(|work| !work.is_off)
     }
 
     fn append(&mut self, other: Nodes) {
         self.is_opaque |= other.is_opaque;
-        other.deeds.into_iter().for_each(|deed| self.push(deed));
+        other.work.into_iter().for_each(|work| self.push(work));
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Captured {
 
 /// What a call says of the node that it makes or changes.
 pub(super) enum Node {
-    Does(Deed),
+    Does(NodeWork),
     /// All that another graph does.
     Child(u64),
     Nothing,
@@ -149,12 +149,12 @@ impl Inner {
         let (node, is_work) = match passed {
             Passed::Sides(what, sides) => {
                 findings.extend(self.past_the_end(call, &sides));
-                (Node::Does(Deed::of(call, what, sides)), true)
+                (Node::Does(NodeWork::of(call, what, sides)), true)
             }
             Passed::Kernel(raw) => {
                 // SAFETY: 1: the parameters of a node are those of a launch, whose contract holds by duty 1; `raw` was read from them.
                 let launch = unsafe { self.launch(call, &raw, findings) };
-                (Node::Does(Deed::of_launch(call, &launch)), true)
+                (Node::Does(NodeWork::of_launch(call, &launch)), true)
             }
             Passed::Child(graph) => (Node::Child(graph), false),
             Passed::Nothing => (Node::Nothing, false),
@@ -243,8 +243,8 @@ impl Inner {
         {
             let state = self.lock();
             let graph = state.objects.find(Kind::ExecutableGraph, call.word(0))?;
-            for deed in state.graphs.get(&graph).into_iter().flat_map(Nodes::enabled) {
-                for side in deed.sides.iter().filter(|side| !side.size.is_empty()) {
+            for work in state.graphs.get(&graph).into_iter().flat_map(Nodes::enabled) {
+                for side in work.sides.iter().filter(|side| !side.size.is_empty()) {
                     let Where::Memory { start: address, .. } = side.place else { continue };
                     let object =
                         state.objects.memory_at(address).and_then(|(place, _)| state.objects.at(place));
@@ -252,7 +252,7 @@ impl Inner {
                     else {
                         continue;
                     };
-                    let text = format!("{} uses {}, which call {ended} freed", deed.what, object.name);
+                    let text = format!("{} uses {}, which call {ended} freed", work.what, object.name);
                     suspects.push((address, object.name.kind(), text));
                 }
             }
@@ -296,7 +296,7 @@ impl State {
             ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
                 // Whether nodes that are switched off stay so no document says.
                 let known = self.nodes_of(Kind::ExecutableGraph, call.word(0));
-                let is_whole = known.enabled().count() == known.deeds.len();
+                let is_whole = known.enabled().count() == known.work.len();
                 let nodes = if is_whole { self.nodes_of(Kind::Graph, call.word(1)) } else { Nodes::opaque() };
                 self.set_nodes(Kind::ExecutableGraph, call.word(0), nodes);
             }
@@ -311,8 +311,8 @@ impl State {
             }
             (_, Some(node)) if name.starts_with("cuGraphAdd") => {
                 let added = match node {
-                    Node::Does(deed) => {
-                        Nodes { deeds: vec![Deed { node: made, ..deed }], ..Nodes::default() }
+                    Node::Does(work) => {
+                        Nodes { work: vec![NodeWork { node: made, ..work }], ..Nodes::default() }
                     }
                     Node::Child(graph) => self.nodes_of(Kind::Graph, graph),
                     Node::Nothing => Nodes::default(),
@@ -330,8 +330,8 @@ impl State {
                     true => self.objects.find(Kind::ExecutableGraph, call.word(0)),
                     false => self.graph_of(handle),
                 };
-                let deed = if let Node::Does(deed) = node { Some(deed) } else { None };
-                self.change(graph, handle, deed);
+                let work = if let Node::Does(work) = node { Some(work) } else { None };
+                self.change(graph, handle, work);
             }
             _ => {}
         }
@@ -359,16 +359,16 @@ impl State {
     }
 
     /// A node does something else now; or it is not known what.
-    fn change(&mut self, graph: Option<Place>, node: u64, deed: Option<Deed>) {
+    fn change(&mut self, graph: Option<Place>, node: u64, work: Option<NodeWork>) {
         let Some(graph) = graph else {
             // It may be a node of any.
             self.graphs.clear();
             return;
         };
         let original = self.clones.get(&node).map(|(original, _)| *original);
-        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(node, original));
-        match known.zip(deed) {
-            Some((known, deed)) => *known = Deed { node: known.node, is_off: known.is_off, ..deed },
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.work_of(node, original));
+        match known.zip(work) {
+            Some((known, work)) => *known = NodeWork { node: known.node, is_off: known.is_off, ..work },
             None => drop(self.graphs.insert(graph, Nodes::opaque())),
         }
     }
@@ -377,9 +377,9 @@ impl State {
     fn switched(&mut self, call: &Call<'_>) {
         let Some(graph) = self.objects.find(Kind::ExecutableGraph, call.word(0)) else { return };
         let original = self.clones.get(&call.word(1)).map(|(original, _)| *original);
-        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.deed(call.word(1), original));
+        let known = self.graphs.get_mut(&graph).and_then(|nodes| nodes.work_of(call.word(1), original));
         match known {
-            Some(deed) => deed.is_off = call.word(2) & u64::from(u32::MAX) == 0,
+            Some(work) => work.is_off = call.word(2) & u64::from(u32::MAX) == 0,
             None => drop(self.graphs.insert(graph, Nodes::opaque())),
         }
     }
@@ -420,9 +420,9 @@ impl State {
         let Some(capture) = self.captures.get_mut(&id) else { return };
         let is_other = is_opaque(call) || launch.is_some_and(|launch| !launch.records.is_empty());
         capture.nodes.is_opaque |= is_other;
-        let copies = (!sides.is_empty()).then(|| Deed::of(call, name, sides));
-        let deed = launch.map(|launch| Deed::of_launch(call, launch)).or(copies);
-        deed.into_iter().for_each(|deed| capture.nodes.push(Deed { node, ..deed }));
+        let copies = (!sides.is_empty()).then(|| NodeWork::of(call, name, sides));
+        let work = launch.map(|launch| NodeWork::of_launch(call, launch)).or(copies);
+        work.into_iter().for_each(|work| capture.nodes.push(NodeWork { node, ..work }));
     }
 
     /// A graph is launched: its nodes do their work on the stream, behind its launch before.
@@ -437,9 +437,9 @@ impl State {
         graph.into_iter().for_each(|graph| self.order.wait_for_launch(key, graph));
         let at = self.order.work(key);
         let mut findings = Vec::new();
-        for deed in nodes.enabled() {
-            for side in &deed.sides {
-                findings.extend(self.access(call, &deed.what, side, stream, at));
+        for work in nodes.enabled() {
+            for side in &work.sides {
+                findings.extend(self.access(call, &work.what, side, stream, at));
             }
         }
         // What the host or others learn from other nodes is not seen.

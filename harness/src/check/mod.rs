@@ -192,20 +192,20 @@ impl Check {
         !self.inner.is_off.load(Ordering::Acquire) && self.inner.lock().is_runtime
     }
 
-    /// At the end of the program, the runtime still has this error, under this name: nobody has taken it with `cudaGetLastError`. Its numbers
+    /// At the end of the program, the runtime still has this error, under this name: it was not taken with `cudaGetLastError`. Its numbers
     /// are the driver's, for all errors that both have.
     pub fn runtime_error(&self, code: CUresult, name: String) {
         self.inner.lock().runtime_error = Some((code, name));
     }
 
     /// The number of findings that were not reported because there were too many at their place, by rule.
-    pub fn unsaid(&self) -> BTreeMap<Rule, usize> {
+    pub fn suppressed(&self) -> BTreeMap<Rule, usize> {
         let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unsaid = BTreeMap::new();
+        let mut suppressed = BTreeMap::new();
         for ((rule, ..), times) in told.iter().filter(|(_, times)| **times > MOST_OF_A_PLACE) {
-            *unsaid.entry(*rule).or_default() += times - MOST_OF_A_PLACE;
+            *suppressed.entry(*rule).or_default() += times - MOST_OF_A_PLACE;
         }
-        unsaid
+        suppressed
     }
 
     /// From now on calls are only passed on. After a `fork`, a driver that the parent used cannot be used in the child.

@@ -73,7 +73,7 @@ rules! {
     /// An object is released twice.
     DoubleFree "double-free" Error "release each object once";
     /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.
-    StreamRace "stream-race" Error "record an event after the first and make the other's stream wait for it, or wait on the host";
+    StreamRace "stream-race" Error "record an event after the first and make the stream of the second wait for it, or wait on the host";
     /// A kernel faulted: no later call works.
     StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to find the kernel's mistake";
     /// An object was not released.
@@ -147,7 +147,7 @@ impl Finding {
         self.function
     }
 
-    /// The kernel, of a launch.
+    /// The kernel, if the call is a launch.
     pub fn kernel(&self) -> Option<&str> {
         self.kernel.as_deref()
     }

@@ -94,7 +94,7 @@ impl Contents {
         Contents::pieces(bytes, PAGE, |_, page| is_kept(&page))
     }
 
-    /// The same of bytes that are no longer needed: if none of them is left out, they are not copied.
+    /// Like [`of`](Self::of), for bytes that are no longer needed: if none of them is left out, they are not copied.
     pub fn of_vec(bytes: Vec<u8>) -> Contents {
         let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
         match bytes.is_empty() || bytes.chunks(PAGE).any(is_zero) {

@@ -33,6 +33,7 @@ pub struct Kernel<'a> {
 
 /// One parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct KernelParameter {
     /// The offset in the parameter block, in bytes. In a cubin it is as the architecture places it, which on some
     /// architectures differs from the rules of C for parameters with an alignment over 16 bytes; in PTX it follows the

@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
 ///
 /// # Errors
 ///
-/// As for [`parse`], but for mistakes in what is skipped.
+/// As for [`parse`], except for mistakes in what is skipped.
 ///
 /// ```
 /// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.global .f32 pi = 3.14159;\n.entry k(.param .u64 p) { ret; }";
@@ -58,7 +58,7 @@ pub fn parse_signatures(text: &str) -> Result<Module<'_>, ParseError> {
     module(text, &SIGNATURES).map_err(|fault| fault.locate(text, 1))
 }
 
-/// As [`parse_signatures`], for programs that have no use for the error, and so need not have the code for its text.
+/// As [`parse_signatures`], without the error, whose text would add code to the program.
 ///
 /// ```
 /// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p) { ret; }";

@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// An event that other processes can open, or one that another process created. It does not record time.
 ///
-/// The emulator shares events on Linux alone, and elsewhere returns `CUDA_ERROR_NOT_SUPPORTED` from the handle functions.
+/// The emulator shares events only on Linux, and elsewhere returns `CUDA_ERROR_NOT_SUPPORTED` from the handle functions.
 ///
 /// ```no_run
 /// use cuda_launch::event::{EventFlags, IpcEvent, IpcEventHandle};

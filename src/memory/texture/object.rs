@@ -50,7 +50,7 @@ impl TextureHandle {
 /// alive like buffers. Other launches take [`TextureObject::handle`] and do not know what the handle refers to, so call
 /// [`TextureObject::read_on`] first when launching on another stream than the copy that filled the array.
 ///
-/// Dropping it waits for the streams that use its memory; for all work in its context if its handle was given out, or if it is of raw
+/// Dropping it waits for the streams that use its memory, or for all work in its context if its handle was given out or it was made from raw
 /// parts.
 ///
 /// ```

@@ -187,10 +187,10 @@ impl Context {
     }
 }
 
-/// What is told of blocks that kernels left in the heap.
+/// The report of blocks that kernels left in the heap.
 fn finding(leak: Leak) -> Finding {
     let Leak { by, first: (address, count), blocks, bytes } = leak;
-    let place = format!("never given back by `free`: {bytes} bytes in {blocks} blocks from here");
+    let place = format!("never freed: {bytes} bytes in {blocks} blocks that were allocated here");
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let (block, thread, ptx_line, source) = (by.block, by.thread, by.ptx_line, by.source);
     Finding {

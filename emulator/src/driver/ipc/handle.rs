@@ -118,10 +118,10 @@ impl Handle {
     }
 
     /// The file of another process; `CUDA_ERROR_INVALID_CONTEXT` for one of this process, and another error if the process does not have
-    /// it: it has ended, has given back what was shared, or is another user's; or if this one has no descriptor left.
+    /// it: it has ended, has freed what was shared, or belongs to another user; or if this one has no descriptor left.
     pub(in crate::driver) fn open(&self) -> Outcome<SharedFile> {
         if self.is_own() {
-            logs::because("the handle is this process's own, which only others open".to_owned());
+            logs::because("the handle comes from this process; only other processes can open it".to_owned());
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let file = SharedFile::of_process(self.process.id, self.number, &self.name());
@@ -129,7 +129,7 @@ impl Handle {
         let end = self.offset.checked_add(self.bytes).ok_or(INVALID_VALUE)?;
         file.filter(|file| end <= file.len()).ok_or_else(|| {
             logs::because(format!(
-                "process {} does not have what the handle names: it has ended, has given it back, or is another user's",
+                "process {} no longer has what the handle refers to: it has ended, has freed it, or belongs to another user",
                 self.process.id
             ));
             self.kind.gone()
@@ -141,8 +141,8 @@ impl Handle {
 #[cold]
 pub(in crate::driver) fn no_file() -> CUresult {
     logs::because(
-        "what processes share is in files of the host's memory: it has no room for another one, or this process may not have one more, \
-         or one so long (`ulimit -n`, `ulimit -f`)"
+        "memory that processes share is in files in the host's memory: there is no room for another one, or this process exceeds its limits \
+         for the number or size of files (`ulimit -n`, `ulimit -f`)"
             .to_owned(),
     );
     CUresult::CUDA_ERROR_OUT_OF_MEMORY

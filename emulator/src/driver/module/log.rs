@@ -52,7 +52,7 @@ impl Refusal {
             LoadFailureKind::Unsupported => {
                 Refusal::new(CUresult::CUDA_ERROR_NOT_SUPPORTED, format!("error   : {message}"))
             }
-            LoadFailureKind::Syntax => match message.strip_suffix("` is no PTX instruction") {
+            LoadFailureKind::Syntax => match message.strip_suffix("` is not a PTX instruction") {
                 Some(name) => {
                     let name = name.trim_start_matches('`');
                     Refusal::at(

@@ -30,7 +30,7 @@ impl<'a> Body<'a> {
                 Err(Refusal::new(format!("`{name}` is {found}, but {expected} is expected")))
             }
             Symbol::Register { .. } => Err(Refusal::new(format!("`{name}` is a vector"))),
-            _ => Err(Refusal::new(format!("`{name}` is no register"))),
+            _ => Err(Refusal::new(format!("`{name}` is not a register"))),
         }
     }
 

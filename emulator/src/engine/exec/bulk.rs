@@ -140,7 +140,7 @@ fn span(
         return None;
     };
     if !address.is_multiple_of(align) {
-        let message = format!("a copy at 0x{address:x}, which is no multiple of {align}");
+        let message = format!("a copy at 0x{address:x}, which is not a multiple of {align}");
         lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(address), message);
         return None;
     }
@@ -271,7 +271,7 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
     let [target, source, bytes, barrier, mask] = std::array::from_fn(|index| operands.get(lanes, index));
     let bytes = bytes & u64::from(u32::MAX);
     if bytes % CHUNK != 0 {
-        let message = format!("a bulk copy of {bytes} bytes, which is no multiple of {CHUNK}");
+        let message = format!("a bulk copy of {bytes} bytes, which is not a multiple of {CHUNK}");
         lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(source), message);
         return None;
     }

@@ -49,7 +49,7 @@ fn block(statements: &[Statement<'_>], image: &Image) -> Result<(), LoadFailure>
 fn check(instruction: &Instruction<'_>, image: &Image) -> Result<(), LoadFailure> {
     let mnemonic = instruction.name.split('.').next().unwrap_or_default();
     if !table::is_mnemonic(mnemonic) {
-        let message = format!("`{}` is no PTX instruction", instruction.name);
+        let message = format!("`{}` is not a PTX instruction", instruction.name);
         return Err(failure(LoadFailureKind::Syntax, instruction.line, message));
     }
     if mnemonic == "call"

@@ -66,7 +66,7 @@ fn scalar(init: &Init<'_>, ty: Type, symbols: &Symbols<'_>) -> Result<u64, Refus
             let address = symbols.address(symbol).ok_or_else(|| {
                 (
                     LoadFailureKind::Unresolved,
-                    format!("`{symbol}` is no variable in device memory and no function"),
+                    format!("`{symbol}` is neither a variable in device memory nor a function"),
                 )
             })?;
             let address = address.wrapping_add_signed(*offset);

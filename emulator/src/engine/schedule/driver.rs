@@ -237,7 +237,7 @@ impl<'d, 'e> Driver<'d, 'e> {
 
     fn livelock(&self) -> Box<Fault> {
         let what =
-            format!("livelock: no thread changes memory any more, and all wait for that{}", self.absent());
+            format!("livelock: all threads wait for memory that none of them changes{}", self.absent());
         self.hang(&what)
     }
 

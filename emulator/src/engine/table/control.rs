@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = &[
 fn label(builder: &Builder<'_, '_>, name: &str) -> Result<Label, Refusal> {
     match builder.body.symbol(name)? {
         Symbol::Label(label) => Ok(label),
-        _ => Err(Refusal::new(format!("`{name}` is no label"))),
+        _ => Err(Refusal::new(format!("`{name}` is not a label"))),
     }
 }
 
@@ -52,7 +52,7 @@ fn brx(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
         return Err(Refusal::new("a list of targets is expected"));
     };
     let Symbol::Targets(targets) = builder.body.symbol(name)? else {
-        return Err(Refusal::new(format!("`{name}` is no list of targets")));
+        return Err(Refusal::new(format!("`{name}` is not a list of targets")));
     };
     let labels = targets.iter().map(|target| label(builder, target)).collect::<Result<Vec<_>, _>>()?;
     let mut draft = Draft::new(control::SCHEDULE, &[], &[index]);

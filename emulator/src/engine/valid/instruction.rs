@@ -128,7 +128,7 @@ fn matches(
     let (least, most) = (slots().filter(|slot| !slot.optional).count(), slots().count());
     if operands.len() < least || operands.len() > most {
         let count = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        return Err(format!("{count} operands are expected, and {} stand there", operands.len()));
+        return Err(format!("{count} operands expected, {} found", operands.len()));
     }
     for (index, (slot, operand)) in slots().zip(operands).enumerate() {
         one(*slot, form, operand, names, name)
@@ -225,12 +225,10 @@ fn elements(
     };
     match operand {
         Operand::Vector(list) if list.len() == wanted => list.iter().try_for_each(each),
-        Operand::Vector(list) => {
-            Err(format!("{wanted} elements are expected, and {} stand there", list.len()))
-        }
+        Operand::Vector(list) => Err(format!("{wanted} elements expected, {} found", list.len())),
         Operand::Name(name) => match names.find(name) {
             Some(NameKind::Register { elements, .. }) if elements as usize == wanted => Ok(()),
-            _ => Err(format!("`{name}` is no vector of {wanted} elements")),
+            _ => Err(format!("`{name}` is not a vector of {wanted} elements")),
         },
         _ => Err(format!("a vector of {wanted} elements is expected")),
     }
@@ -239,7 +237,7 @@ fn elements(
 /// `mov`: of registers, numbers and addresses, and between a register and its parts.
 fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Result<(), String> {
     let [to, from] = operands else {
-        return Err(format!("2 operands are expected, and {} stand there", operands.len()));
+        return Err(format!("2 operands expected, {} found", operands.len()));
     };
     if vector > 1 {
         let whole = |operand: &Operand<'_>| match operand {
@@ -328,12 +326,12 @@ fn call(
     };
     match (names.find(callee), signature(callee)) {
         (Some(NameKind::Function), Some(Signature { params, .. })) if params != arguments => {
-            Err(format!("`{callee}` has {params} parameters, and {arguments} arguments stand there"))
+            Err(format!("`{callee}` takes {params} parameters, {arguments} found"))
         }
         (Some(NameKind::Function), Some(signature)) if signature.returns != returns => {
-            Err(format!("`{callee}` has {} results, and {returns} stand there", signature.returns))
+            Err(format!("`{callee}` returns {} results, {returns} found", signature.returns))
         }
         (Some(NameKind::Function | NameKind::Register { .. }), _) => Ok(()),
-        _ => Err(format!("`{callee}` is no function")),
+        _ => Err(format!("`{callee}` is not a function")),
     }
 }

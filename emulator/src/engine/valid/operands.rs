@@ -159,7 +159,7 @@ fn wrong_type(operand: &Operand<'_>, found: Type, wanted: &str) -> String {
 }
 
 fn not_a(operand: &Operand<'_>, wanted: &str) -> String {
-    format!("{} stands where {wanted} is expected", show(operand))
+    format!("{} found where {wanted} is expected", show(operand))
 }
 
 /// An operand that is written.

@@ -154,7 +154,7 @@ impl Warp {
             let code = windows::function_at(kernel.first_function, address)
                 .and_then(|function| kernel.functions.get(&function).copied());
             let Some(code) = code else {
-                let message = format!("call of 0x{address:x}, which is no function of the module");
+                let message = format!("call of 0x{address:x}, which is not a function of the module");
                 lanes.fail(FaultKind::InvalidCall, mask.trailing_zeros(), Some(address), message);
                 return false;
             };

@@ -32,7 +32,7 @@ struct VersionInfo {
 /// 1. `parts` is what the protocol says.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn InitializeInjectionNvtx2(parts: Parts) -> c_int {
-    if std::env::var_os("STAND_IN_REFUSES").is_some() {
+    if std::env::var_os("CUDA_LAUNCH_TEST_REFUSES").is_some() {
         return 0;
     }
     // SAFETY: by the caller's duty 1 parts 1 and 3 are structures of these layouts that stay, and `of_group` gives the

@@ -55,7 +55,7 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
             // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1; 2: lanes of a mask are below 32.
             let address = unsafe { address(lanes, inst, slot, lane) };
             if !windows::inside(windows::SHARED, address) {
-                let message = format!("0x{address:x} is no address of shared memory");
+                let message = format!("0x{address:x} is not an address of shared memory");
                 lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
                 return None;
             }

@@ -165,26 +165,6 @@ fn a_batch_prefetches_each_range_to_its_place() {
 }
 
 #[test]
-fn a_batch_comes_after_what_other_streams_write() {
-    let (stream, other) = (stream(), stream());
-    let mut memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();
-    let (held, hold) = std::sync::mpsc::channel::<()>();
-    stream.call_host(move || assert!(hold.recv().is_err())).unwrap();
-    memory.view_mut().fill(&stream, 1).unwrap();
-    let mut batch = PrefetchBatch::new();
-    batch.push(&memory, .., MemoryLocation::Host).unwrap();
-    match batch.submit(&other) {
-        Err(error) if error.is_unsupported() => return skipped(error),
-        done => done.unwrap(),
-    }
-    assert!(!other.query().unwrap(), "it came before the fill");
-    drop(held);
-    other.synchronize().unwrap();
-    assert!(memory.as_slice().unwrap().iter().all(|byte| *byte == 1));
-    assert_eq!(last_prefetch(&memory, 0..PAGES), Some(MemoryLocation::Host));
-}
-
-#[test]
 fn batches_tell_what_is_wrong() {
     let (stream, context) = (stream(), CudaContext::new(0).unwrap());
     let memory = ManagedBuffer::<u8>::zeroed(&stream, PAGES, GLOBAL).unwrap();

@@ -120,6 +120,7 @@ impl<'a> Cursor<'a> {
 
     /// `.pragma "name value", ..;`
     fn pragma(&mut self) -> Result<Option<Statement<'a>>, Fault> {
+        let start = self.token.start;
         self.advance()?;
         let mut used = None;
         if self.token.kind == Kind::Str {
@@ -128,7 +129,7 @@ impl<'a> Cursor<'a> {
                 used = words.next().and_then(mask).map(Statement::UsedBytes);
             }
         }
-        self.skip_statement()?;
+        self.skip_rest(start)?;
         Ok(used)
     }
 

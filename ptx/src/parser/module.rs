@@ -176,7 +176,11 @@ impl<'a> Cursor<'a> {
 
     /// Skips to the next semicolon.
     pub(super) fn skip_statement(&mut self) -> Result<(), Fault> {
-        let start = self.token.start;
+        self.skip_rest(self.token.start)
+    }
+
+    /// The rest of a statement that starts there.
+    pub(super) fn skip_rest(&mut self, start: usize) -> Result<(), Fault> {
         loop {
             match self.token.kind {
                 Kind::End | Kind::Punct(b'{' | b'}') => {

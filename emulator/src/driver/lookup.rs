@@ -5,8 +5,8 @@ use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::exports::{Export, Found, find, symbol_address};
 use super::state::{self, Call};
 use super::{
-    array, context, device, errors, event, function, graph, init, ipc, launch, logs, memory, module, shims,
-    slot, stream, texture, unimplemented,
+    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, shims, slot,
+    stream, texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -53,9 +53,9 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::export::address,
     memory::pool_sharing::address,
     #[cfg(target_os = "linux")]
-    ipc::memory::address,
+    super::ipc::memory::address,
     #[cfg(target_os = "linux")]
-    ipc::event::address,
+    super::ipc::event::address,
     module::address,
     module::library::address,
     module::link::address,

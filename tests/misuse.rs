@@ -41,7 +41,6 @@ mod alone;
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_harness::child;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::InstantiateFlags;
@@ -586,8 +585,8 @@ fn no_call_needs_a_context_that_is_current() {
 #[test]
 fn a_fork_is_told() {
     const NAME: &str = "a_fork_is_told";
-    if !child::is_child(NAME) {
-        let ended = child::run(NAME).unwrap();
+    if !cuda_harness::child::is_child(NAME) {
+        let ended = cuda_harness::child::run(NAME).unwrap();
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
         for part in [": process ", "was forked from process", "help: fork before the first CUDA call"] {
             assert!(ended.stdout.contains(part), "{}{}", ended.stdout, ended.stderr);

@@ -101,13 +101,20 @@ impl Folder {
         let link = self.0.join(name);
         let folder = link.parent().unwrap_or(&self.0);
         fs::create_dir_all(folder).map_err(|error| Failure::io(FileOperation::Write, folder, &error))?;
-        #[cfg(unix)]
-        std::os::unix::fs::symlink(file, &link)
-            .map_err(|error| Failure::io(FileOperation::Write, &link, &error))?;
-        #[cfg(not(unix))]
-        let _ = file;
+        symlink(file, &link).map_err(|error| Failure::io(FileOperation::Write, &link, &error))?;
         Ok(link)
     }
+}
+
+/// Makes a symbolic link to a file or folder. `emulate`, which needs them, is for Linux alone.
+pub(crate) fn symlink(to: &Path, link: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::symlink(to, link);
+    #[cfg(not(unix))]
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("no link from {} to {}", link.display(), to.display()),
+    ))
 }
 
 impl Drop for Folder {

@@ -4,7 +4,7 @@
 mod support;
 
 use std::process::Stdio;
-use support::{TOOL, finished, images, json, root, run, run_in, scratch, tool};
+use support::{finished, images, json, run, run_in, scratch, tool};
 
 const VECADD: &[&str] = &["run", "examples/kernels/vecadd.ptx", "vecadd"];
 const SAXPY: &[&str] = &["run", "examples/kernels/saxpy.ptx", "saxpy"];
@@ -338,8 +338,9 @@ fn errors_are_json_too() {
 fn an_answer_that_nobody_can_get_is_an_error() {
     for json in ["--json", "--"] {
         let mut command = std::process::Command::new("sh");
-        command.args(["-c", "exec \"$0\" inspect \"$@\" >&-", TOOL]);
-        let output = command.args([json, "examples/kernels/fill.ptx"]).current_dir(root()).output().unwrap();
+        command.args(["-c", "exec \"$0\" inspect \"$@\" >&-", support::TOOL]);
+        let output =
+            command.args([json, "examples/kernels/fill.ptx"]).current_dir(support::root()).output().unwrap();
         let run = finished(&output);
         assert_eq!(
             (run.code, run.says("cannot write the output to standard output: it is closed")),

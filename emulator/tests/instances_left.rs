@@ -8,9 +8,8 @@ mod support;
 use cuda_driver_sys::*;
 use cuda_emulator::Instance;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, Ordering};
 use support::graphs::{graph, instantiate, number, run};
 use support::*;
 
@@ -115,6 +114,9 @@ fn freed_pages_are_gone(cuda: &Driver) -> bool {
 /// It has none of the instance's threads, and can make an instance of its own.
 #[cfg(unix)]
 fn a_forked_child_waits_for_nothing() {
+    use std::ffi::{c_char, c_void};
+    use std::sync::atomic::AtomicUsize;
+
     unsafe extern "C" {
         fn fork() -> i32;
         fn kill(process: i32, signal: i32) -> i32;

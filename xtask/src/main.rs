@@ -6,6 +6,7 @@ mod api;
 mod bindgen;
 mod build;
 mod cargo;
+#[cfg(unix)] // Programs of others, most of which are for Linux alone.
 mod clients;
 mod corpus;
 mod cost;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["api"] => api::write(),
+        #[cfg(unix)]
         ["clients", arguments @ ..] => clients::run(arguments),
         ["corpus", names @ ..] => corpus::run_named(names),
         ["cost"] => cost::run(),

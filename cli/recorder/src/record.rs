@@ -9,7 +9,6 @@ use cuda_harness::record::{Event, Record, RecordOptions, Recording};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -83,8 +82,8 @@ fn replace(target: &Path, recording: &Recording) -> io::Result<()> {
     let mut part = target.as_os_str().to_owned();
     part.push(format!(".{}", std::process::id()));
     let part = PathBuf::from(part);
-    // If this process is killed, the tool finds out what it has left.
-    line(&json!({ "is": "writing", "part": part.as_os_str().as_bytes(), "process": std::process::id() }));
+    // If this process is killed, the tool finds what it has left, by this name.
+    line(&json!({ "is": "writing", "process": std::process::id() }));
     let written = File::create(&part).and_then(|file| {
         // It may be secret, and so will be what replaces it.
         if let Ok(before) = fs::metadata(target) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use super::{ptxas, tools};
-use crate::files::Folder;
+use crate::files::{self, Folder};
 
 /// The variable with the path of the program's own nvcc.
 pub(super) const REAL: &str = "CUDA_LAUNCH_EMULATE_NVCC";
@@ -34,7 +34,7 @@ pub(super) fn copy(real: &Path, own: &Path, folder: &Folder) -> io::Result<Optio
     link_all(toolkit, &copied, bin.file_name())?;
     let tools = copied.join("bin");
     link_all(bin, &tools, Some(OsStr::new("ptxas")))?;
-    std::os::unix::fs::symlink(own, tools.join("ptxas"))?;
+    files::symlink(own, &tools.join("ptxas"))?;
     Ok(Some(tools.join("nvcc")))
 }
 
@@ -44,7 +44,7 @@ fn link_all(from: &Path, to: &Path, but: Option<&OsStr>) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let name = entry?.file_name();
         if Some(name.as_os_str()) != but {
-            std::os::unix::fs::symlink(from.join(&name), to.join(&name))?;
+            files::symlink(&from.join(&name), &to.join(&name))?;
         }
     }
     Ok(())

@@ -1,9 +1,7 @@
 //! `cuda-launch record -- PROGRAM`: the program runs with the recorder as its driver, which writes one launch to a file.
 
 use serde_json::{Value, json};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -56,21 +54,22 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         .env("CUDA_LAUNCH_RECORD_KERNEL", &arguments.kernel)
         .env("CUDA_LAUNCH_RECORD_NTH", arguments.nth.to_string())
         .env("CUDA_LAUNCH_RECORD_LIMIT", arguments.limit.to_string())
-        .env("CUDA_LAUNCH_RECORD_OUTPUT", output);
+        .env("CUDA_LAUNCH_RECORD_OUTPUT", &output);
     let ended = program::run(&mut prepared.command)?;
     let lines = std::fs::read_to_string(&lines).unwrap_or_default();
     // A program that was killed may leave the last line cut.
     let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let cut = lines.iter().filter(|line| line["is"] == "writing").any(is_cut);
+    let cut = lines.iter().filter(|line| line["is"] == "writing").any(|line| is_cut(&output, line));
     Ok(answer(arguments, &lines, ended, cut))
 }
 
 /// Whether a process ended before its file had its name: what there is of it goes.
-fn is_cut(writing: &Value) -> bool {
-    let part: Option<Vec<u8>> = serde_json::from_value(writing["part"].clone()).ok();
-    let part = part.map(|bytes| PathBuf::from(OsString::from_vec(bytes))).filter(|part| part.exists());
-    let is_alive = writing["process"].as_u64().is_some_and(program::is_alive);
-    part.is_some_and(|part| !is_alive && std::fs::remove_file(part).is_ok())
+fn is_cut(output: &Path, writing: &Value) -> bool {
+    let Some(process) = writing["process"].as_u64() else { return false };
+    // The recorder's name for it: behind the file that a link leads to, if there was one.
+    let mut part = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned()).into_os_string();
+    part.push(format!(".{process}"));
+    !program::is_alive(process) && std::fs::remove_file(part).is_ok()
 }
 
 /// The outcome, from the recorder's lines.

@@ -23,6 +23,27 @@ use super::width::{
 };
 use crate::memory::access::{Word, copy_eight, load_eight};
 
+/// What the macro `pair` makes for a number of so many bytes, signed or not, in a register of a class.
+macro_rules! by_width {
+    ($number:expr, $pair:ident) => {
+        match $number {
+            (1, false, Class::Word) => Some($pair!(U8Word)),
+            (1, true, Class::Word) => Some($pair!(S8Word)),
+            (2, false, Class::Word) => Some($pair!(U16Word)),
+            (2, true, Class::Word) => Some($pair!(S16Word)),
+            (4, _, Class::Word) => Some($pair!(Word32)),
+            (1, false, Class::Wide) => Some($pair!(U8Wide)),
+            (1, true, Class::Wide) => Some($pair!(S8Wide)),
+            (2, false, Class::Wide) => Some($pair!(U16Wide)),
+            (2, true, Class::Wide) => Some($pair!(S16Wide)),
+            (4, false, Class::Wide) => Some($pair!(U32Wide)),
+            (4, true, Class::Wide) => Some($pair!(S32Wide)),
+            (8, _, Class::Wide) => Some($pair!(Wide64)),
+            _ => None,
+        }
+    };
+}
+
 /// The load of numbers of `bytes` bytes each into registers of that class.
 pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> Option<ExecPair> {
     macro_rules! pair {
@@ -35,21 +56,7 @@ pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> 
             ExecPair { fast, plain: plain_load::<$name> }
         }};
     }
-    Some(match (bytes, signed, class) {
-        (1, false, Class::Word) => pair!(U8Word),
-        (1, true, Class::Word) => pair!(S8Word),
-        (2, false, Class::Word) => pair!(U16Word),
-        (2, true, Class::Word) => pair!(S16Word),
-        (4, _, Class::Word) => pair!(Word32),
-        (1, false, Class::Wide) => pair!(U8Wide),
-        (1, true, Class::Wide) => pair!(S8Wide),
-        (2, false, Class::Wide) => pair!(U16Wide),
-        (2, true, Class::Wide) => pair!(S16Wide),
-        (4, false, Class::Wide) => pair!(U32Wide),
-        (4, true, Class::Wide) => pair!(S32Wide),
-        (8, _, Class::Wide) => pair!(Wide64),
-        _ => return None,
-    })
+    by_width!((bytes, signed, class), pair)
 }
 
 /// The load of an aligned number whose bytes may not be there: it is zero then.
@@ -59,21 +66,7 @@ pub(crate) fn load_if_present(bytes: usize, signed: bool, class: Class) -> Optio
             ExecPair { fast: if_present::<$name>, plain: if_present::<$name> }
         };
     }
-    Some(match (bytes, signed, class) {
-        (1, false, Class::Word) => pair!(U8Word),
-        (1, true, Class::Word) => pair!(S8Word),
-        (2, false, Class::Word) => pair!(U16Word),
-        (2, true, Class::Word) => pair!(S16Word),
-        (4, _, Class::Word) => pair!(Word32),
-        (1, false, Class::Wide) => pair!(U8Wide),
-        (1, true, Class::Wide) => pair!(S8Wide),
-        (2, false, Class::Wide) => pair!(U16Wide),
-        (2, true, Class::Wide) => pair!(S16Wide),
-        (4, false, Class::Wide) => pair!(U32Wide),
-        (4, true, Class::Wide) => pair!(S32Wide),
-        (8, _, Class::Wide) => pair!(Wide64),
-        _ => return None,
-    })
+    by_width!((bytes, signed, class), pair)
 }
 
 /// The load of a number of `bytes` bytes at an address that is the same for all lanes.
@@ -83,21 +76,7 @@ pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<E
             ExecPair { fast: fast_uniform::<$name>, plain: uniform::<$name> }
         };
     }
-    Some(match (bytes, signed, class) {
-        (1, false, Class::Word) => pair!(U8Word),
-        (1, true, Class::Word) => pair!(S8Word),
-        (2, false, Class::Word) => pair!(U16Word),
-        (2, true, Class::Word) => pair!(S16Word),
-        (4, _, Class::Word) => pair!(Word32),
-        (1, false, Class::Wide) => pair!(U8Wide),
-        (1, true, Class::Wide) => pair!(S8Wide),
-        (2, false, Class::Wide) => pair!(U16Wide),
-        (2, true, Class::Wide) => pair!(S16Wide),
-        (4, false, Class::Wide) => pair!(U32Wide),
-        (4, true, Class::Wide) => pair!(S32Wide),
-        (8, _, Class::Wide) => pair!(Wide64),
-        _ => return None,
-    })
+    by_width!((bytes, signed, class), pair)
 }
 
 /// The load of one number that is nothing else: a full warp in the region that it hit last, or as all others.

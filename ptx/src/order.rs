@@ -3,33 +3,60 @@
 
 /// The places from 0 to `count`, in the order of what is there: `before` says whether what is at one comes before what is at
 /// another. Of equal ones the first comes first.
+///
+/// A merge of the stretches that are in order already, or the other way round: compilers write long ones.
 fn sorted(count: usize, before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
-    let later = |a: usize, b: usize| before(b, a) || !before(a, b) && a > b;
-    // Heapsort: the last one of all is at the front.
-    for root in (0..count / 2).rev() {
-        sink(&mut places, root, &later);
-    }
-    for end in (1..count).rev() {
-        places.swap(0, end);
-        sink(&mut places[..end], 0, &later);
+    let mut ends = stretches(&mut places, before);
+    let mut merged = Vec::with_capacity(count);
+    while ends.len() > 1 {
+        merged.clear();
+        let mut start = 0;
+        for pair in ends.chunks(2) {
+            let (middle, end) = (pair[0], *pair.last().unwrap_or(&count));
+            merge(&places[start..middle], &places[middle..end], before, &mut merged);
+            start = end;
+        }
+        std::mem::swap(&mut places, &mut merged);
+        ends = ends.chunks(2).filter_map(|pair| pair.last().copied()).collect();
     }
     places
 }
 
-/// Lets what is at `root` sink below all that come later than it.
-fn sink(heap: &mut [usize], mut root: usize, later: &dyn Fn(usize, usize) -> bool) {
-    loop {
-        let mut child = 2 * root + 1;
-        if child + 1 < heap.len() && later(heap[child + 1], heap[child]) {
-            child += 1;
+/// Where the stretches end that are in ascending order, after those in descending order were turned round.
+fn stretches(places: &mut [usize], before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    let (mut ends, mut start) = (Vec::new(), 0);
+    while start < places.len() {
+        let is_before = |at: usize| before(places[at], places[at - 1]);
+        let falls = start + 1 < places.len() && is_before(start + 1);
+        let end = (start + 1..places.len()).find(|at| is_before(*at) != falls).unwrap_or(places.len());
+        if falls {
+            places[start..end].reverse();
         }
-        if child >= heap.len() || !later(heap[child], heap[root]) {
-            return;
-        }
-        heap.swap(root, child);
-        root = child;
+        ends.push(end);
+        start = end;
     }
+    ends
+}
+
+/// Adds what is in two stretches in their order; of equal ones those of the first.
+fn merge(
+    mut first: &[usize],
+    mut second: &[usize],
+    before: &dyn Fn(usize, usize) -> bool,
+    into: &mut Vec<usize>,
+) {
+    while let (Some(&a), Some(&b)) = (first.first(), second.first()) {
+        if before(b, a) {
+            into.push(b);
+            second = &second[1..];
+        } else {
+            into.push(a);
+            first = &first[1..];
+        }
+    }
+    into.extend_from_slice(first);
+    into.extend_from_slice(second);
 }
 
 /// The indices of the keys, in ascending order of the keys; of equal ones the first comes first.

@@ -301,9 +301,9 @@ fn attribute_records() {
         aligned + 2,
         "attribute 0x37 of 65535 bytes reaches beyond its section",
     );
-    refuse(parameter(1) + 2, &[8], parameter(1) + 12, "the unknown format");
-    // Two of one number: the first of them is told.
-    refuse(parameter(1) + 8, &[2], parameter(2), "parameter 2 of `aligned`");
+    refuse(parameter(1) + 2, &[8], parameter(1) + 2, "attribute 0x17 has 8 bytes instead of 12");
+    // Two of one number: the second of them is told.
+    refuse(parameter(1) + 8, &[2], parameter(1), "parameter 2 of `aligned`");
     refuse(parameter(3) + 8, &[7], parameter(3), "parameter 7 of `aligned`");
     refuse(
         parameter(3) + 10,

@@ -1,5 +1,7 @@
 //! Little-endian fields at checked offsets.
 
+use std::fmt;
+
 use super::ImageError;
 
 /// The bytes of an image.
@@ -12,12 +14,17 @@ impl<'a> Bytes<'a> {
     }
 
     /// `length` bytes at `offset`; both as the image has them, so any number at all.
-    pub(super) fn range(self, offset: u64, length: u64, what: &str) -> Result<&'a [u8], ImageError> {
+    pub(super) fn range(
+        self,
+        offset: u64,
+        length: u64,
+        what: impl fmt::Display,
+    ) -> Result<&'a [u8], ImageError> {
         let end = offset.saturating_add(length);
         let found = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
         found
             .and_then(|(start, end)| self.0.get(start..end))
-            .ok_or_else(|| ImageError::truncated(self.len(), end, what))
+            .ok_or_else(|| ImageError::truncated(self.len(), end, &what.to_string()))
     }
 
     fn field<const N: usize>(self, offset: usize) -> [u8; N] {

@@ -1,10 +1,10 @@
 use std::fmt;
 
-use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
+use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO, Section, Symbol};
 use super::info::{Record, attribute, records};
 use super::kernel::{Kernel, KernelParameter};
 use super::{Arch, ImageError};
-use crate::order::{Named, in_order};
+use crate::order::Named;
 
 /// Type of the section `.nv.compat`.
 const SECTION_COMPAT: u32 = 0x7000_0086;
@@ -19,8 +19,6 @@ pub struct Cubin<'a> {
     relocatable: bool,
     kernels: Vec<Kernel<'a>>,
     constant_memory: u32,
-    debug: DebugInfo,
-    ptx: Option<&'a [u8]>,
     /// Names and contents of the sections for a debugger.
     debug_sections: Vec<(&'a str, &'a [u8])>,
 }
@@ -55,8 +53,6 @@ impl<'a> Cubin<'a> {
             relocatable: elf.bytes.u16(16) == 1,
             kernels: kernels(&elf)?,
             constant_memory: elf.bytes_of(".nv.constant3"),
-            debug: debug(&elf),
-            ptx: elf.section(".nv_debug_ptx_txt").map(|section| section.data),
             debug_sections: debug_sections(&elf),
         })
     }
@@ -89,13 +85,19 @@ impl<'a> Cubin<'a> {
     /// Its debug information.
     #[must_use]
     pub fn debug_info(&self) -> DebugInfo {
-        self.debug
+        if self.debug_section(".debug_info").is_some() {
+            return DebugInfo::Full;
+        }
+        match self.debug_section(".debug_line").or_else(|| self.debug_section(".nv_debug_line_sass")) {
+            Some(_) => DebugInfo::Lines,
+            None => DebugInfo::None,
+        }
     }
 
     /// The PTX that it was compiled from, if it was kept for a debugger: lines that end with NUL.
     #[must_use]
     pub fn ptx(&self) -> Option<&'a [u8]> {
-        self.ptx
+        self.debug_section(".nv_debug_ptx_txt")
     }
 
     /// The bytes of a DWARF section, by name: `.debug_info`, `.debug_abbrev`, `.debug_str` and so on. Only its position
@@ -123,19 +125,10 @@ impl fmt::Debug for Cubin<'_> {
     }
 }
 
-fn debug(elf: &Elf<'_>) -> DebugInfo {
-    if elf.section(".debug_info").is_some() {
-        return DebugInfo::Full;
-    }
-    match elf.section(".debug_line").or_else(|| elf.section(".nv_debug_line_sass")) {
-        Some(_) => DebugInfo::Lines,
-        None => DebugInfo::None,
-    }
-}
-
-/// Those of DWARF.
+/// Those of DWARF, and NVIDIA's own.
 fn debug_sections<'a>(elf: &Elf<'a>) -> Vec<(&'a str, &'a [u8])> {
-    let dwarf = elf.sections.iter().filter(|section| section.name.starts_with(".debug_"));
+    let is_one = |name: &str| name.starts_with(".debug_") || name.starts_with(".nv_debug_");
+    let dwarf = elf.sections.iter().filter(|section| is_one(section.name));
     dwarf.map(|section| (section.name, section.data)).collect()
 }
 
@@ -156,18 +149,33 @@ fn arch(elf: &Elf<'_>) -> Result<Option<Arch>, ImageError> {
 /// Attribute 9 of `.nv.compat` is 1 in what was compiled for `sm_90a`, `sm_100a` and so on.
 fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
     let Some(section) = elf.sections.iter().find(|s| s.kind == SECTION_COMPAT) else { return Ok(false) };
-    Ok(records(section.data, section.offset)?.iter().any(|r| r.attribute == 9 && r.value & 0xff == 1))
+    let mut own = false;
+    for record in records(section.data, section.offset) {
+        let Record { attribute, value, .. } = record?;
+        own |= attribute == 9 && value & 0xff == 1;
+    }
+    Ok(own)
 }
 
 fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
-    // Both by the index of the function's symbol.
+    let has_code = |symbol: &Symbol<'_>| (1..elf.sections.len()).contains(&(symbol.section as usize));
+    let found = elf.symbols.iter().enumerate().filter(|(_, s)| s.is_kernel() && has_code(s));
+    let symbols: Vec<(usize, &Symbol<'a>)> = found.collect();
+    let shared = SharedMemory::of(elf);
+    let mut kernels = Vec::with_capacity(symbols.len());
+    // By the index of the section with its code.
+    let mut by_section = vec![None; elf.sections.len()];
+    for (_, symbol) in &symbols {
+        by_section[symbol.section as usize].get_or_insert(kernels.len());
+        let shared_memory = Some(shared.of_kernel(symbol.name));
+        kernels.push(Kernel { shared_memory, ..Kernel::named(symbol.name) });
+    }
+    // By the index of the function's symbol.
     let (mut registers, mut frames) = (vec![None; elf.symbols.len()], vec![None; elf.symbols.len()]);
-    // Attributes of a function by the index of the section that has its code.
-    let mut functions: Vec<_> = elf.sections.iter().map(|_| None).collect();
     for section in elf.sections.iter().filter(|s| s.kind == SECTION_INFO) {
-        let records = records(section.data, section.offset)?;
         if section.name == ".nv.info" {
-            for record in &records {
+            for record in records(section.data, section.offset) {
+                let record = record?;
                 let table = match record.attribute {
                     attribute::REGISTERS => &mut registers,
                     attribute::FRAME => &mut frames,
@@ -178,24 +186,16 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
                     *place = Some(count);
                 }
             }
-        } else if let Some(place) = functions.get_mut(section.info as usize) {
-            *place = Some(records);
-        }
-    }
-    let shared = SharedMemory::of(elf);
-    let mut kernels = Vec::new();
-    for (index, symbol) in elf.symbols.iter().enumerate() {
-        if !symbol.is_kernel() || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
             continue;
         }
-        let mut kernel = Kernel::named(symbol.name);
-        kernel.registers = registers[index];
-        kernel.local_memory = Some(frames[index].unwrap_or(0));
-        kernel.shared_memory = Some(shared.of_kernel(symbol.name));
-        if let Some(records) = functions[symbol.section as usize].take() {
-            describe(&mut kernel, &records)?;
+        match by_section.get(section.info as usize).copied().flatten() {
+            Some(kernel) => describe(&mut kernels[kernel], section)?,
+            // Of a function that only other code calls: checked all the same.
+            None => records(section.data, section.offset).try_for_each(|record| record.map(drop))?,
         }
-        kernels.push(kernel);
+    }
+    for (kernel, (symbol, _)) in kernels.iter_mut().zip(symbols) {
+        (kernel.registers, kernel.local_memory) = (registers[symbol], Some(frames[symbol].unwrap_or(0)));
     }
     Ok(kernels)
 }
@@ -226,9 +226,11 @@ impl<'a> SharedMemory<'a> {
 }
 
 /// Fills in what the records of the kernel's own section say.
-fn describe(kernel: &mut Kernel<'_>, info: &[Record<'_>]) -> Result<(), ImageError> {
+fn describe(kernel: &mut Kernel<'_>, info: &Section<'_>) -> Result<(), ImageError> {
+    // Parameters may come in any order: each has its number.
     let mut parameters = Vec::new();
-    for record in info {
+    for record in records(info.data, info.offset) {
+        let record = record?;
         match record.attribute {
             attribute::MAX_THREADS => kernel.max_threads = Some(record.words()?),
             attribute::REQUIRED_THREADS => kernel.required_threads = Some(record.words()?),
@@ -239,31 +241,34 @@ fn describe(kernel: &mut Kernel<'_>, info: &[Record<'_>]) -> Result<(), ImageErr
             attribute::PARAMETER_BYTES => kernel.parameter_bytes = u32::from(record.value),
             attribute::PARAMETER => {
                 let [_, place, size] = record.words()?;
-                parameters.push((
-                    place & 0xffff,
-                    KernelParameter { offset: place >> 16, size: size >> 18 },
-                    record,
-                ));
+                parameters.push((place, size >> 18, record.offset));
             }
             attribute::LARGE_PARAMETER => {
                 let [_, place, size] = record.words()?;
-                parameters.push((place & 0xffff, KernelParameter { offset: place >> 16, size }, record));
+                parameters.push((place, size, record.offset));
             }
             _ => {}
         }
     }
-    let ordinals: Vec<_> = parameters.iter().map(|(ordinal, ..)| (u64::from(*ordinal), 0)).collect();
-    let parameters: Vec<_> = in_order(&ordinals).into_iter().map(|at| parameters[at]).collect();
-    for (expected, (ordinal, parameter, record)) in parameters.iter().enumerate() {
-        let end = u64::from(parameter.offset) + u64::from(parameter.size);
-        if *ordinal as usize != expected || parameter.size == 0 || end > u64::from(kernel.parameter_bytes) {
-            let message = format!(
-                "parameter {ordinal} of `{}` with {} bytes at {} does not fit the others",
-                kernel.name, parameter.size, parameter.offset
-            );
-            return Err(ImageError::corrupt(record.offset, message));
+    let mut list = vec![KernelParameter { offset: 0, size: 0 }; parameters.len()];
+    for (place, size, at) in parameters {
+        let (ordinal, offset) = (place & 0xffff, place >> 16);
+        // No parameter has no bytes, so one that has is there already.
+        let free = list.get_mut(ordinal as usize).filter(|parameter| parameter.size == 0);
+        let end = u64::from(offset) + u64::from(size);
+        match free {
+            Some(free) if size != 0 && end <= u64::from(kernel.parameter_bytes) => {
+                *free = KernelParameter { offset, size };
+            }
+            _ => {
+                let message = format!(
+                    "parameter {ordinal} of `{}` with {size} bytes at {offset} does not fit the others",
+                    kernel.name
+                );
+                return Err(ImageError::corrupt(at, message));
+            }
         }
     }
-    kernel.parameters = Some(parameters.into_iter().map(|(_, parameter, _)| parameter).collect());
+    kernel.parameters = Some(list);
     Ok(())
 }

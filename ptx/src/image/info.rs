@@ -52,13 +52,37 @@ impl Record<'_> {
     }
 }
 
-/// Splits a section that lies at `base` of the file into its records.
-pub(super) fn records<'a>(data: &'a [u8], base: usize) -> Result<Vec<Record<'a>>, ImageError> {
-    let mut records = Vec::new();
-    let mut at = 0;
-    while at < data.len() {
-        let Some(&[format, attribute, low, high]) = data[at..].first_chunk() else {
-            return Err(ImageError::corrupt(base + at, "an attribute record is truncated"));
+/// The records of a section that lies at `base` of the file; none after one that is wrong.
+pub(super) fn records(data: &[u8], base: usize) -> Records<'_> {
+    Records { data, base, at: 0 }
+}
+
+/// The records from `at` on.
+pub(super) struct Records<'a> {
+    data: &'a [u8],
+    base: usize,
+    at: usize,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>, ImageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.data.len() {
+            return None;
+        }
+        let record = self.record();
+        self.at = record.as_ref().map_or(self.data.len(), |record| self.at + 4 + record.data.len());
+        Some(record)
+    }
+}
+
+impl<'a> Records<'a> {
+    /// The one at `at`.
+    fn record(&self) -> Result<Record<'a>, ImageError> {
+        let (here, at) = (self.base + self.at, self.at);
+        let Some(&[format, attribute, low, high]) = self.data[at..].first_chunk() else {
+            return Err(ImageError::corrupt(here, "an attribute record is truncated"));
         };
         let value = u16::from_le_bytes([low, high]);
         let length = match format {
@@ -66,15 +90,13 @@ pub(super) fn records<'a>(data: &'a [u8], base: usize) -> Result<Vec<Record<'a>>
             4 => usize::from(value),
             _ => {
                 let message = format!("attribute {attribute:#04x} has the unknown format {format}");
-                return Err(ImageError::corrupt(base + at, message));
+                return Err(ImageError::corrupt(here, message));
             }
         };
-        let Some(body) = data.get(at + 4..at + 4 + length) else {
+        let Some(body) = self.data.get(at + 4..at + 4 + length) else {
             let message = format!("attribute {attribute:#04x} of {length} bytes reaches beyond its section");
-            return Err(ImageError::corrupt(base + at + 2, message));
+            return Err(ImageError::corrupt(here + 2, message));
         };
-        records.push(Record { attribute, value, data: Bytes(body), offset: base + at });
-        at += 4 + length;
+        Ok(Record { attribute, value, data: Bytes(body), offset: here })
     }
-    Ok(records)
 }

@@ -30,7 +30,7 @@ pub(super) fn symbols<'a>(sections: &[Section<'a>]) -> Result<Vec<Symbol<'a>>, I
     let strings = sections.get(table.link as usize).filter(|s| s.kind == STRTAB);
     let mut strings = Strings::new(strings.ok_or_else(|| table.bad_link("a string table"))?);
     let indices = sections.iter().find(|s| s.kind == SYMTAB_INDEX).map(|s| Bytes(s.data));
-    let mut symbols = Vec::new();
+    let mut symbols = Vec::with_capacity(table.data.len() / SYMBOL);
     for (index, entry) in table.data.chunks_exact(SYMBOL).enumerate() {
         let (offset, entry) = (table.offset + index * SYMBOL, Bytes(entry));
         let name = strings.at(entry.u32(0), offset)?;

@@ -1,5 +1,7 @@
 //! String tables.
 
+use std::ffi::CStr;
+
 use super::{ImageError, Section};
 
 /// A string table in use.
@@ -20,12 +22,12 @@ impl<'a> Strings<'a> {
     /// The string at `index`; `field` is where the file names it.
     pub(super) fn at(&mut self, index: u32, field: usize) -> Result<&'a str, ImageError> {
         let rest = self.data.get(index as usize..).unwrap_or_default();
-        let Some(length) = rest.iter().take(self.budget).position(|&b| b == 0) else {
+        let Ok(name) = CStr::from_bytes_until_nul(&rest[..rest.len().min(self.budget)]) else {
             let message = format!("name at {index} of a string table of {} bytes", self.data.len());
             return Err(ImageError::corrupt(field, message));
         };
-        self.budget -= length;
-        std::str::from_utf8(&rest[..length])
+        self.budget -= name.count_bytes();
+        name.to_str()
             .map_err(|_| ImageError::corrupt(self.offset + index as usize, "a name that is not UTF-8"))
     }
 }

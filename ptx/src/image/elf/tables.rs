@@ -128,8 +128,9 @@ fn read_sections<'a>(bytes: Bytes<'a>, parts: &mut Vec<Part<'a>>) -> Result<Vec<
     if !counts_unset || ![0, 8, 16, 24, 48, 56].iter().all(unset) {
         return Err(ImageError::corrupt(start, "the section table does not begin with the empty section"));
     }
-    let mut sections = Vec::new();
-    for index in 0..table.len() / SECTION_HEADER as usize {
+    let count_here = table.len() / SECTION_HEADER as usize;
+    let mut sections = Vec::with_capacity(count_here);
+    for index in 0..count_here {
         sections.push(read_section(bytes, start + index * SECTION_HEADER as usize, index)?);
     }
     let Some(table) = sections.get(names as usize).filter(|s| s.kind == STRTAB).copied() else {
@@ -137,6 +138,7 @@ fn read_sections<'a>(bytes: Bytes<'a>, parts: &mut Vec<Part<'a>>) -> Result<Vec<
         return Err(ImageError::corrupt(62, message));
     };
     let mut strings = Strings::new(&table);
+    parts.reserve(sections.len());
     for section in &mut sections {
         section.name = strings.at(bytes.u32(section.header), section.header)?;
         if !section.data.is_empty() {
@@ -157,7 +159,7 @@ fn read_section<'a>(bytes: Bytes<'a>, header: usize, index: usize) -> Result<Sec
     // What a program writes to and has no initial values has only a size: global, local and shared memory.
     let size_only = vendor && flags & WRITE != 0 && kind != CUDA_GLOBAL_INIT;
     let has_data = !matches!(kind, NULL | NOBITS) && !size_only;
-    let data = if has_data { bytes.range(offset, size, &format!("section {index}"))? } else { &[] };
+    let data = if has_data { bytes.range(offset, size, format_args!("section {index}"))? } else { &[] };
     let alignment = bytes.u64(header + 48);
     if alignment != 0 && !alignment.is_power_of_two() {
         let message = format!("alignment of section {index} is {alignment}, which is not a power of two");
@@ -199,7 +201,7 @@ fn check_segments(bytes: Bytes<'_>, parts: &mut Vec<Part<'_>>) -> Result<(), Ima
         let header = (start + index * size) as usize;
         let (offset, length, memory) =
             (bytes.u64(header + 8), bytes.u64(header + 32), bytes.u64(header + 40));
-        bytes.range(offset, length, &format!("segment {index}"))?;
+        bytes.range(offset, length, format_args!("segment {index}"))?;
         if length > memory {
             let message = format!("segment {index} has {length} bytes in the file but {memory} in memory");
             return Err(ImageError::corrupt(header + 40, message));

@@ -203,7 +203,7 @@ fn chain(saxpy: &CudaFunction, buffers: Buffers) -> BoxedOperation<'static, Buff
         let saxpy = saxpy.clone();
         op.and_then(move |buffers| unsafe {
             OwnedKernelLaunch::new(buffers, move |(x, y): &mut Buffers| {
-                let mut launch = AsyncKernelLaunch::new(&saxpy);
+                let mut launch = AsyncKernelLaunch::new(saxpy);
                 launch.value(&(N as u32)).value(&1.0f32).ptr(x).ptr_mut(y);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)

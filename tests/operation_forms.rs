@@ -37,7 +37,7 @@ fn filled(
     let fill = fill.clone();
     unsafe {
         OwnedKernelLaunch::new(buffer, move |buffer: &mut DeviceBuffer<u32>| {
-            let (len, mut launch) = (buffer.len() as u32, AsyncKernelLaunch::new(&fill));
+            let (len, mut launch) = (buffer.len() as u32, AsyncKernelLaunch::new(fill));
             launch.ptr_mut(buffer).value(&len).named("value", &value);
             launch.set_launch_config(LaunchConfig::for_num_elems(len));
             Ok(launch)

@@ -287,7 +287,7 @@ fn graphs_keep_what_they_replay() {
         let copied = DeviceBuffer::<u32>::zeroed(&rig.stream, 3).unwrap();
         let launch = unsafe {
             OwnedKernelLaunch::new(filled, move |filled| {
-                let mut launch = AsyncKernelLaunch::new(&fill);
+                let mut launch = AsyncKernelLaunch::new(fill);
                 launch.ptr_mut(filled).value(&3u32).named("value", &7u32);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)

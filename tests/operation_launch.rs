@@ -177,7 +177,7 @@ fn owned_launches_give_back_what_they_used() {
     let buffer = DeviceBuffer::<u32>::zeroed(&context().new_stream().unwrap(), 1000).unwrap();
     let op = unsafe {
         OwnedKernelLaunch::new((buffer, "tag"), move |(buffer, _)| {
-            let mut launch = AsyncKernelLaunch::new(&fill);
+            let mut launch = AsyncKernelLaunch::new(fill);
             launch.arg(buffer).arg(&1000u32).push_arg(9u32).set_launch_config(config());
             Ok(launch)
         })

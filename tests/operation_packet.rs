@@ -358,7 +358,7 @@ fn launches_bring_their_arguments() {
     expect_parameters(&[8, 8, 4, 24]);
     let owned = unsafe {
         OwnedKernelLaunch::new((buffer, 7u32), move |(buffer, n): &mut (DeviceBuffer<f32>, u32)| {
-            let mut launch = AsyncKernelLaunch::new(&f);
+            let mut launch = AsyncKernelLaunch::new(f);
             launch.slice_mut(buffer).value(n).value(&[1u64, 2, 3]).set_launch_config(CONFIG);
             Ok(launch)
         })

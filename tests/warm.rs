@@ -109,7 +109,7 @@ fn launches_without_memory_or_parameters_are_warm() {
             unsafe { stream.launch_builder(&none).launch(ONE) }.map(drop)
         });
         assert_warm("an owned launch without arguments", || {
-            let mut launch = AsyncKernelLaunch::new(&none);
+            let mut launch = AsyncKernelLaunch::new(none.clone());
             launch.set_launch_config(ONE);
             unsafe { launch.into_operation() }.submit_on(stream).map(drop)
         });

@@ -269,7 +269,7 @@ fn plans() -> Result<(), Error> {
     let function = f.clone();
     let operation = unsafe {
         OwnedKernelLaunch::new(owned, move |(floats, numbers, out)| {
-            let mut launch = AsyncKernelLaunch::new(&function);
+            let mut launch = AsyncKernelLaunch::new(function);
             launch.named("floats", slice(floats)).named("scaled", slice_mut(&mut out.0));
             launch.named("numbers", ptr(numbers)).named("counts", &mut out.1);
             launch.named("pair", byval(&Pair(1, 1))).named("n", &1u32).named("factor", &9.0f32);

@@ -78,7 +78,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         let (buffers, function) = (b.owned.take().unwrap(), b.slices.clone());
         let launch = unsafe {
             OwnedKernelLaunch::new(buffers, move |(x, y): &mut Owned| {
-                let mut launch = AsyncKernelLaunch::new(&function);
+                let mut launch = AsyncKernelLaunch::new(function);
                 launch.slice(x).slice(x).slice_mut(y).value(&32u32).set_launch_config(CONFIG);
                 Ok(launch)
             })

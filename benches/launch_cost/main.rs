@@ -92,7 +92,7 @@ fn chain(function: &CudaFunction, buffers: Owned) -> BoxedOperation<'static, Own
         let function = function.clone();
         op.and_then(move |buffers| unsafe {
             OwnedKernelLaunch::new(buffers, move |(x, y): &mut Owned| {
-                let mut launch = AsyncKernelLaunch::new(&function);
+                let mut launch = AsyncKernelLaunch::new(function);
                 launch.slice(x).slice(x).slice_mut(y).value(&32u32);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)

@@ -226,7 +226,7 @@ fn calls_are_written_down_and_checks_are_asked_for() {
 
     let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_CHECK"];
     assert_eq!(harness(&["--check"], &asks).out, "init,race,barrier\n");
-    assert_eq!(harness(&["--check=race"], &asks).out, "race\n");
+    assert_eq!(harness(&["--check=race,leak"], &asks).out, "race,leak\n");
     assert_eq!(harness(&[], &asks).out, "\n");
     std::fs::remove_dir_all(folder).unwrap();
 }

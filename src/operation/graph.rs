@@ -35,7 +35,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// // each replay, and ends; 2: the buffer is passed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
-///         let mut launch = AsyncKernelLaunch::new(&fill);
+///         let mut launch = AsyncKernelLaunch::new(fill);
 ///         launch.ptr_mut(buffer).value(&100u32).named("value", &7u32);
 ///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
 ///         Ok(launch)

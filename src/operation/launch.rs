@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // Submitting launches: whoever made the operation vouches for what cannot be checked.
 
+use std::borrow::Cow;
 use std::future::IntoFuture;
 
 use super::context::ExecutionContext;
@@ -47,7 +48,7 @@ use crate::memory::DeviceCopy;
 #[must_use = "nothing is launched until it is executed"]
 pub struct AsyncKernelLaunch<'a> {
     /// An error of the lookup is returned when the launch is submitted.
-    function: Result<CudaFunction, Error>,
+    function: Result<Cow<'a, CudaFunction>, Error>,
     /// Whether the arguments include addresses of memory that is not kept alive.
     raw: bool,
     config: Option<LaunchConfig>,
@@ -57,10 +58,13 @@ pub struct AsyncKernelLaunch<'a> {
 
 impl<'a> AsyncKernelLaunch<'a> {
     /// A launch of this kernel, without arguments. No driver call.
+    ///
+    /// It borrows a `&CudaFunction`, which threads can share without a shared write, and owns a `CudaFunction`, such as a clone:
+    /// then it can outlive the caller's handle.
     #[inline]
-    pub fn new(function: &CudaFunction) -> Self {
+    pub fn new(function: impl Into<Cow<'a, CudaFunction>>) -> Self {
         Self {
-            function: Ok(function.clone()),
+            function: Ok(function.into()),
             raw: false,
             config: None,
             arguments: StoredArguments::new(),
@@ -151,7 +155,9 @@ impl<'a> AsyncKernelLaunch<'a> {
         }
         // SAFETY: 1: the caller's duty 1; the function keeps its module loaded.
         unsafe { self.arguments.launch(function.shared_kernel(), stream, config, &self.attributes) }?;
-        if function.is_last_handle() {
+        if let Cow::Owned(function) = function
+            && function.is_last_handle()
+        {
             // Unloading a module waits for the device.
             cx.keep(function.clone());
         }
@@ -237,7 +243,7 @@ impl<'a> KernelLaunch<'a> {
         }
         let stored = StoredArguments::new();
         let mut launch = AsyncKernelLaunch {
-            function,
+            function: function.map(Cow::Owned),
             raw: false,
             config: Some(config),
             arguments: stored,
@@ -261,7 +267,7 @@ impl<'a> KernelLaunch<'a> {
 /// // ends; 2: the buffer is passed as memory.
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
-///         let mut launch = AsyncKernelLaunch::new(&fill);
+///         let mut launch = AsyncKernelLaunch::new(fill);
 ///         launch.ptr_mut(buffer).value(&100u32).value(&7u32);
 ///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
 ///         Ok(launch)

@@ -161,7 +161,7 @@ impl Maker {
             Form::Owned => op
                 .and_then(move |out| unsafe {
                     OwnedKernelLaunch::new(out, move |out: &mut Out| {
-                        let mut launch = AsyncKernelLaunch::new(&step);
+                        let mut launch = AsyncKernelLaunch::new(step);
                         launch.slice_mut(&mut out.buffer).push_arg(m).push_arg(a).set_launch_config(config());
                         Ok(launch)
                     })

@@ -122,7 +122,7 @@ impl Objects {
         let own = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
         let owned = unsafe {
             OwnedKernelLaunch::new(own, move |of| {
-                let mut launch = AsyncKernelLaunch::new(&kernel);
+                let mut launch = AsyncKernelLaunch::new(kernel);
                 let out = launch::ptr_mut(of);
                 launch.named("out", out).value(&(N as u32)).value(&1u32).set_launch_config(config);
                 Ok(launch)

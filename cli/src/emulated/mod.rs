@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Number of devices, 0 to 8 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=8))]
     devices: Option<u8>,
-    /// Check kernels for more than faults: init, race, barrier [all of them without =LIST]
+    /// Check kernels for more than faults: init, race, barrier, leak [without =LIST: all but leak]
     #[arg(
         long,
         value_name = "LIST",
@@ -57,6 +57,8 @@ enum Check {
     Race,
     /// Barriers that only part of a warp reaches
     Barrier,
+    /// Blocks that a kernel allocated and nobody freed
+    Leak,
 }
 
 impl Check {
@@ -65,6 +67,7 @@ impl Check {
             Self::Init => "init",
             Self::Race => "race",
             Self::Barrier => "barrier",
+            Self::Leak => "leak",
         }
     }
 }

@@ -5,6 +5,8 @@
 pub(in crate::driver) mod attribute;
 
 use cuda_driver_sys::{CUfunction, CUfunctionLoadingState, CUmodule};
+#[cfg(feature = "async")]
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::cache_config::CacheConfig;
@@ -32,6 +34,20 @@ pub struct CudaFunction {
     /// Keeps the function loaded; `None` where other code does, as `from_raw` was promised by its duty 2.
     module: Option<CudaModule>,
     kernel: Arc<Kernel>,
+}
+
+#[cfg(feature = "async")]
+impl<'a> From<&'a CudaFunction> for Cow<'a, CudaFunction> {
+    fn from(function: &'a CudaFunction) -> Self {
+        Cow::Borrowed(function)
+    }
+}
+
+#[cfg(feature = "async")]
+impl From<CudaFunction> for Cow<'_, CudaFunction> {
+    fn from(function: CudaFunction) -> Self {
+        Cow::Owned(function)
+    }
 }
 
 impl CudaFunction {

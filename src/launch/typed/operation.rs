@@ -74,7 +74,7 @@ macro_rules! __cuda_module_async {
                     $($checks)*
                 }
                 let function: &$crate::CudaFunction = $($function)*;
-                let mut launch = $crate::AsyncKernelLaunch::new(function);
+                let mut launch = $crate::AsyncKernelLaunch::new(::core::clone::Clone::clone(function));
                 launch.set_launch_config($config);
                 $($crate::__cuda_module_push! { launch $kind $argument [$($element)*] })*
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];

@@ -12,6 +12,9 @@ use crate::wheels::Wheels;
 /// Beside this file; the programs and the rows that it runs are those of `cli/tests/check.rs`.
 const SCRIPT: &str = include_str!("check.sh");
 
+/// Those of the test `the_examples_are_not_reported`.
+const EXAMPLES: &[&str] = &["vecadd", "raw", "builder", "typed", "graph", "everything", "async"];
+
 /// Builds the tool and the programs into `folder`; returns their bytes.
 pub(super) fn pack(folder: &Path) -> Result<u64> {
     let root = root()?;
@@ -34,11 +37,15 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     copy(&sources.join("runtime/stand_in_calls.txt"), &folder.join("stand_in_calls.txt"))?;
     let stand_in = ["-shared", "-fPIC", "-ldl"];
     run(compiler(&sources.join("runtime/stand_in.c"), &bin.join("stand_in"))?.args(stand_in))?;
+    copy_all(&sources.join("nvcc"), &folder.join("nvcc"))?;
+    let examples = EXAMPLES.iter().flat_map(|name| ["--example", name]);
+    let both = ["build", "--package", "cuda-launch", "--package", "cuda-launch-examples", "--profile", "gpu"];
+    let examples = build(&both.into_iter().chain(examples).collect::<Vec<_>>())?;
+    super::put(&bin.join("examples"), examples.iter())?;
+    super::copy_images(&root.join("examples/kernels"), &folder.join("examples/kernels"))?;
     let wheels = Wheels::read(root)?;
     wheels.fetch("runtime")?;
     copy(&wheels.file("runtime", "library")?, &folder.join("lib/libcudart.so.13"))?;
-    let kernel = "examples/kernels/fill.ptx";
-    copy(&root.join(kernel), &folder.join(kernel))?;
     fs::write(folder.join("emulator.txt"), rows)?;
     fs::write(folder.join("check.sh"), SCRIPT)?;
     size(folder)
@@ -60,6 +67,15 @@ fn compiler(source: &Path, made: &PathBuf) -> Result<Command> {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     to.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::copy(from, to)?;
+    Ok(())
+}
+
+/// Copies the files of a folder.
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
     Ok(())
 }
 

@@ -4,9 +4,11 @@
 #
 #     check.sh OUT
 #
-# Prints a row for each fault, as in `emulator.txt`, and then how the rows differ from that; and how the driver calls of the CUDA runtime
-# differ from those of its stand-in on the emulator. OUT/matrix.txt has the rows, OUT/runtime_calls.txt the calls of each function of
-# the runtime, OUT/runtime_calls.log the same with arguments, OUT/logs what the programs and the check wrote. The exit status is 1 if a fault is not found or if something right is reported.
+# Prints a row for each fault, as in `emulator.txt`, and how the rows differ from that; what is reported of programs that nvcc compiles
+# on this machine, and of the examples; and how the driver calls of the CUDA runtime differ from those of its stand-in on the emulator.
+# OUT/matrix.txt has the rows, OUT/nvcc.txt those of nvcc's programs and the examples, OUT/runtime_calls.txt the calls of each function
+# of the runtime, OUT/runtime_calls.log the same with arguments, OUT/logs what the programs and the check wrote. The exit status is 1 if
+# a fault is not found or if something right is reported.
 # CUDA_LAUNCH_DRIVER=emulator tries it without a GPU; CUDA_LAUNCH_CUDART names another CUDA runtime than the one in the bundle.
 set -uo pipefail
 
@@ -59,6 +61,37 @@ while IFS= read -r row; do
     printf '%s | %s | %s\n' "$left" "${cells[0]}" "${cells[1]}" | tee -a "$out/matrix.txt"
     [[ "${cells[0]%% signal*}" == "$rule" && "${cells[1]}" == - ]] || failed=$((failed + 1))
 done <emulator.txt
+
+# Programs with `<<<>>>`, with the runtime as a part of them and as a library, and the examples, which have no fault.
+: >"$out/nvcc.txt"
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ "$driver" = emulator ] || [ ! -x "$nvcc" ]; then
+    echo "programs that nvcc compiles: skipped, no GPU or no nvcc"
+else
+    arch=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+    while read -r program rule; do
+        for runtime in static shared; do
+            cells=()
+            for twin in wrong right; do
+                made=$out/logs/$program-$runtime-$twin
+                define=$([ "$twin" = wrong ] && echo -DWRONG)
+                # shellcheck disable=SC2086 # No option where there is none.
+                "$nvcc" -arch="$arch" -cudart "$runtime" $define -o "$made" "nvcc/$program.cu" || cells+=("not compiled")
+                [ -x "$made" ] && cells+=("$(checked "$made" -- "$made")") && rm "$made"
+            done
+            printf '%s %s %s | %s | %s\n' "$runtime" "$rule" "$program" "${cells[0]}" "${cells[1]}" | tee -a "$out/nvcc.txt"
+            [[ " ${cells[0]} " == *" $rule "* && "${cells[1]}" == - ]] || failed=$((failed + 1))
+        done
+    done <nvcc/faults.txt
+fi
+for example in bin/examples/*; do
+    name=$(basename "$example")
+    options=$([ "$name" = async ] && echo "--allow leak")
+    # shellcheck disable=SC2086 # The options are words.
+    found=$(CUDA_LAUNCH_KERNEL_DIR=$here/examples/kernels checked "$out/logs/example-$name" $options -- "$example")
+    echo "example $name | $found" | tee -a "$out/nvcc.txt"
+    [ "$found" = - ] || failed=$((failed + 1))
+done
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 echo "driver: $driver; runtime: $CUDA_LAUNCH_CUDART"

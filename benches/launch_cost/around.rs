@@ -33,6 +33,9 @@ impl Around {
     }
 }
 
+/// Machine code of a few kernels, all of whose tables are checked before a driver follows them.
+const CUBIN: &[u8] = include_bytes!("../../ptx/tests/data/features.sm_90.cubin");
+
 /// A module of so many kernels of seven parameters, about 270 bytes each.
 fn image(kernels: usize) -> String {
     let list =
@@ -86,6 +89,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         b.owned = Some(block_on(launch.schedule(b.around.pool.clone())).unwrap());
     }),
     ("module-ptx", |b| drop(b.stream.context().load_module(&b.around.image).unwrap())),
+    ("module-cubin", |b| drop(b.stream.context().load_module(CUBIN).unwrap())),
 ];
 
 fn ok(code: CUresult) {

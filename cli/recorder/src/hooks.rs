@@ -154,24 +154,24 @@ blocking! {
 
 /// Copies and fills on a stream: the last number before the stream, times the unit, is their bytes.
 macro_rules! queued {
-    ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $shown:literal $unit:literal;)*) => {$(
+    ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $category:literal $shown:literal $unit:literal;)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, count: usize, stream: CUstream) -> CUresult {
             let arguments = json!({ "bytes": count.saturating_mul($unit) });
             // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
-            work(stringify!($name), "copy", || $shown.to_owned(), arguments, stream, || unsafe {
+            work(stringify!($name), $category, || $shown.to_owned(), arguments, stream, || unsafe {
                 driver().$name($to, $from, count, stream)
             })
         }
     )*};
 }
 queued! {
-    cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void) "host to device" 1;
-    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr) "device to host" 1;
-    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr) "device to device" 1;
-    cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr) "copy" 1;
-    cuMemsetD8Async(to: CUdeviceptr, value: c_uchar) "fill" 1;
-    cuMemsetD16Async(to: CUdeviceptr, value: c_ushort) "fill" 2;
-    cuMemsetD32Async(to: CUdeviceptr, value: c_uint) "fill" 4;
+    cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void) "copy" "host to device" 1;
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr) "copy" "device to host" 1;
+    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr) "copy" "device to device" 1;
+    cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr) "copy" "copy" 1;
+    cuMemsetD8Async(to: CUdeviceptr, value: c_uchar) "fill" "fill" 1;
+    cuMemsetD16Async(to: CUdeviceptr, value: c_ushort) "fill" "fill" 2;
+    cuMemsetD32Async(to: CUdeviceptr, value: c_uint) "fill" "fill" 4;
 }
 
 fn stream_json(stream: CUstream) -> Value {

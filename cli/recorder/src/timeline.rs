@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::fork;
@@ -37,6 +37,8 @@ static FILE: LazyLock<Option<Lines>> =
 // context, and is destroyed by `close` alone, which takes it out first. What ends a context calls that before, and a program ends none
 // while another call of it uses that.
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+/// Whose turn it is to put work on a stream, for each that had some.
+static TURNS: LazyLock<Mutex<HashMap<Place, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static THREADS: AtomicU32 = AtomicU32::new(1);
 
@@ -70,7 +72,7 @@ struct Pending {
 }
 
 /// Where work runs: streams of two contexts may have the same handle, such as the default ones.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     device: CUdevice,
     context: Handle,
@@ -78,10 +80,8 @@ struct Place {
     stream: usize,
 }
 
-/// Two events, and where they are recorded.
+/// Two events.
 struct Timing {
-    context: Handle,
-    device: CUdevice,
     start: Handle,
     end: Handle,
 }
@@ -166,35 +166,45 @@ pub(crate) fn work(
     stream: CUstream,
     forward: impl FnOnce() -> CUresult,
 ) -> CUresult {
-    let timing = begin(stream);
+    let place = place(stream);
+    // One at a time on each stream, so that nothing of another thread comes between the events and what they time. Where the call waits
+    // for room on the stream, others that put work there would wait as well.
+    let turn = place.map(turn);
+    let turn = turn.as_deref().map(lock);
+    let timing = place.and_then(|place| begin(place, stream));
     let called = now();
     let code = forward();
-    let (name, row) = (name(), row(stream));
-    let timed = timing.as_ref().filter(|_| code == CUresult::SUCCESS);
-    let work = timed.map(|timing| {
+    let name = name();
+    let timed = place.filter(|_| timing.is_some() && code == CUresult::SUCCESS);
+    let work = timed.map(|Place { device, context, stream }| {
         json!({
-            "tid": row, "device": timing.device, "context": timing.context.0, "process": std::process::id(), "name": name, "cat": category,
+            "tid": stream, "device": device, "context": context.0, "process": std::process::id(), "name": name, "cat": category,
         })
     });
     host(call, "call", called, code, arguments.clone(), work);
-    let Some(Timing { context, device, start, end }) = timing else { return code };
-    let place = Place { device, context, stream: row };
+    let (Some(place), Some(Timing { start, end })) = (place, timing) else { return code };
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
     // program's call was given, whose contract keeps it live until that returns.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
+    drop(turn);
     let mut state = lock(&STATE);
     if ended {
         state.pending.push_back(Pending { place, name, category, arguments, start, end, called });
-        relaxed(|| write_oldest(&mut state, context));
+        relaxed(|| write_oldest(&mut state, place.context));
     } else {
-        state.spare.entry(context).or_default().extend([start, end]);
+        state.spare.entry(place.context).or_default().extend([start, end]);
         if code == CUresult::SUCCESS {
             // It has a fault already: its end cannot be recorded any more.
             told(place, &name, category, arguments, called, None);
         }
     }
     code
+}
+
+/// What a thread holds while it puts work there.
+fn turn(place: Place) -> Arc<Mutex<()>> {
+    lock(&TURNS).entry(place).or_default().clone()
 }
 
 /// The number of a stream's row: that of each thread's own is another on each.
@@ -223,8 +233,8 @@ fn current() -> Option<Handle> {
     (code == CUresult::SUCCESS && !context.is_null()).then(|| Handle(context.expose_provenance()))
 }
 
-/// Records the first event; nothing where the stream captures, and the work runs later or never.
-fn begin(stream: CUstream) -> Option<Timing> {
+/// Where work on the stream runs; `None` where the stream captures, and the work runs later or never.
+fn place(stream: CUstream) -> Option<Place> {
     FILE.as_ref()?;
     let mut status = CUstreamCaptureStatus(0);
     // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
@@ -234,7 +244,11 @@ fn begin(stream: CUstream) -> Option<Timing> {
         return None;
     }
     let context = current()?;
-    let device = base(context, stream)?;
+    Some(Place { device: base(context, stream)?, context, stream: row(stream) })
+}
+
+/// Records the first event.
+fn begin(Place { context, .. }: Place, stream: CUstream) -> Option<Timing> {
     let (start, end) = (event(context)?, event(context)?);
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
     // program's call is given, whose contract keeps it live.
@@ -243,7 +257,7 @@ fn begin(stream: CUstream) -> Option<Timing> {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
         return None;
     }
-    Some(Timing { context, device, start, end })
+    Some(Timing { start, end })
 }
 
 fn event(context: Handle) -> Option<Handle> {

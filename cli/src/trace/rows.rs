@@ -55,7 +55,7 @@ impl Kind {
             "graph" => Self::Graph,
             "host function" => Self::HostFunction,
             "wait" => Self::Wait,
-            "copy" if name == "fill" => Self::Fill,
+            "fill" => Self::Fill,
             "copy" if name == "host to device" || name.contains("HtoD") => Self::ToDevice,
             "copy" if name == "device to host" || name.contains("DtoH") => Self::ToHost,
             "copy" => Self::OnDevice,

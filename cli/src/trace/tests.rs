@@ -88,7 +88,7 @@ fn each_kind_has_a_bar_and_a_word() {
         copy("host to device"),
         copy("device to host"),
         copy("device to device"),
-        copy("fill"),
+        other("fill"),
         other("graph"),
         other("host function"),
         call(12.0, 1.0, "cuInit", "call"),

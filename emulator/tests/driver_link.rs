@@ -52,6 +52,29 @@ fn a_link_is_an_image_until_it_is_destroyed() {
     assert_eq!(add(&cuda, state, PTX, callee.as_bytes()), CUresult::CUDA_ERROR_INVALID_HANDLE);
 }
 
+/// Functions and variables may have the names of instructions, and each part may have some of its own.
+#[test]
+fn private_names_that_are_those_of_instructions() {
+    let (cuda, _) = with_own_context();
+    let add = |number: u32| {
+        format!(
+            ".func (.reg .u32 o) add(.reg .u32 i) {{ add.u32 o, i, {number}; ret; }}\n.global .u32 ret = {number};\n"
+        )
+    };
+    let kernel = ".extern .func (.reg .u32 o) other(.reg .u32 i);\n.visible .entry k(.param .u64 p) {\n.reg .b64 a; .reg .u32 n, m;\n\
+                  ld.param.u64 a, [p]; ld.global.u32 n, [ret]; call (n), add, (n); call (n), other, (n); st.global.u32 [a], n; ret; }";
+    let other = ".visible .func (.reg .u32 o) other(.reg .u32 i) { .reg .u32 m; call (o), add, (i); ld.global.u32 m, [ret]; add.u32 o, o, m; ret; }";
+    let parts = [format!("{HEAD}{}{kernel}", add(1)), format!("{HEAD}{}{other}", add(100))];
+    let module = linked(&cuda, &parts.each_ref().map(|part| (PTX, part.as_bytes())));
+    let (mut address, mut result) = (0_u64, 0_u32);
+    ok(unsafe { cuda.cuMemAlloc(&mut address, 4) });
+    let mut params = [(&raw mut address).cast::<c_void>()];
+    let k = function(&cuda, module, "k");
+    ok(unsafe { cuda.cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, null_mut(), params.as_mut_ptr(), null_mut()) });
+    ok(unsafe { cuda.cuMemcpyDtoH((&raw mut result).cast(), address, 4) });
+    assert_eq!(result, 1 + 1 + 100 + 100);
+}
+
 #[test]
 fn inputs_that_are_none() {
     let (cuda, _) = with_own_context();

@@ -5,8 +5,10 @@ use std::ops::Range;
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A name, or the first part of an instruction's.
+    /// A name.
     Word,
+    /// The first part of an instruction. A variable may have that name: `ret`.
+    Instruction,
     /// A dot and a name.
     Directive,
     /// Whatever begins with a digit.
@@ -25,7 +27,7 @@ pub(super) struct Token {
 /// The tokens of a text, without comments.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token> {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let (mut at, mut statements) = (0, Statements::default());
     std::iter::from_fn(move || {
         at = skip(text, at);
         let start = at;
@@ -48,8 +50,56 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token> {
             ),
         };
         at = end.min(bytes.len());
-        Some(Token { kind, range: start..at })
+        let range = start..at;
+        let is_label = || bytes.get(skip(text, end.min(bytes.len()))) == Some(&b':');
+        let instruction =
+            statements.is_instruction(kind, text.get(range.clone()).unwrap_or_default(), is_label);
+        Some(Token { kind: if instruction { Kind::Instruction } else { kind }, range })
     })
+}
+
+/// Where statements begin.
+#[derive(Default)]
+struct Statements {
+    /// Open braces around statements, and inside these, around values.
+    scopes: u32,
+    lists: u32,
+    /// A statement begins with the next token.
+    begins: bool,
+    /// A predicate comes before it.
+    guarded: bool,
+    /// A label comes before it.
+    labelled: bool,
+    /// A value comes next.
+    equals: bool,
+}
+
+impl Statements {
+    /// Whether this token begins an instruction. Asked for each token in turn.
+    fn is_instruction(&mut self, kind: Kind, word: &str, is_label: impl Fn() -> bool) -> bool {
+        let begins = std::mem::take(&mut self.begins);
+        let equals = std::mem::replace(&mut self.equals, word == "=");
+        let word_begins = begins && kind == Kind::Word;
+        match word {
+            ";" => self.begins = true,
+            ":" => self.begins = std::mem::take(&mut self.labelled),
+            "@" => self.guarded = begins,
+            "{" if self.lists == 0 && (begins || self.scopes == 0 && !equals) => {
+                self.scopes += 1;
+                self.begins = true;
+            }
+            "{" => self.lists += 1,
+            "}" if self.lists == 0 => {
+                self.scopes = self.scopes.saturating_sub(1);
+                self.begins = true;
+            }
+            "}" => self.lists -= 1,
+            _ if word_begins && is_label() => self.labelled = true,
+            _ if kind == Kind::Word => self.begins = std::mem::take(&mut self.guarded),
+            _ => {}
+        }
+        word_begins && !self.labelled
+    }
 }
 
 fn is_name(byte: u8) -> bool {
@@ -76,6 +126,16 @@ fn skip(text: &str, mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instructions_are_no_names() {
+        let text = ".global .u64 q[2][1] = {{add}, {ret}};\n.entry k(.param .u64 add) .maxntid 32 {\n\
+                    .reg .u32 add; .reg .pred p;\nret: @!p add.u32 add, ret, 1; @p ret; ld.u32 ret, [add];\n\
+                    { mov.b64 {add, ret}, x; }\nadd /* a label */ : }\n.func add() { exit; }";
+        let found = tokens(text).filter(|token| token.kind == Kind::Instruction);
+        let found: Vec<_> = found.map(|token| &text[token.range]).collect();
+        assert_eq!(found, ["add", "ret", "ld", "mov", "exit"]);
+    }
 
     #[test]
     fn words_and_what_is_none() {

@@ -2,12 +2,14 @@
 //!
 //! - `cargo xtask peers --gpu`: on the driver of this machine; `cargo xtask peers`: on the emulator, where only that it runs means
 //!   anything.
+//! - `cargo xtask peers calls`: driver calls and allocations, on the emulator.
 //! - Names of rows as arguments: only these (`peers list` shows them).
 //!
 //! All ways share the device's primary context. Each row takes samples of all ways in turn, and each round begins with another way;
 //! the tables show medians. Before they are timed, all launches show that the kernel gets their arguments.
 
 mod bare;
+mod counts;
 mod images;
 mod measure;
 mod ours;
@@ -19,6 +21,7 @@ mod with_cudarc;
 mod with_cust;
 
 use std::hint::black_box;
+use std::path::Path;
 
 use bare::{Bare, ok};
 use cuda_launch::CudaContext;
@@ -96,6 +99,13 @@ fn main() {
     let names: Vec<String> = std::env::args().skip(1).collect();
     if names.iter().any(|name| name == "list") {
         return rows::names().for_each(|name| println!("{name}"));
+    }
+    if let [calls, log] = &names[..]
+        && calls == "calls"
+    {
+        let context = CudaContext::new(0).unwrap();
+        let effort = Effort::on(&context);
+        return counts::print(&mut Bench::new(&context, &effort), &effort, Path::new(log));
     }
     let chosen = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
     if let Some(unknown) = names.iter().find(|name| rows::names().all(|known| known != name.as_str())) {

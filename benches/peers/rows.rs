@@ -18,7 +18,7 @@ pub(crate) enum Way {
 use Way::*;
 
 /// The columns.
-const WAYS: [(Way, &str); 7] = [
+pub(crate) const WAYS: [(Way, &str); 7] = [
     (Bare, "bare calls, ns"),
     (Again, "again"),
     (Ours, "cuda-launch"),
@@ -127,7 +127,7 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// What a row says of itself.
-fn title(name: &str, effort: &Effort) -> String {
+pub(crate) fn title(name: &str, effort: &Effort) -> String {
     match name {
         "launch" => "launch of a function, 4 parameters".into(),
         "launch-by-name" => "look up by name, and launch".into(),

@@ -27,7 +27,8 @@ const STREAMS: usize = 4;
 /// Worker threads of tokio; with none, everything runs on the thread that waits.
 const WORKERS: [usize; 4] = [0, 1, 4, 8];
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// It returns what it used, which is dropped when the clock has stopped.
+type Task = Pin<Box<dyn Future<Output = Box<dyn Send>> + Send>>;
 /// Makes a task that awaits so often.
 type Way = Box<dyn Fn(usize) -> Task>;
 
@@ -45,7 +46,7 @@ pub(crate) fn print(bench: &Bench, effort: &Effort) {
         for round in 0..=effort.rounds {
             for place in 0..ways.len() {
                 let way = (place + round) % ways.len();
-                let rate = rate(&runtime(workers), &ways[way], effort.awaits);
+                let rate = rate(bench, workers, &ways[way], effort.awaits);
                 if round > 0 {
                     rates[way].push(rate);
                 }
@@ -60,37 +61,40 @@ pub(crate) fn print(bench: &Bench, effort: &Effort) {
     }
 }
 
-fn runtime(workers: usize) -> Runtime {
+/// The context is current on all its threads.
+fn runtime(bench: &Bench, workers: usize) -> Runtime {
+    let (driver, context) = (bench.bare.driver.clone(), bench.ours.context.raw() as usize);
     let mut builder = if workers == 0 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    // SAFETY: the context lives as long as the bench.
+    builder.on_thread_start(move || ok(unsafe { driver.cuCtxSetCurrent(context as sys::CUcontext) }));
     builder.worker_threads(workers.max(1)).build().unwrap()
 }
 
 /// Thousands of awaits per second.
-fn rate(runtime: &Runtime, way: &Way, awaits: usize) -> f64 {
+fn rate(bench: &Bench, workers: usize, way: &Way, awaits: usize) -> f64 {
+    let runtime = runtime(bench, workers);
     let tasks: Vec<_> = (0..TASKS).map(|_| way(awaits)).collect();
+    bench.bare.wait_for_all();
     let start = Instant::now();
     runtime.block_on(async {
         let running: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
+        let mut used = Vec::with_capacity(TASKS);
         for task in running {
-            task.await.unwrap();
+            used.push(task.await.unwrap());
         }
-    });
-    (TASKS * awaits) as f64 / start.elapsed().as_secs_f64() / 1e3
+        let time = start.elapsed();
+        drop(used);
+        (TASKS * awaits) as f64 / time.as_secs_f64() / 1e3
+    })
 }
 
 /// What the bare calls use. A task has arguments of its own.
 struct Calls {
     driver: Arc<Driver>,
-    context: sys::CUcontext,
     function: usize,
     streams: Vec<CudaStream>,
     next: AtomicUsize,
 }
-
-// SAFETY: a context's handle may be used on all threads.
-unsafe impl Send for Calls {}
-// SAFETY: as above; the rest is `Sync`.
-unsafe impl Sync for Calls {}
 
 impl Calls {
     /// Launches on the next stream, and has the driver call back behind it.
@@ -106,7 +110,6 @@ impl Calls {
         let data = Box::into_raw(Box::new(sender)).cast();
         // SAFETY: the kernel has these parameters; `wake` takes the box, once.
         unsafe {
-            ok(self.driver.cuCtxSetCurrent(self.context));
             ok(self.driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, none));
             ok(self.driver.cuLaunchHostFunc(stream, Some(wake), data));
         }
@@ -124,7 +127,6 @@ fn bare(bench: &Bench) -> Way {
     let streams = (0..STREAMS).map(|_| bench.ours.context.new_stream().unwrap()).collect();
     let calls = Arc::new(Calls {
         driver: bench.bare.driver.clone(),
-        context: bench.ours.context.raw(),
         function: bench.bare.function as usize,
         streams,
         next: AtomicUsize::new(0),
@@ -136,6 +138,7 @@ fn bare(bench: &Bench) -> Way {
             for _ in 0..awaits {
                 calls.launch(memory).await.unwrap();
             }
+            Box::new(()) as _
         })
     })
 }
@@ -154,6 +157,7 @@ fn ours(bench: &Bench) -> Way {
                 };
                 launch.await.unwrap();
             }
+            Box::new((x, y)) as _
         })
     })
 }
@@ -167,6 +171,7 @@ fn cuda_async(bench: &Bench) -> Way {
             for _ in 0..awaits {
                 operation(&function, memory, 0).schedule(&pool).unwrap().await.unwrap();
             }
+            Box::new(()) as _
         })
     })
 }

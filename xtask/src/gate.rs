@@ -217,7 +217,7 @@ const STEPS: &[Step] = &[
     Step::new(
         "peers",
         "the bench of this crate beside others builds, and runs on the emulator (fetches them)",
-        || peers::run_bench(&[]),
+        peers::check,
     )
     .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"]))
     .on_request(),

@@ -57,9 +57,10 @@ usage: cargo xtask <chore>
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
-  peers [--gpu] [ARGUMENTS]
+  peers [--gpu] [ROW...]
                       what launches and what stands around them cost in this crate, by hand, and in other crates, in one run on the
                       emulator; --gpu: on the driver of this machine
+  peers calls         count their driver calls and allocations
   pictures            make the pictures of docs/images/ that show what the tool prints (needs Chromium)
   gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:

@@ -28,15 +28,46 @@ curandStatus_t curandGenerateUniform(curandGenerator_t, float *, size_t);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t, double *, size_t);
 ";
 
+/// The page with the table of driver calls.
+const PAGE: &str = "docs/performance.md";
+
 /// Builds the bench and runs it: on the emulator, or with `--gpu` first on the driver of this machine.
 pub(crate) fn run_bench(arguments: &[&str]) -> Result<()> {
-    let bench = built()?;
-    if let ["--gpu", arguments @ ..] = arguments {
-        return run(Command::new(&bench.path).args(arguments));
+    match arguments {
+        ["--gpu", arguments @ ..] => run(Command::new(built()?.path).args(arguments)),
+        ["calls"] => Ok(print!("{}", calls()?)),
+        arguments => run(emulated(&[])?.arg(built()?.path).args(arguments)),
     }
+}
+
+/// Runs the bench on the emulator, and compares its table of driver calls with that of the page.
+pub(crate) fn check() -> Result<()> {
+    run_bench(&[])?;
+    let table = calls()?;
+    if fs::read_to_string(root()?.join(PAGE))?.contains(&table) {
+        return Ok(());
+    }
+    Err(format!("{PAGE} does not have this table:\n{table}").into())
+}
+
+/// The table of driver calls and allocations.
+fn calls() -> Result<String> {
+    let (bench, log) = (built()?, root()?.join("target/peers/calls.log"));
+    let mut command = emulated(&["--log", &log.to_string_lossy()])?;
+    let output = command.arg(bench.path).arg("calls").arg(log).output()?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// What runs a program on the emulator.
+fn emulated(options: &[&str]) -> Result<Command> {
     let tools = build(&["build", "--package", "cuda-launch-cli"])?;
     let tool = tools.iter().find(|tool| tool.name == "cuda-launch").ok_or("cargo built no tool")?;
-    run(Command::new(&tool.path).args(["harness", "--"]).arg(&bench.path).args(arguments))
+    let mut command = Command::new(&tool.path);
+    command.arg("harness").args(options).arg("--");
+    Ok(command)
 }
 
 /// Builds the bench; its target folder is its own.

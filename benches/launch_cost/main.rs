@@ -298,7 +298,7 @@ fn floor_with(b: &mut Bench, attributes: &mut [sys::CUlaunchAttribute]) {
         blockDimZ: config.block_dim.2,
         sharedMemBytes: config.shared_mem_bytes,
         hStream: b.stream.raw(),
-        attrs: attributes.as_mut_ptr(),
+        attrs: if attributes.is_empty() { std::ptr::null_mut() } else { attributes.as_mut_ptr() },
         numAttrs: attributes.len() as u32,
     };
     let code =

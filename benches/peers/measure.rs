@@ -40,7 +40,7 @@ impl Effort {
         if context.device_name().unwrap().contains("emulator") {
             Self { emulated: true, kernels: 24, rounds: 1, awaits: 1, described: 1000 }
         } else {
-            Self { emulated: false, kernels: 1500, rounds: 11, awaits: 10, described: 500_000 }
+            Self { emulated: false, kernels: 1500, rounds: 11, awaits: 10, described: 200_000 }
         }
     }
 

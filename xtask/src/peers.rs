@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::cargo::{Program, build, build_with, root, run, write_changed};
+use crate::cargo::{Program, build, build_with, cargo, root, run, write_changed};
 use crate::wheels::Wheels;
 use crate::{clang, stub};
 
@@ -28,6 +28,8 @@ curandStatus_t curandGenerateUniform(curandGenerator_t, float *, size_t);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t, double *, size_t);
 ";
 
+const MANIFEST: &str = "benches/peers/Cargo.toml";
+
 /// The page with the table of driver calls.
 const PAGE: &str = "docs/performance.md";
 
@@ -35,13 +37,18 @@ const PAGE: &str = "docs/performance.md";
 pub(crate) fn run_bench(arguments: &[&str]) -> Result<()> {
     match arguments {
         ["--gpu", arguments @ ..] => run(Command::new(built()?.path).args(arguments)),
-        ["calls"] => Ok(print!("{}", calls()?)),
+        ["calls"] => {
+            print!("{}", calls()?);
+            Ok(())
+        }
         arguments => run(emulated(&[])?.arg(built()?.path).args(arguments)),
     }
 }
 
 /// Runs the bench on the emulator, and compares its table of driver calls with that of the page.
 pub(crate) fn check() -> Result<()> {
+    // Not in the workspace, and so not seen by the step `fmt`.
+    run(cargo(&["fmt", "--check", "--manifest-path"])?.arg(root()?.join(MANIFEST)))?;
     run_bench(&[])?;
     let table = calls()?;
     if fs::read_to_string(root()?.join(PAGE))?.contains(&table) {
@@ -76,10 +83,9 @@ pub(crate) fn built() -> Result<Program> {
     let target = root.join("target/peers");
     let wheels = Wheels::read(root)?;
     let toolkit = toolkit(&wheels, &target.join("cuda"))?;
-    let manifest = root.join("benches/peers/Cargo.toml");
     let include = clang::headers(&wheels)?;
     let programs = build_with(&["build", "--release", "--locked", "--manifest-path"], |command| {
-        command.arg(manifest).env("CARGO_TARGET_DIR", &target);
+        command.arg(root.join(MANIFEST)).env("CARGO_TARGET_DIR", &target);
         command.env("CUDA_LIBRARY_PATH", &toolkit).env("CUDA_TOOLKIT_PATH", &toolkit);
         command.env("LIBCLANG_PATH", clang::library(&wheels)?);
         command.env("BINDGEN_EXTRA_CLANG_ARGS", format!("-nostdinc -isystem {}", include.display()));

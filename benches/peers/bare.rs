@@ -53,6 +53,11 @@ impl Bare {
         }
     }
 
+    /// The bytes of the linked image.
+    pub(crate) fn image_size(&self) -> usize {
+        self.image.len()
+    }
+
     /// Where the kernel reads and writes.
     pub(crate) fn memory(&self) -> (u64, u64) {
         (self.x, self.y)

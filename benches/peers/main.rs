@@ -116,7 +116,7 @@ fn main() {
     let effort = Effort::on(&context);
     let mut bench = Bench::new(&context, &effort);
     verify(&mut bench);
-    measure::conditions(&context, &effort);
+    measure::conditions(&context, &effort, bench.bare.image_size());
     rows::print(&mut bench, &effort, chosen);
     if chosen(tasks::NAME) {
         tasks::print(&bench, &effort);

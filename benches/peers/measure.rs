@@ -84,18 +84,19 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Prints what the figures depend on.
-pub(crate) fn conditions(context: &CudaContext, effort: &Effort) {
+pub(crate) fn conditions(context: &CudaContext, effort: &Effort, image: usize) {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let [launch, wait, module, image] = [Size::LAUNCH, Size::WAIT, Size::MODULE, Size::IMAGE]
+    let [launch, wait, module, linked] = [Size::LAUNCH, Size::WAIT, Size::MODULE, Size::IMAGE]
         .map(|size| effort.size(size))
         .map(|size| format!("{} x {}", size.rounds, size.batch));
     println!(
         "{}, driver {}; {}, {cores} cores; {}. One thread where no other number is given. Medians of batches: launches {launch}, \
-         waits and objects {wait}, PTX {module}, image {image}.\n",
+         waits and objects {wait}, PTX {module}, linked image of {} kB {linked}.\n",
         context.device_name().unwrap(),
         context.driver_version(),
         processor(),
         ["cudarc", "cust", "cuda-core", "cuda-async", "tokio"].map(version).join(", "),
+        image / 1000,
     );
 }
 

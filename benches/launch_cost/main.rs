@@ -257,6 +257,34 @@ fn floor(b: &mut Bench) {
 }
 
 fn floor_ex(b: &mut Bench) {
+    floor_with(b, &mut []);
+}
+
+/// What a way to launch is compared with: with an attribute, the same call with this attribute.
+fn floor_of_launch(variant: &str) -> fn(&mut Bench) {
+    match variant {
+        "function-attribute" => |b| {
+            let value = sys::CUlaunchAttributeValue { priority: 0 };
+            floor_with(b, &mut [attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)]);
+        },
+        "function-cluster" => |b| {
+            let shape = sys::CUlaunchAttributeValue_clusterDim { x: 1, y: 1, z: 1 };
+            let value = sys::CUlaunchAttributeValue { clusterDim: shape };
+            floor_with(
+                b,
+                &mut [attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)],
+            );
+        },
+        _ => floor,
+    }
+}
+
+fn attribute(id: sys::CUlaunchAttributeID, value: sys::CUlaunchAttributeValue) -> sys::CUlaunchAttribute {
+    sys::CUlaunchAttribute { id, value, ..Default::default() }
+}
+
+#[inline(always)]
+fn floor_with(b: &mut Bench, attributes: &mut [sys::CUlaunchAttribute]) {
     let driver = b.function.context().driver();
     let held = &mut b.held;
     let mut params = pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
@@ -270,8 +298,8 @@ fn floor_ex(b: &mut Bench) {
         blockDimZ: config.block_dim.2,
         sharedMemBytes: config.shared_mem_bytes,
         hStream: b.stream.raw(),
-        attrs: std::ptr::null_mut(),
-        numAttrs: 0,
+        attrs: if attributes.is_empty() { std::ptr::null_mut() } else { attributes.as_mut_ptr() },
+        numAttrs: attributes.len() as u32,
     };
     let code =
         unsafe { driver.cuLaunchKernelEx(&raw, b.function.raw(), params.as_mut_ptr(), std::ptr::null_mut()) };
@@ -378,7 +406,7 @@ fn time(names: &[&str]) {
         }
         let (raw, rounds, size) = match around::floor_of(name) {
             Some(raw) => (raw, FEWER_ROUNDS, SMALLER_BATCH),
-            None => (floor as fn(&mut Bench), ROUNDS, BATCH),
+            None => (floor_of_launch(name), ROUNDS, BATCH),
         };
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {

@@ -1,6 +1,7 @@
 //! Running cargo in the repository, and finding what it built.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -28,6 +29,15 @@ pub(crate) fn on(toolchain: &str, arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root()?);
     Ok(command)
+}
+
+/// Writes a file that does not have this text yet: cargo builds anew what was made from a newer one.
+pub(crate) fn write_changed(file: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(file).is_ok_and(|known| known == text) {
+        Ok(())
+    } else {
+        Ok(fs::write(file, text)?)
+    }
 }
 
 /// Runs a command that talks to the terminal itself.
@@ -62,7 +72,16 @@ pub(crate) struct Program {
 
 /// Runs cargo with `arguments`, which build, and returns the programs.
 pub(crate) fn build(arguments: &[&str]) -> Result<Vec<Program>> {
+    build_with(arguments, |_| Ok(()))
+}
+
+/// The same, with what else is to be said to cargo.
+pub(crate) fn build_with(
+    arguments: &[&str],
+    more: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<Vec<Program>> {
     let mut command = cargo(arguments)?;
+    more(&mut command)?;
     command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let output = command.output().map_err(|e| format!("{}: {e}", shown(&command)))?;
     if !output.status.success() {

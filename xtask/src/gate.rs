@@ -6,7 +6,8 @@ use std::time::Instant;
 use crate::cargo::{OLDEST_RUST, answers, build as build_programs, cargo, on, root, run};
 use crate::wheels::Wheels;
 use crate::{
-    Result, api, bindgen, build, cost, cust, docs, examples, features, flakes, gpu, imports, package, skipped,
+    Result, api, bindgen, build, cost, cust, docs, examples, features, flakes, gpu, imports, package, peers,
+    skipped,
 };
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
@@ -213,6 +214,13 @@ const STEPS: &[Step] = &[
     .on_request(),
     Step::new("cust", "a program of cust, with each of its calls failing (fetches cust)", cust::check)
         .on_request(),
+    Step::new(
+        "peers",
+        "the bench of this crate beside others builds, and runs on the emulator (fetches them)",
+        peers::check,
+    )
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"]))
+    .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];

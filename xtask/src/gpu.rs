@@ -3,7 +3,8 @@
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
 //! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them), and
-//! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need.
+//! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need. `cargo xtask gpu --peers` bundles
+//! the bench beside other crates; `bash .gpu/run.sh OUT peers` prints its tables.
 
 mod check;
 mod compilers;
@@ -14,6 +15,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::cargo::{Program, build, cargo, root, run};
+use crate::peers;
 
 /// Where the bundle is made; git ignores it.
 const FOLDER: &str = ".gpu";
@@ -72,6 +74,14 @@ pub(crate) fn bundle_tests(names: &[&str]) -> Result<()> {
         return Err(format!("gpu: no test {unknown:?}").into());
     }
     put(&bin.join("tests"), tests.iter().filter(|test| names.contains(&test.name.as_str())))?;
+    let size = finish(&folder)?;
+    fits(size, "run.sh")
+}
+
+/// Builds and bundles the bench beside other crates; fails over the limit.
+pub(crate) fn bundle_peers() -> Result<()> {
+    let folder = emptied()?;
+    put(&folder.join("bundle/bin/peers"), [peers::built()?].iter())?;
     let size = finish(&folder)?;
     fits(size, "run.sh")
 }

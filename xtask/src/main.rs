@@ -6,6 +6,7 @@ mod api;
 mod bindgen;
 mod build;
 mod cargo;
+mod clang;
 #[cfg(unix)] // Programs of others, most of which are for Linux alone.
 mod clients;
 mod corpus;
@@ -21,6 +22,7 @@ mod gpu;
 mod imports;
 mod mutants;
 mod package;
+mod peers;
 mod pictures;
 mod rustdoc;
 mod skipped;
@@ -47,6 +49,7 @@ usage: cargo xtask <chore>
                       with a GPU and no toolchain
   gpu --tests NAME... bundle these tests alone, where all are too much for a machine to take
   gpu --benches       bundle the benches alone
+  gpu --peers         bundle the bench beside other crates (see `peers`)
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
@@ -54,6 +57,10 @@ usage: cargo xtask <chore>
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
+  peers [--gpu] [ROW...]
+                      what launches and what stands around them cost in this crate, by hand, and in other crates, in one run on the
+                      emulator; --gpu: on the driver of this machine
+  peers calls         count their driver calls and allocations
   pictures            make the pictures of docs/images/ that show what the tool prints (needs Chromium)
   gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:
@@ -73,7 +80,9 @@ fn main() -> ExitCode {
         ["gpu", "--check"] => gpu::bundle_check(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
         ["gpu", "--benches"] => gpu::bundle_benches(),
+        ["gpu", "--peers"] => gpu::bundle_peers(),
         ["gpu"] => gpu::bundle(),
+        ["peers", arguments @ ..] => peers::run_bench(arguments),
         ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),
         ["busy"] => flakes::busy(),

@@ -1,21 +1,14 @@
 //! The pinned tools: fetched into `target/xtask/` where this machine does not have them.
 
 use crate::Result;
+use crate::clang;
 use crate::tool::pinned;
-use crate::wheels::{Wheels, python, run};
+use crate::wheels::{Wheels, run};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use toml::{Table, Value};
-
-/// The headers include these two and need no more of them; with its own copies the result depends on no system.
-const STDLIB: &str = "typedef __SIZE_TYPE__ size_t;\n";
-const STDINT: &str = "\
-typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
-typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t;
-";
 
 /// `bindgen.toml`, and what it names ready for use.
 pub(super) struct Tools {
@@ -30,16 +23,14 @@ impl Tools {
     pub(super) fn prepare(root: &Path, wheel_names: &[&str]) -> Result<Tools> {
         let wheels = Wheels::read(root)?;
         let work = &wheels.work;
-        fs::create_dir_all(work.join("include"))?;
-        fs::write(work.join("include/stdlib.h"), STDLIB)?;
-        fs::write(work.join("include/stdint.h"), STDINT)?;
+        clang::headers(&wheels)?;
         // bindgen formats one item a line, so that lines can be read.
         fs::write(work.join("wide.toml"), "max_width = 10000\n")?;
         wheel_names.iter().try_for_each(|name| wheels.fetch(name))?;
         let mut tools =
             Tools { wheels, root: root.into(), bindgen: PathBuf::new(), libclang: OsString::new() };
         tools.bindgen = tools.find_bindgen()?;
-        tools.libclang = tools.find_libclang()?;
+        tools.libclang = clang::library(&tools.wheels)?;
         Ok(tools)
     }
 
@@ -47,22 +38,6 @@ impl Tools {
     fn find_bindgen(&self) -> Result<PathBuf> {
         let version = self.wheels.setting("tools", "bindgen-cli")?;
         pinned(&self.wheels.work, "bindgen", "bindgen-cli", version, &["--version"])
-    }
-
-    /// The folder of libclang.
-    fn find_libclang(&self) -> Result<OsString> {
-        if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
-            return Ok(path);
-        }
-        let version = self.wheels.setting("tools", "libclang")?;
-        let folder = self.wheels.work.join(format!("libclang-{version}"));
-        let native = folder.join("clang/native");
-        if !native.exists() {
-            let mut install =
-                python(&["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:"]);
-            run(install.arg(format!("libclang=={version}")).arg("--target").arg(&folder))?;
-        }
-        Ok(native.into())
     }
 
     /// bindgen's output for a wheel's header, one item a line.

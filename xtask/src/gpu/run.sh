@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs what `cargo xtask gpu` bundled, on a machine with a GPU and no toolchain.
 #
-#     run.sh OUT [PHASE...]     phases: tests examples bench tool interop memcheck; all of them if none is named. One more, `stress`,
-#                               runs on the emulator, for machines with many cores
+#     run.sh OUT [PHASE...]     phases: tests examples bench tool interop memcheck; all of them if none is named. Two more:
+#                               `stress` runs on the emulator, for machines with many cores; `peers` is what
+#                               `cargo xtask gpu --peers` bundles, and has no emulator
 #
 # One line a program is printed, then the sums; the exit status is 1 if anything failed. OUT/logs.tar.gz has what the programs
 # printed: one file, because what comes back from a borrowed machine may be limited in number.
@@ -53,6 +54,7 @@ export RUST_TEST_NOCAPTURE=1 CUDA_LAUNCH_TEST_SKIPPED=$work/skipped
 
 TEST_SECONDS=240
 MEMCHECK_SECONDS=300
+PEERS_SECONDS=400
 passed=0 failed=0 ignored=0 broken=()
 
 # Sums of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ...` of a log.
@@ -122,6 +124,12 @@ bench() {
     cat "$logs/bench-shared_weights.log"
     one "bench copy_bandwidth" timeout -k 10 "$TEST_SECONDS" bin/bench/copy_bandwidth check
     cat "$logs/bench-copy_bandwidth.log"
+}
+
+# This crate, bare calls and other crates in one program.
+peers() {
+    one "peers" timeout -k 10 "$PEERS_SECONDS" bin/peers/peers
+    cat "$logs/peers.log"
 }
 
 # The tool `cuda-launch` as a person would use it: what it says of the images is compared by the test `image_facts`.
@@ -300,7 +308,7 @@ echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
 for phase in $phases; do
     before=("$passed" "$failed" "$ignored") start=$SECONDS
     case $phase in
-        tests | examples | bench | tool | interop | memcheck | stress) "$phase" ;;
+        tests | examples | bench | tool | interop | memcheck | stress | peers) "$phase" ;;
         *) echo "no phase $phase" >&2; exit 2 ;;
     esac
     printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \

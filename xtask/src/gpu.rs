@@ -2,11 +2,14 @@
 //! a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
-//! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them), and
+//! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them),
+//! `cargo xtask gpu --profile` the kernels that are profiled under Nsight Compute (`gpu/profile.sh`), and
 //! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need.
 
 mod check;
 mod compilers;
+mod files;
+mod profile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,6 +127,13 @@ pub(crate) fn bundle_check() -> Result<()> {
     let folder = emptied()?;
     let size = check::pack(&folder)?;
     fits(size, "check.sh")
+}
+
+/// Bundles the kernels whose profiles are compared with a GPU's counters; fails over the limit.
+pub(crate) fn bundle_profile() -> Result<()> {
+    let folder = emptied()?;
+    let size = profile::pack(&folder)?;
+    fits(size, "profile.sh")
 }
 
 /// The folder, with nothing in it.

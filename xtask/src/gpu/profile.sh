@@ -3,7 +3,7 @@
 #
 #     profile.sh OUT
 #
-# OUT/ncu.csv has a line for each kernel of `kernels.txt` and counter: name, counter, value. OUT/ncu.tar.gz has, for each kernel, all that
+# OUT/ncu.csv has a line for each kernel of `kernels.txt`, and a column for each counter. OUT/ncu.tar.gz has, for each kernel, all that
 # ncu said of the launch (`NAME.raw.csv`) and of each machine instruction (`NAME.source.csv`), and what it printed. Needs a GPU whose counters
 # this user may read, and python3; NCU names another `ncu`, LIMIT the
 # seconds after which no kernel is begun (270). The exit status is 1 if a kernel has no counters.
@@ -19,43 +19,32 @@ cd "$here" || exit 2
 unset CUDA_LAUNCH_DRIVER
 ncu=${NCU:-$(command -v ncu || echo /usr/local/cuda/bin/ncu)}
 
-# The counters: instructions of warps and of threads, arithmetic, branches, and for each kind of access its instructions, requests,
-# sectors, passes over the banks (wavefronts) and conflicts.
-wanted=(smsp__inst_executed smsp__thread_inst_executed smsp__thread_inst_executed_pred_on
-    smsp__sass_branch_targets smsp__sass_branch_targets_threads_divergent smsp__sass_branch_targets_threads_uniform
-    smsp__inst_executed_op_branch smsp__inst_executed_op_ldgsts smsp__inst_executed_op_ldsm smsp__inst_executed_op_shared_atom
-    smsp__inst_executed_op_generic_atom_dot_alu smsp__inst_executed_op_generic_atom_dot_cas
-    l1tex__data_bank_conflicts_pipe_lsu l1tex__data_bank_conflicts_pipe_lsu_mem_shared l1tex__data_pipe_lsu_wavefronts
-    l1tex__data_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared
-    smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_data_pipe_lsu_wavefronts
-    smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global smsp__sass_l1tex_tags_mem_global smsp__sass_inst_executed_op_ldgsts
-    smsp__sass_inst_executed_op_ldsm l1tex__t_requests_pipe_lsu l1tex__t_sectors_pipe_lsu l1tex__t_requests_pipe_tex
-    l1tex__t_sectors_pipe_tex l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts
-    idc__requests idc__request_hit_rate)
-for number in dadd dmul dfma fadd fmul ffma hadd hmul hfma; do
-    wanted+=("smsp__sass_thread_inst_executed_op_${number}_pred_on")
+# What is compared, a column each: instructions, branches, arithmetic, global memory, shared memory, local memory. The counters of the hardware,
+# and what ncu derives from the instructions and addresses that it sees (`memory_*`).
+counters=(smsp__inst_executed smsp__thread_inst_executed smsp__thread_inst_executed_pred_on
+    smsp__sass_branch_targets_threads_divergent)
+for number in fadd fmul ffma dadd dmul dfma; do
+    counters+=("smsp__sass_thread_inst_executed_op_${number}_pred_on")
 done
-wanted+=(smsp__sass_thread_inst_executed_op_fp32_pred_on smsp__sass_thread_inst_executed_op_fp64_pred_on
-    smsp__sass_thread_inst_executed_op_fp16_pred_on smsp__inst_executed_pipe_tensor)
 for op in ld st atom red; do
-    wanted+=("l1tex__t_requests_pipe_lsu_mem_global_op_$op" "l1tex__t_sectors_pipe_lsu_mem_global_op_$op"
-        "smsp__inst_executed_op_global_$op" "smsp__sass_inst_executed_op_global_$op" "smsp__inst_executed_op_shared_$op"
-        "smsp__sass_inst_executed_op_shared_$op" "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_$op"
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_$op" "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_$op"
-        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_$op" "smsp__inst_executed_op_local_$op"
-        "smsp__sass_inst_executed_op_local_$op" "l1tex__t_requests_pipe_lsu_mem_local_op_$op"
-        "l1tex__t_sectors_pipe_lsu_mem_local_op_$op" "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_$op"
-        "smsp__inst_executed_op_generic_$op")
+    counters+=("l1tex__t_requests_pipe_lsu_mem_global_op_$op" "l1tex__t_sectors_pipe_lsu_mem_global_op_$op")
 done
-wanted+=(l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts
-    smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts
-    smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm)
+counters+=(smsp__inst_executed_op_ldgsts smsp__inst_executed_op_ldsm)
+for op in ld st atom; do
+    counters+=("smsp__inst_executed_op_shared_$op" "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_$op"
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_$op")
+done
+counters+=(smsp__inst_executed_op_generic_ld smsp__inst_executed_op_generic_st smsp__inst_executed_op_local_ld
+    smsp__inst_executed_op_local_st)
+# Those of `SourceCounters`.
+derived=(memory_l2_theoretical_sectors_global memory_l2_theoretical_sectors_global_ideal memory_l1_wavefronts_shared
+    memory_l1_wavefronts_shared_ideal)
 
 # Only those that this ncu knows: it refuses a launch for one name that it does not.
 timeout 60 "$ncu" --version >"$work/version.txt" 2>&1
 timeout 60 "$ncu" --query-metrics --chip "${CHIP:-gh100}" >"$work/metrics.txt" 2>&1
 known=()
-for name in "${wanted[@]}"; do
+for name in "${counters[@]}"; do
     if grep -qE "^ *$name +Counter" "$work/metrics.txt"; then
         known+=("$name.sum")
     else
@@ -65,7 +54,7 @@ done
 [ ${#known[@]} -gt 0 ] || known=(smsp__inst_executed.sum smsp__thread_inst_executed.sum l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
     l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum)
 metrics=$(IFS=,; echo "${known[*]}")
-echo "$(sed -n 's/^Version *//p' "$work/version.txt"): ${#known[@]} counters of ${#wanted[@]} are known"
+echo "$(sed -n 's/^Version *//p' "$work/version.txt"): ${#known[@]} counters of ${#counters[@]} are known"
 
 # profiled NAME FILE KERNEL OPTION...
 profiled() {
@@ -100,22 +89,27 @@ done <kernels.txt
 wait
 
 # The tables have a row of names, one of units, and one for the launch.
-python3 - "$work" >"$out/ncu.csv" <<'END'
+table() {
+    python3 - "$work" "$here/kernels.txt" "${counters[@]/%/.sum}" "${derived[@]}" <<'END'
 import csv, os, sys
 
-folder = sys.argv[1]
-print("kernel,counter,value")
-for file in sorted(os.listdir(folder)):
-    if not file.endswith(".raw.csv"):
+folder, kernels, columns = sys.argv[1], sys.argv[2], sys.argv[3:]
+print(",".join(["kernel"] + [column.removesuffix(".sum") for column in columns]))
+for line in open(kernels):
+    name = line.split()[0] if line.strip() else "#"
+    file = os.path.join(folder, f"{name}.raw.csv")
+    if name == "#" or not os.path.exists(file):
         continue
-    rows = list(csv.reader(open(os.path.join(folder, file), newline="")))
-    rows = [row for row in rows if len(row) > 10]
+    rows = [row for row in csv.reader(open(file, newline="")) if len(row) > 10]
     if len(rows) < 3:
         continue
-    for counter, value in zip(rows[0], rows[-1]):
-        if "__" in counter and value and not counter.startswith(("device__", "nvlink", "numa", "launch__", "profiler__")):
-            print(f'{file[:-len(".raw.csv")]},{counter},{value.replace(",", "")}')
+    values = dict(zip(rows[0], rows[-1]))
+    # A number is missing where ncu found no instruction that it is about.
+    numbers = [values.get(column, "").replace(",", "") or "0" for column in columns]
+    print(",".join([name] + [str(round(float(number))) for number in numbers]))
 END
+}
+table >"$out/ncu.csv"
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >"$work/machine.txt" 2>&1
 mkdir "$work/reports" && mv "$work"/*.ncu-rep "$work/reports/" 2>/dev/null

@@ -1,6 +1,8 @@
 //! `cuda-launch profile`: what each line of a kernel does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "profile/ncu.rs"]
+mod ncu;
 mod support;
 
 use cuda_harness::or_skip;

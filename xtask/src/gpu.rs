@@ -2,12 +2,15 @@
 //! a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
-//! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them), and
+//! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them),
+//! `cargo xtask gpu --profile` the kernels that are profiled under Nsight Compute (`gpu/profile.sh`), and
 //! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need. `cargo xtask gpu --peers` bundles
 //! the bench beside other crates; `bash .gpu/run.sh OUT peers` prints its tables.
 
 mod check;
 mod compilers;
+mod files;
+mod profile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -136,6 +139,13 @@ pub(crate) fn bundle_check() -> Result<()> {
     fits(size, "check.sh")
 }
 
+/// Bundles the kernels whose profiles are compared with a GPU's counters; fails over the limit.
+pub(crate) fn bundle_profile() -> Result<()> {
+    let folder = emptied()?;
+    let size = profile::pack(&folder)?;
+    fits(size, "profile.sh")
+}
+
 /// The folder, with nothing in it.
 fn emptied() -> Result<PathBuf> {
     let folder = root()?.join(FOLDER);
@@ -150,13 +160,19 @@ fn finish(folder: &Path) -> Result<u64> {
     let (root, content) = (root()?, folder.join("bundle"));
     DATA.iter().try_for_each(|data| copy_images(&root.join(data), &content.join(data)))?;
     // The emulator is in each of the programs: packed they are a third of the size.
-    let archive = folder.join("bundle.tar.xz");
+    let size = archive(folder, "bundle")?;
+    fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
+    Ok(size)
+}
+
+/// Packs a folder in `folder` and removes it; the archive's size in bytes.
+fn archive(folder: &Path, name: &str) -> Result<u64> {
+    let archive = folder.join(name).with_extension("tar.xz");
     // The programs have most of their code in common: a window over all of them finds it.
     let mut tar = Command::new("tar");
     tar.env("XZ_OPT", "--lzma2=preset=3,dict=256MiB");
-    run(tar.arg("-cJf").arg(&archive).arg("-C").arg(folder).arg("bundle"))?;
-    fs::remove_dir_all(&content)?;
-    fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
+    run(tar.arg("-cJf").arg(&archive).arg("-C").arg(folder).arg(name))?;
+    fs::remove_dir_all(folder.join(name))?;
     Ok(fs::metadata(&archive)?.len())
 }
 

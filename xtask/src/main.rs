@@ -54,6 +54,7 @@ usage: cargo xtask <chore>
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
   gpu --check         bundle `cuda-launch check`, programs with a fault each, and the CUDA runtime
+  gpu --profile       bundle the kernels whose profiles are compared with the counters of `ncu`
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         ["examples"] => examples::check(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
         ["gpu", "--check"] => gpu::bundle_check(),
+        ["gpu", "--profile"] => gpu::bundle_profile(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),
         ["gpu", "--benches"] => gpu::bundle_benches(),
         ["gpu", "--peers"] => gpu::bundle_peers(),

@@ -37,15 +37,16 @@ pub struct Counts {
     pub global_requests: u64,
     /// Sectors of 32 bytes that these touched.
     pub global_sectors: u64,
-    /// Sectors that would have been enough for the bytes that they touched.
+    /// Sectors that their bytes would fill side by side, or those that they touched if these are fewer.
     pub global_sectors_ideal: u64,
     /// Bytes that their threads requested.
     pub global_bytes: u64,
     /// Accesses of warps to shared memory.
     pub shared_requests: u64,
-    /// Passes over the 32 banks that these took: more than one if threads access different words of one bank.
+    /// Passes over the 32 banks that these took: more than one if threads access different words of one bank, update one word by atomics,
+    /// or access more than 4 bytes each.
     pub shared_wavefronts: u64,
-    /// Passes that would have been enough without bank conflicts.
+    /// Passes that their bytes would fill, or those that they took if these are fewer: the others are bank conflicts.
     pub shared_wavefronts_ideal: u64,
     /// Bytes that their threads requested, and those that bulk copies and `st.async` read and wrote, which do not count as accesses of warps.
     pub shared_bytes: u64,

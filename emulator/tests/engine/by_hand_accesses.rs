@@ -89,8 +89,8 @@ fn shared_reads_by_several_threads() {
     let two =
         "and.b32 %r1, %t, 15; shr.u32 %r2, %t, 4; mul.lo.u32 %r2, %r2, 128; mad.lo.u32 %r1, %r1, 4, %r2;";
     assert_eq!(of(two, word), [1, 2, 1, 128]);
-    // All threads read the same 16 bytes: a pass for each quarter of the warp.
-    assert_eq!(of("mov.u32 %r1, 16;", "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%r1];"), [1, 4, 4, 512]);
+    // All threads read the same 16 bytes: a pass for each half of the warp.
+    assert_eq!(of("mov.u32 %r1, 16;", "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%r1];"), [1, 2, 2, 512]);
     // Only the upper half of the warp reads 8 bytes each: one pass.
     let upper = "setp.ge.u32 %p1, %t, 16; mul.lo.u32 %r1, %t, 8;";
     assert_eq!(of(upper, "@%p1 ld.shared.u64 %rd1, [%r1];"), [1, 1, 1, 128]);

@@ -3,6 +3,7 @@
 
 mod again;
 mod atomics;
+mod banks;
 mod barriers;
 mod bulk;
 mod by_hand;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::files::{copy, copy_all, size};
 use crate::Result;
 use crate::cargo::{build, root, run};
 use crate::stub;
@@ -48,6 +49,8 @@ pub(super) fn pack(folder: &Path) -> Result<u64> {
     copy(&wheels.file("runtime", "library")?, &folder.join("lib/libcudart.so.13"))?;
     fs::write(folder.join("emulator.txt"), rows)?;
     fs::write(folder.join("check.sh"), SCRIPT)?;
+    // The emulator is in each of the examples: packed they are a fraction.
+    super::archive(folder, "bin")?;
     size(folder)
 }
 
@@ -62,31 +65,6 @@ fn compiler(source: &Path, made: &PathBuf) -> Result<Command> {
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O1", "-s", "-o"]).arg(made).arg(source);
     Ok(cc)
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    to.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::copy(from, to)?;
-    Ok(())
-}
-
-/// Copies the files of a folder.
-fn copy_all(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
-}
-
-/// The bytes of all files in it.
-fn size(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        bytes += if entry.file_type()?.is_dir() { size(&entry.path())? } else { entry.metadata()?.len() };
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

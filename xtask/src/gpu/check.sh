@@ -17,6 +17,7 @@ out=${1:?usage: check.sh OUT}
 mkdir -p "$out/logs" && out=$(cd "$out" && pwd)
 # Programs load the kernels by their paths in the repository.
 cd "$here" || exit 2
+[ -d bin ] || tar -xJf bin.tar.xz || exit 2
 driver=${CUDA_LAUNCH_DRIVER:-system}
 unset CUDA_LAUNCH_DRIVER
 if [ "$driver" = emulator ]; then

@@ -16,6 +16,7 @@ use super::super::watch::{Event, GUARD, Registers, What};
 use super::bases::Bases;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
+use super::increments;
 use super::indexed;
 use super::registers::guard_bits;
 use super::shapes;
@@ -39,6 +40,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let mut lists = Lists::default();
     let mut insts = Vec::with_capacity(body.drafts.len());
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
+    let names = body.names.as_deref().unwrap_or_default();
+    let increments = sites.profiled.as_ref().map(|_| increments::find(&body.drafts, names, &constants));
     // The statement of the instruction before; 0 is none of the text.
     let mut last = 0;
     for draft in &mut body.drafts {
@@ -58,14 +61,14 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             scheduled.push(known);
         }
         if sites.profiled.is_some() {
-            let names = body.names.as_deref().unwrap_or_default();
             let name = (draft.origin.statement as usize).checked_sub(1).and_then(|at| names.get(at));
             let name = name.map_or_else(Arc::default, Arc::clone);
             // The others that it was decoded into work out its address.
             let local = if draft.site { local_bytes(&name) } else { 0 };
             let first = draft.origin.statement != last;
             let (exec, note) = (inst.exec, draft.note);
-            profiled.push(Profiled { exec, note, conditional, name, barrier, first, local });
+            let increments = increments.as_ref().is_some_and(|all| all.get(profiled.len()) == Some(&true));
+            profiled.push(Profiled { exec, note, conditional, name, barrier, first, local, increments });
             last = draft.origin.statement;
             inst.exec = PROFILE;
         }

@@ -5,6 +5,7 @@ mod body;
 pub(super) mod builder;
 pub(super) mod draft;
 mod finish;
+mod increments;
 pub(super) mod indexed;
 mod last_writes;
 mod link;

@@ -7,6 +7,7 @@
 
 mod bulk;
 mod note;
+mod shared;
 
 pub(super) use note::{Profiled, local_bytes};
 
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use self::bulk::Bulk;
+use self::shared::{Sharing, wavefronts};
 use super::code::{Exec, Inst, Step};
 use super::env::Env;
 use super::exec::lanes::{Lanes, bits};
@@ -24,9 +26,6 @@ use crate::profile::{Counts, Heat, InstructionProfile, KernelProfile, Profiler};
 
 /// Bytes of a sector, the least that is moved between the L1 cache and the L2 cache.
 const SECTOR: u64 = 32;
-/// Banks of shared memory, each of one word.
-const BANKS: u64 = 32;
-const WORD: u64 = 4;
 
 /// Counts, and runs the instruction.
 pub(super) const PROFILE: Exec = |lanes, inst| {
@@ -124,8 +123,9 @@ impl Profile {
         let Some(note) = profiled.note.filter(|_| on != 0) else { return };
         lanes.set_mask(on);
         let (block, blocks) = (lanes.block().linear, blocks(lanes.env));
+        let sharing = sharing(note.what, profiled.increments);
         let mut access = |counts: &mut Counts, env: &Env<'_>, touches: &[Touch]| {
-            access(counts, env, touches, |touch, sector| {
+            access(counts, env, (touches, sharing), |touch, sector| {
                 let start = (sector * SECTOR).saturating_sub(touch.region.base);
                 self.heat.count((touch.region.base, touch.region.len), start, time, (block, blocks));
             });
@@ -292,8 +292,23 @@ unsafe fn local(lanes: &Lanes<'_>, inst: &Inst, note: &Note) -> u64 {
     bits(lanes.mask()).filter(is_local).count() as u64
 }
 
+/// How the threads of an instruction share passes over the banks.
+fn sharing(what: What, increments: bool) -> Sharing {
+    match what {
+        What::Load => Sharing::Loads,
+        What::Atomic { .. } if !increments => Sharing::Nothing,
+        What::Copy => Sharing::Nothing,
+        _ => Sharing::Words,
+    }
+}
+
 /// Counts one access of a warp; `each` is told of each sector of global memory, with an access to it.
-fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch], mut each: impl FnMut(&Touch, u64)) {
+fn access(
+    counts: &mut Counts,
+    env: &Env<'_>,
+    (touches, sharing): (&[Touch], Sharing),
+    mut each: impl FnMut(&Touch, u64),
+) {
     let constant = |touch: &&Touch| {
         let inside = |&(start, bytes): &(u64, u64)| touch.address.wrapping_sub(start) < bytes;
         env.kernel.constants.iter().any(inside)
@@ -305,18 +320,15 @@ fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch], mut each: impl 
         let mut all: BTreeMap<u64, &Touch> = BTreeMap::new();
         global.iter().for_each(|touch| all.extend(sectors(touch).map(|sector| (sector, *touch))));
         all.iter().for_each(|(sector, touch)| each(touch, *sector));
-        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
-        for touch in &global {
-            let bytes = places.entry(touch.address).or_default();
-            *bytes = touch.bytes.max(*bytes);
-        }
+        let bytes = global.iter().map(|touch| touch.bytes).sum::<u64>();
         counts.global_requests += 1;
         counts.global_sectors += all.len() as u64;
-        counts.global_sectors_ideal += places.into_values().sum::<u64>().div_ceil(SECTOR);
-        counts.global_bytes += global.iter().map(|touch| touch.bytes).sum::<u64>();
+        // Threads that ask for the same may need less.
+        counts.global_sectors_ideal += bytes.div_ceil(SECTOR).min(all.len() as u64);
+        counts.global_bytes += bytes;
     }
-    if let Some(first) = shared.first() {
-        let (wavefronts, ideal) = wavefronts(&shared, first.bytes);
+    if !shared.is_empty() {
+        let (wavefronts, ideal) = wavefronts(&shared, sharing);
         counts.shared_requests += 1;
         counts.shared_wavefronts += wavefronts;
         counts.shared_wavefronts_ideal += ideal;
@@ -326,23 +338,4 @@ fn access(counts: &mut Counts, env: &Env<'_>, touches: &[Touch], mut each: impl 
 
 fn sectors(touch: &Touch) -> std::ops::RangeInclusive<u64> {
     touch.address / SECTOR..=(touch.address + touch.bytes - 1) / SECTOR
-}
-
-/// Passes over the banks, and how many there would be without conflicts: as many lanes at a time as together ask for no more than all
-/// banks hold; each pass takes one word of each bank.
-fn wavefronts(touches: &[&Touch], bytes: u64) -> (u64, u64) {
-    let together = (BANKS * WORD / bytes.max(WORD)).max(1) as usize;
-    let (mut passes, mut ideal) = (0, 0);
-    for group in 0..32usize.div_ceil(together) {
-        let lanes = group * together..(group + 1) * together;
-        let mut words: BTreeSet<u64> = BTreeSet::new();
-        for touch in touches.iter().filter(|touch| lanes.contains(&touch.lane)) {
-            words.extend(touch.address / WORD..=(touch.address + touch.bytes - 1) / WORD);
-        }
-        let mut banks = [0u64; BANKS as usize];
-        words.iter().for_each(|word| banks[(word % BANKS) as usize] += 1);
-        passes += banks.iter().max().copied().unwrap_or(0);
-        ideal += u64::from(!words.is_empty());
-    }
-    (passes, ideal)
 }

@@ -21,6 +21,8 @@ pub(crate) struct Profiled {
     pub(crate) first: bool,
     /// Bytes of local memory that each lane accesses, by the space that the instruction names.
     pub(crate) local: u64,
+    /// Whether it only counts, in shared memory: its threads that do so at one address need one pass.
+    pub(crate) increments: bool,
 }
 
 /// Bytes of an access to local memory, from its name: `ld.local.v2.f32`.

@@ -443,6 +443,27 @@ fn share(rows: &[Row<'_>], is_it: impl Fn(&Row<'_>) -> Option<bool>) -> String {
     }
 }
 
+/// Of each program of `cli/tests/check/nvcc`, the fault that `faults.txt` names was reported on a GPU, and nothing of the program without it.
+#[test]
+fn programs_that_nvcc_compiles_have_their_rows() {
+    let folder = root().join("cli/tests/check");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let (faults, rows) = (text("nvcc/faults.txt"), text("matrix/nvcc_h200.txt"));
+    let mut expected: Vec<String> = Vec::new();
+    for fault in faults.lines() {
+        let (program, rule) = fault.split_once(' ').unwrap();
+        assert!(folder.join(format!("nvcc/{program}.cu")).exists() && Rule::named(rule).is_some(), "{fault}");
+        let row = |runtime| format!("{runtime} {rule} {program} | {rule} | -");
+        expected.extend(["static", "shared"].map(row));
+    }
+    let sources = std::fs::read_dir(folder.join("nvcc")).unwrap();
+    let programs = sources.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "cu"));
+    assert_eq!(programs.count(), faults.lines().count());
+    let (examples, found): (Vec<&str>, Vec<&str>) = rows.lines().partition(|row| row.starts_with("example "));
+    assert_eq!(found, expected);
+    assert!(examples.len() == 7 && examples.iter().all(|row| row.ends_with(" | -")), "{examples:?}");
+}
+
 /// The table of docs/check.md is what the files of `cli/tests/check/matrix` say. A driver without a file was not tried.
 #[test]
 fn the_page_has_the_matrix() {

@@ -22,8 +22,10 @@ const ACCESSES: [(&str, usize); 6] = [
 ];
 
 /// Which element a lane accesses.
+type Element = fn(usize) -> usize;
+
 #[rustfmt::skip]
-const FORMULAS: &[(fn(usize) -> usize, Measured)] = &[
+const FORMULAS: &[(Element, Measured)] = &[
     (|l| l, [(1, 1), (2, 2), (4, 4), (2, 2), (4, 4), (1, 1)]),
     (|l| 2 * l, [(2, 1), (4, 2), (8, 4), (4, 2), (8, 4), (2, 1)]),
     (|l| 3 * l, [(1, 1), (2, 2), (4, 4), (2, 2), (4, 4), (1, 1)]),
@@ -137,4 +139,14 @@ fn atomics_that_only_count_go_together() {
     assert_eq!(of("atom.shared.add.u32 %r2, [%r1], 1; add.u32 %r3, %r2, 1"), 16);
     assert_eq!(of("red.shared.or.b32 [%r1], 1"), 16);
     assert_eq!(of("red.shared.add.u64 [%r1], 1"), 16);
+}
+
+/// Measured as well: threads that copy to one word, which leave it to chance what is there.
+#[test]
+fn asynchronous_copies_to_one_word_need_a_pass_each() {
+    let of = |element: Element| passes(("cp.async.ca.shared.global [%r1], [%at], 4", 4), &from_fn(element));
+    assert_eq!(of(|lane| lane), (1, 1));
+    assert_eq!(of(|lane| lane / 2), (2, 1));
+    assert_eq!(of(|lane| lane % 4), (8, 1));
+    assert_eq!(of(|lane| lane % 2 * 32), (32, 1));
 }

@@ -64,8 +64,8 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             // The others that it was decoded into work out its address.
             let local = if draft.site { local_bytes(&name) } else { 0 };
             let first = draft.origin.statement != last;
-            let (exec, note) = (inst.exec, draft.note);
-            profiled.push(Profiled { exec, note, conditional, name, barrier, first, local });
+            let (exec, note, targets) = (inst.exec, draft.note, targets(draft, &body.labels));
+            profiled.push(Profiled { exec, note, conditional, targets, name, barrier, first, local });
             last = draft.origin.statement;
             inst.exec = PROFILE;
         }
@@ -223,6 +223,14 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         _ => Role::None,
     };
     Scheduled { exec: inst.exec, note: draft.note, role, line: draft.origin.line }
+}
+
+/// Where a `brx.idx` jumps to, each place once.
+fn targets(draft: &Draft, labels: &[u32]) -> Box<[u32]> {
+    let Flow::Table(list) = &draft.flow else { return Box::default() };
+    let mut seen = BTreeSet::new();
+    let places = list.iter().filter_map(|label| labels.get(label.0 as usize).copied());
+    places.filter(|place| seen.insert(*place)).collect()
 }
 
 /// What instructions name by index.

@@ -16,6 +16,7 @@ mod probe;
 mod random;
 mod undo;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,9 @@ use super::exec::memory::{Access, Region};
 use super::watch::{Note, Touch, What, copies, touches};
 use delayed_stores::{DelayedStores, LONGEST, Place, WarpKey};
 use random::{Random, Style};
+
+/// Nanoseconds of `%globaltimer` in which a thread executes an instruction: about what it takes on the emulator.
+const TICK: u64 = 16;
 
 /// Lets the order do its part, and runs the instruction.
 pub(super) const ORDER: Exec = |lanes, inst| {
@@ -64,6 +68,9 @@ pub(crate) struct Order {
     changed: bool,
     /// What warps look at, since nothing changes.
     looks: BTreeMap<WarpKey, LastPoll>,
+    /// When the launch started, and what a thread last saw of the time.
+    start: u64,
+    time: Cell<u64>,
 }
 
 /// Where an order is not the ordinary one.
@@ -79,12 +86,30 @@ impl Order {
     pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
         let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
         let (late, unseen) = (DelayedStores::default(), BTreeSet::new());
-        Box::new(Order { undo, chance: None, late, unseen, changed: false, looks })
+        let start = undo.lock().unwrap_or_else(PoisonError::into_inner).start();
+        Box::new(Order {
+            undo,
+            chance: None,
+            late,
+            unseen,
+            changed: false,
+            looks,
+            start,
+            time: Cell::new(start),
+        })
     }
 
     /// That of a seed.
     fn seeded(undo: &Arc<Mutex<Undo>>, random: Random, style: Style) -> Box<Order> {
         Box::new(Order { chance: Some(RandomOrder { random, style, calm: false }), ..*Order::ordinary(undo) })
+    }
+
+    /// The time in nanoseconds, which passes with the instructions that were executed; it never goes back.
+    pub(super) fn time(&self, instructions: u64) -> u64 {
+        // Of a block that others interrupt, instructions count that are executed later.
+        let now = self.start.saturating_add(instructions.saturating_mul(TICK)).max(self.time.get());
+        self.time.set(now);
+        now
     }
 
     /// Whether what the launch does outside of memory counts: it is done once.

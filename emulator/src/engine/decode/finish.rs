@@ -210,9 +210,8 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         // The end of a called function is nothing special.
         (Some(Control::Return), _) if function == 0 => Role::End,
         (Some(Control::ClusterArrive { released: false, .. }), None) => Role::None,
-        (Some(Control::Barrier(_) | Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => {
-            Role::Meet
-        }
+        (Some(Control::Barrier(_)), None) => Role::MeetBlock,
+        (Some(Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => Role::Meet,
         (_, Some(What::Fence)) if draft.imm != 0 => Role::MeetBlock,
         (_, Some(What::Fence | What::WarpSync)) => Role::Meet,
         (None, Some(What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)) => {

@@ -383,6 +383,9 @@ fn coverage_is_that_of_all_instances_and_of_kernels_that_are_never_launched() {
         ok(stores(&begin(&first), 1));
         drop(first);
         ok(stores(&begin(&second), 2));
+        let text = ".version 8.0 .target sm_90 .address_size 64
+            .func unused() { ret; } .func reached() { ret; } .visible .entry idle() { call reached; ret; }";
+        load(&second.driver(), text);
         return;
     }
     let _ = std::fs::remove_dir_all(&folder);
@@ -392,5 +395,7 @@ fn coverage_is_that_of_all_instances_and_of_kernels_that_are_never_launched() {
     let report = files.into_iter().find(|file| file.extension().is_some_and(|e| e == "info")).unwrap();
     let report = std::fs::read_to_string(report).unwrap();
     assert!(report.contains("FNDA:2,store\n"), "{report}");
-    assert!(report.lines().any(|line| line.starts_with("FNDA:0,")), "{report}");
+    for name in ["idle", "reached", "unused"] {
+        assert_eq!(report.matches(&format!("FNDA:0,{name}\n")).count(), 1, "{name}: {report}");
+    }
 }

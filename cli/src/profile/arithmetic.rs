@@ -31,9 +31,9 @@ impl Arithmetic {
         // Of `wmma`, others move the elements: `wmma.load.a`, `wmma.store.d`.
         let multiplies = name.ends_with("mma") && (name != "wmma" || parts.get(1) == Some(&"mma"));
         if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| multiplies) {
-            // Four warps together execute one `wgmma`.
-            let warps = if name == "wgmma" { 4 } else { 1 };
-            self.matrix += 2 * products * counts.warps / warps;
+            // Four warps together execute one `wgmma`, and whole ones: where the guard does not hold, nothing is multiplied.
+            let threads = if name == "wgmma" { 128 } else { 32 };
+            self.matrix += 2 * products * counts.threads_on / threads;
             return;
         }
         let each = match name {
@@ -77,7 +77,7 @@ mod tests {
 
     fn counted(mnemonic: &str) -> [u64; 4] {
         let mut counts = Counts::default();
-        (counts.warps, counts.threads, counts.threads_on) = (10, 320, 100);
+        (counts.warps, counts.threads, counts.threads_on) = (10, 320, 96);
         let mut all = Arithmetic::default();
         all.add(mnemonic, &counts);
         [all.double, all.single, all.half, all.matrix]
@@ -85,14 +85,14 @@ mod tests {
 
     #[test]
     fn operations_by_name_and_type() {
-        assert_eq!(counted("fma.rn.f64"), [200, 0, 0, 0]);
-        assert_eq!(counted("add.ftz.f32"), [0, 100, 0, 0]);
-        assert_eq!(counted("mul.rn.f16x2"), [0, 0, 200, 0]);
-        assert_eq!(counted("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), [0, 0, 0, 2 * 2048 * 10]);
+        assert_eq!(counted("fma.rn.f64"), [192, 0, 0, 0]);
+        assert_eq!(counted("add.ftz.f32"), [0, 96, 0, 0]);
+        assert_eq!(counted("mul.rn.f16x2"), [0, 0, 192, 0]);
+        assert_eq!(counted("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), [0, 0, 0, 2 * 2048 * 3]);
         let group = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
-        assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 10 / 4]);
-        assert_eq!(counted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"), [0, 0, 0, 2 * 4096 * 10]);
-        assert_eq!(counted("fma.rn.f32x2"), [0, 400, 0, 0]);
+        assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 3 / 4]);
+        assert_eq!(counted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"), [0, 0, 0, 2 * 4096 * 3]);
+        assert_eq!(counted("fma.rn.f32x2"), [0, 384, 0, 0]);
         let moves =
             ["wmma.load.a.sync.aligned.m16n16k16.row.f16", "wmma.store.d.sync.aligned.row.m16n16k16.f32"];
         for other in ["add.s32", "ld.global.f32", "mov.f32", "x.m16n8k16"].into_iter().chain(moves) {

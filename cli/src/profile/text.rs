@@ -114,8 +114,17 @@ pub(super) struct Uncovered {
     file: Option<String>,
     /// First and last line.
     lines: [u32; 2],
-    /// Instructions that never ran; of a branch that always went the same way, whether that was a jump.
-    what: Result<usize, bool>,
+    what: Missed,
+}
+
+/// What of that code did not happen.
+enum Missed {
+    /// So many instructions never ran.
+    Instructions(usize),
+    /// A branch always went the same way: whether that was a jump.
+    Way { jumps: bool },
+    /// A `brx.idx` never jumped to some of its targets: how many, of how many.
+    Targets { missed: usize, of: usize },
 }
 
 impl Uncovered {
@@ -126,41 +135,51 @@ impl Uncovered {
             [first, last] => format!("lines {first} to {last}"),
         };
         match self.what {
-            Ok(number) => format!("{file}{lines} ({})", count(number, "instruction")),
-            Err(true) => format!("{file}{lines} (the branch is always taken)"),
-            Err(false) => format!("{file}{lines} (the branch is never taken)"),
+            Missed::Instructions(number) => format!("{file}{lines} ({})", count(number, "instruction")),
+            Missed::Way { jumps: true } => format!("{file}{lines} (the branch is always taken)"),
+            Missed::Way { jumps: false } => format!("{file}{lines} (the branch is never taken)"),
+            Missed::Targets { missed, of } => {
+                format!("{file}{lines} (the branch never goes to {missed} of its {of} targets)")
+            }
         }
     }
 
     pub(super) fn json(&self) -> Value {
-        let branch = self.what.err().map(|jumps| if jumps { "always-taken" } else { "never-taken" });
+        let (instructions, branch, targets) = match self.what {
+            Missed::Instructions(number) => (Some(number), None, None),
+            Missed::Way { jumps } => (None, Some(if jumps { "always-taken" } else { "never-taken" }), None),
+            Missed::Targets { missed, .. } => (None, Some("targets-never-taken"), Some(missed)),
+        };
         json!({
             "file": self.file,
             "first_line": self.lines[0],
             "last_line": self.lines[1],
-            "instructions": self.what.ok(),
+            "instructions": instructions,
             "branch": branch,
+            "targets": targets,
         })
     }
 }
 
-/// Instructions that never ran, and branches that always went the same way, in the order of the text.
+/// Instructions that never ran, and branches that did not go all their ways, in the order of the text.
 pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
     let mut all: Vec<Uncovered> = Vec::new();
     let mut goes_on = false;
     for instruction in &answer.profile.instructions {
         let counts = &instruction.counts;
-        let one_way = (counts.taken == 0) != (counts.not_taken == 0);
         let Some((file, line)) = place(instruction, answer.listing.is_source) else { continue };
-        let what = match one_way {
-            true => Err(counts.taken > 0),
-            false => Ok(1),
+        let missed = instruction.targets.iter().filter(|threads| **threads == 0).count();
+        let what = match (counts.taken == 0) != (counts.not_taken == 0) {
+            true => Missed::Way { jumps: counts.taken > 0 },
+            false if counts.ran() && missed > 0 => Missed::Targets { missed, of: instruction.targets.len() },
+            false => Missed::Instructions(1),
         };
-        let is_covered = counts.ran() && !one_way;
+        let runs_on = matches!(what, Missed::Instructions(_));
+        let is_covered = counts.ran() && runs_on;
         match all.last_mut() {
             _ if is_covered => {}
-            Some(Uncovered { file: known, lines: [_, last], what: Ok(number) })
-                if goes_on && what.is_ok() && known.as_deref() == file && line >= *last =>
+            Some(Uncovered { file: known, lines: [_, last], what: Missed::Instructions(number) })
+                if goes_on && runs_on && known.as_deref() == file && line >= *last =>
             {
                 (*last, *number) = (line, *number + 1);
             }

@@ -197,7 +197,7 @@ impl Group {
             if !live {
                 return Turn::Done;
             }
-            if !progress {
+            if !progress && !self.go_alone() {
                 return Turn::Fault(self.deadlock(lanes));
             }
             if polling {
@@ -208,6 +208,12 @@ impl Group {
             }
         }
         Turn::Yielded
+    }
+
+    /// Nothing can run any more: parts of warps that wait for the rest do so no longer. Whether there were any.
+    pub(super) fn go_alone(&mut self) -> bool {
+        let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
+        warps.fold(false, |parted, warp| warp.go_alone() | parted)
     }
 
     pub(super) fn deadlock(&self, lanes: &Lanes<'_>) -> Box<Fault> {

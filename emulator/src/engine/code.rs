@@ -125,8 +125,10 @@ pub(crate) struct Origin {
     pub(crate) line: u32,
     /// `.loc` file index; 0 for none.
     pub(crate) file: u32,
-    /// `.loc` line.
+    /// `.loc` line; 0 for instructions that the compiler ascribes to no line.
     pub(crate) source_line: u32,
+    /// `.loc` column.
+    pub(crate) source_column: u32,
     /// Number of the PTX instruction in its function: some are decoded into several.
     pub(crate) statement: u32,
 }
@@ -242,6 +244,18 @@ pub(crate) enum Control {
     Yield,
     /// `brx.idx`: the targets; the index is operand 0.
     Table(Arc<[u32]>),
+}
+
+impl Control {
+    /// Whether it is a barrier to which the threads of a warp have to come together.
+    pub(crate) fn is_aligned(&self) -> bool {
+        match self {
+            Control::Barrier(Barrier { aligned, .. })
+            | Control::ClusterArrive { aligned, .. }
+            | Control::ClusterWait { aligned } => *aligned,
+            _ => false,
+        }
+    }
 }
 
 /// What is called.

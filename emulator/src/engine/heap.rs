@@ -33,12 +33,11 @@ pub(super) fn free(lanes: &mut Lanes<'_>, lane: usize, address: u64, origin: Ori
 
 pub(super) fn caller(lanes: &Lanes<'_>, lane: usize, origin: Origin) -> Caller {
     let kernel = lanes.env.kernel;
-    let file = kernel.files.get(&origin.file);
     Caller {
         kernel: kernel.name.clone(),
         block: lanes.block().id,
         thread: [0, 1, 2].map(|axis: usize| lanes.warp().tid[axis].0[lane & 31]),
         ptx_line: origin.line,
-        source: file.map(|file| (file.clone(), origin.source_line)),
+        source: kernel.source(origin).map(|(file, line)| (file.to_owned(), line)),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuda_ptx::Parameter;
 
-use super::code::Code;
+use super::code::{Code, Origin};
 use super::profile::Profiled;
 use super::schedule::Scheduled;
 use super::watch::Watched;
@@ -77,6 +77,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// File and line of the source that an instruction was compiled from.
+    pub(super) fn source(&self, origin: Origin) -> Option<(&str, u32)> {
+        let file = self.files.get(&origin.file).filter(|_| origin.source_line > 0)?;
+        Some((file, origin.source_line))
+    }
+
     /// Whether it can reach `malloc` or `free`.
     pub fn uses_heap(&self) -> bool {
         self.allocates

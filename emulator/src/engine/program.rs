@@ -1,6 +1,6 @@
 //! One loaded PTX module.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,6 +12,7 @@ use super::image::{Image, LoadFailure};
 use super::kernel::Kernel;
 use super::{decode, load, profile, table};
 use crate::memory::Memory;
+use crate::profile::Profiler;
 
 /// A PTX module: its text, its symbols, its variables placed in device memory. Functions are decoded when a kernel
 /// that reaches them is first asked for.
@@ -55,11 +56,27 @@ impl Program {
         let image = Arc::new(load::load(text, memory, symbols)?);
         let program = Program { image, memory: Arc::clone(memory), kernels: Mutex::default() };
         if let Some(profiler) = memory.profiler().filter(|profiler| profiler.covers()) {
-            // Coverage also has what is never launched.
-            let kernels = program.kernels().filter_map(|name| program.kernel(name));
-            kernels.for_each(|kernel| profiler.declare(profile::nothing(&kernel)));
+            program.declare(profiler);
         }
         Ok(program)
+    }
+
+    /// Tells the coverage of all that can be covered: kernels that are never launched, and functions that no kernel reaches.
+    fn declare(&self, profiler: &Profiler) {
+        let mut reached: HashSet<String> = HashSet::new();
+        let declare = |kernel: &Kernel, reached: &mut HashSet<String>| {
+            profiler.declare(profile::nothing(kernel));
+            reached.extend(kernel.codes.iter().map(|code| code.name.clone()));
+        };
+        for kernel in self.kernels().filter_map(|name| self.kernel(name)) {
+            declare(&kernel, &mut reached);
+        }
+        for (index, function) in self.image.functions.iter().enumerate() {
+            if !reached.contains(&function.name) {
+                let alone = decode::kernel(&self.image, index, self.looks(), table::decode);
+                declare(&alone, &mut reached);
+            }
+        }
     }
 
     /// Names of the kernels in source order.

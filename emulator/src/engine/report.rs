@@ -44,8 +44,7 @@ fn thread(warp: &WarpState, lane: u32) -> [u32; 3] {
 }
 
 fn source(env: &Env<'_>, origin: Origin) -> Option<(String, u32)> {
-    let name = env.kernel.files.get(&origin.file)?;
-    Some((name.clone(), origin.source_line))
+    env.kernel.source(origin).map(|(file, line)| (file.to_owned(), line))
 }
 
 /// The report of a group in which every thread waits.
@@ -130,7 +129,8 @@ fn describe(
         State::Barrier(id) => format!("barrier {id}"),
         State::Cluster(_) => "the cluster's barrier".to_owned(),
         State::WarpSync(op, members) => format!("`{}` with members 0x{members:08x}", op.name()),
-        State::Ready | State::Opened(_) => match looks {
+        State::Rest => "the rest of its warp".to_owned(),
+        State::Ready | State::Opened(_) | State::Alone => match looks {
             Some(looks) => return format!("{who}: {looks}"),
             None => "its turn".to_owned(),
         },

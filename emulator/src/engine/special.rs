@@ -152,8 +152,8 @@ impl Special {
             Special::GridId => env.grid_id,
             Special::Clock | Special::Clock64 => lanes.clock(),
             Special::ClockHi => lanes.clock() >> 32,
-            Special::GlobalTimer | Special::GlobalTimerLo => nanoseconds(),
-            Special::GlobalTimerHi => nanoseconds() >> 32,
+            Special::GlobalTimer | Special::GlobalTimerLo => nanoseconds(lanes),
+            Special::GlobalTimerHi => nanoseconds(lanes) >> 32,
             Special::IsExplicitCluster => (env.cluster != [1; 3]).into(),
             Special::EnvReg1 => env.workspace >> 32,
             Special::EnvReg2 => env.workspace & u64::from(u32::MAX),
@@ -187,6 +187,10 @@ impl Special {
     }
 }
 
-fn nanoseconds() -> u64 {
+/// The time: under several orders that of the launches, so that a seed is the same each time; else that of the host.
+fn nanoseconds(lanes: &Lanes<'_>) -> u64 {
+    if let Some(order) = &lanes.order {
+        return order.time(lanes.clock());
+    }
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }

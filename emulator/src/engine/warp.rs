@@ -10,6 +10,7 @@ mod aside;
 mod call;
 mod frames;
 mod schedule;
+mod together;
 mod wait;
 
 use std::cell::UnsafeCell;
@@ -40,6 +41,10 @@ pub(super) enum State {
     WarpSync(WarpOp, u32),
     /// The cluster's barrier to complete this phase.
     Cluster(u64),
+    /// The rest of its warp, at a barrier to which a warp has to come together.
+    Rest,
+    /// Nothing more: the rest cannot come to that barrier, and it arrives there without.
+    Alone,
 }
 
 /// Threads of a warp that stand at the same place.
@@ -58,6 +63,11 @@ impl Split {
     #[inline(always)]
     fn is_ready(&self) -> bool {
         matches!(self.state, State::Ready)
+    }
+
+    /// Whether its turn comes again without anybody else's doing.
+    fn is_runnable(&self) -> bool {
+        matches!(self.state, State::Ready | State::Opened(_) | State::Alone)
     }
 
     /// Whether it can run and is not `other`, but stands where that does.
@@ -196,7 +206,7 @@ impl Warp {
 
     /// Whether some split can run.
     pub(super) fn is_runnable(&self) -> bool {
-        self.splits.iter().any(|split| matches!(split.state, State::Ready | State::Opened(_)))
+        self.splits.iter().any(Split::is_runnable)
     }
 
     /// The splits that wait, for reports.
@@ -226,20 +236,26 @@ impl Warp {
         self.take_results(lanes);
         loop {
             let Some(index) = self.choose() else {
-                return if self.splits.is_empty() { Outcome::Done } else { Outcome::Blocked };
+                match self.come_together(lanes, around) {
+                    Ok(true) => continue,
+                    Ok(false) if self.splits.is_empty() => return Outcome::Done,
+                    Ok(false) => return Outcome::Blocked,
+                    Err(split) => return self.fault(split.frame, split.pc, lanes),
+                }
             };
             let frame = self.splits[index].frame;
             match self.run_split(index, lanes, around) {
                 Event::Switch => {}
                 Event::Yield if around.polled > TURN / 2 => return Outcome::Polling,
                 Event::Yield => return Outcome::Yielded,
-                Event::Fault(at) => {
-                    let code = self.frames.code_index(frame);
-                    let trouble = lanes.trouble.take().unwrap_or_else(StopReason::unknown);
-                    return Outcome::Fault(trouble, code, at);
-                }
+                Event::Fault(at) => return self.fault(frame, at, lanes),
             }
         }
+    }
+
+    fn fault(&self, frame: usize, at: u32, lanes: &mut Lanes<'_>) -> Outcome {
+        let trouble = lanes.trouble.take().unwrap_or_else(StopReason::unknown);
+        Outcome::Fault(trouble, self.frames.code_index(frame), at)
     }
 
     /// What its state comes to, in which threads stand where and their registers hold what.
@@ -249,7 +265,7 @@ impl Warp {
         splits.sort_unstable_by_key(|split| split.mask);
         for split in splits {
             (split.mask, split.pc).hash(&mut hasher);
-            matches!(split.state, State::Ready | State::Opened(_)).hash(&mut hasher);
+            split.is_runnable().hash(&mut hasher);
             self.frames.hash(split.frame, &mut hasher);
         }
         self.state().local.hash(&mut hasher);

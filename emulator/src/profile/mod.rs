@@ -101,12 +101,27 @@ pub struct InstructionProfile {
     pub name: Arc<str>,
     /// Its line in the PTX text, counted from 1.
     pub ptx_line: u32,
-    /// File and line of the source, if the PTX has `.loc`.
+    /// File and line of the source, if the PTX has `.loc`; `None` also for line 0, to which compilers ascribe what no line asks for.
     pub source: Option<(Arc<str>, u32)>,
+    /// The column there, counted from 1; 0 if it is not known.
+    pub column: u32,
     /// Whether it is a branch with a guard.
     pub conditional: bool,
+    /// Of the first instruction of a function: times a warp entered the function, over all launches. 0 for all others.
+    pub entries: u64,
+    /// Of a `brx.idx`: threads that jumped to each of its targets, which are in the order of its list, each once. Empty for all others.
+    pub targets: Vec<u64>,
     /// Its counts over all launches.
     pub counts: Counts,
+}
+
+/// Adds what the same instruction did in other launches.
+impl AddAssign<&InstructionProfile> for InstructionProfile {
+    fn add_assign(&mut self, other: &InstructionProfile) {
+        self.counts += other.counts;
+        self.entries += other.entries;
+        self.targets.iter_mut().zip(&other.targets).for_each(|(known, new)| *known += new);
+    }
 }
 
 /// What all launches of a kernel did.
@@ -182,7 +197,7 @@ impl Profiler {
         known.blocks += new.blocks;
         known.threads += new.threads;
         for (known, new) in known.instructions.iter_mut().zip(&new.instructions) {
-            known.counts += new.counts;
+            *known += new;
         }
         heat::merge(&mut known.allocations, new.allocations);
         known.allocations.sort_by_key(|allocation| (allocation.address, allocation.bytes));

@@ -1,6 +1,7 @@
 //! The list of differences: one per kind and place in the code, bounded.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{ScheduleDifference, Schedules};
@@ -15,12 +16,14 @@ pub struct Scheduler {
     schedules: Schedules,
     sink: Option<Sink>,
     found: Mutex<Vec<ScheduleDifference>>,
+    /// What the launches that have ended took in the ordinary order, in nanoseconds of `%globaltimer`.
+    elapsed: AtomicU64,
 }
 
 impl Scheduler {
     /// Nothing found yet.
     pub fn new(schedules: Schedules) -> Scheduler {
-        Scheduler { schedules, sink: None, found: Mutex::default() }
+        Scheduler { schedules, sink: None, found: Mutex::default(), elapsed: AtomicU64::new(0) }
     }
 
     /// The same, calling `sink` with each difference of a launch that was not told before.
@@ -34,6 +37,16 @@ impl Scheduler {
     /// Which orders.
     pub fn schedules(&self) -> Schedules {
         self.schedules
+    }
+
+    /// When a launch that starts now does so, in nanoseconds of `%globaltimer`.
+    pub(crate) fn now(&self) -> u64 {
+        self.elapsed.load(Relaxed)
+    }
+
+    /// A launch took that long in the ordinary order.
+    pub(crate) fn pass(&self, nanoseconds: u64) {
+        self.elapsed.fetch_add(nanoseconds, Relaxed);
     }
 
     /// What differed since the last call.

@@ -247,6 +247,15 @@ fn parts_of_a_warp_at_different_barriers_diverge() {
     // Whole warps may be where they like.
     let warps = "setp.lt.u32 %p1, %t, 32; @%p1 bra A; bar.sync 0; bra.uni E; A: bar.sync 0; E: st.global.u32 [%at], %t;";
     assert_eq!(diverging(warps, 64), [[0; 2]; 0]);
+    // Half of each warp meets the other warp's first.
+    let first =
+        "and.b32 %r1, %t, 31; setp.lt.u32 %p1, %r1, 16; @%p1 bra A; barrier.sync 1, 32; A: bar.sync 0;";
+    assert_eq!(diverging(first, 64), [[0; 2]; 0]);
+    // Threads whose loops take longer than the others wait for a turn.
+    let late = "mul.lo.u32 %r1, %t, 400; L: setp.eq.u32 %p1, %r1, 0; @%p1 bra D; sub.u32 %r1, %r1, 1; bra L; D: bar.arrive 1, 64; bar.sync 2, 32;";
+    assert_eq!(diverging(late, 32), [[0; 2]; 0]);
+    // Neither part waits at its barrier.
+    assert_eq!(diverging(&two("bar.arrive 1, 128;", "bar.arrive 1, 128;"), 64), [[11, 13]]);
     // Threads that have left are no part of a warp.
     assert_eq!(diverging("setp.lt.u32 %p1, %t, 10; @%p1 exit; bar.sync 0;", 64), [[0; 2]; 0]);
 }

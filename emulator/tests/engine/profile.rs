@@ -421,3 +421,59 @@ fn bulk_copies_are_told_by_time_and_place() {
     assert_eq!(found(&allocation.by_time), [(7, 2)]);
     assert_eq!(found(&allocation.by_place), [(32, 1), (34, 1)]);
 }
+
+#[test]
+fn functions_are_entered_as_often_as_they_are_called() {
+    // Both begin with their loop: three rounds, and two.
+    let text = format!(
+        "{HEADER}.func (.reg .u32 out) rounds(.reg .u32 n) {{\n.reg .pred %p;\nL: sub.u32 n, n, 1;\nsetp.gt.s32 %p, n, 0;\n@%p bra L;\n\
+         mov.u32 out, n;\nret;\n}}\n\
+         .visible .entry k() {{\n.reg .u32 %t, %n; .reg .pred %p;\nK: add.u32 %n, %n, 1;\nsetp.lt.u32 %p, %n, 2;\n@%p bra K;\n\
+         mov.u32 %t, %tid.x;\nsetp.ge.u32 %p, %t, 32;\n@%p exit;\ncall (%t), rounds, (3);\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    device.launch("k", [2, 1, 1], [70, 1, 1], &Args::new());
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new());
+    let profiles = device.profiles();
+    let entries: Vec<_> = profiles[0].instructions.iter().map(|one| (one.ptx_line, one.entries)).collect();
+    assert_eq!(entries.iter().filter(|(_, entries)| *entries > 0).count(), 2, "{entries:?}");
+    let told = lcov(&profiles, |_| Some("/k.ptx".to_owned()));
+    assert!(told.contains("FNDA:7,k\nFNDA:3,rounds\n"), "{told}");
+    assert!(told.contains("\nDA:6,9\n") && told.contains("\nDA:14,14\n"), "{told}");
+}
+
+#[test]
+fn line_zero_is_no_line_of_the_source() {
+    let text = format!(
+        "{HEADER}.file 1 \"k.cu\"\n.visible .entry k(.param .u64 out) {{\n.reg .u64 %a;\n.loc 1 0 0\nld.param.u64 %a, [out];\n.loc 1 7 3\n\
+         st.global.u32 [%a], 1;\n.loc 1 0 0\nret;\n}}\n"
+    );
+    let device = Device::profiled(&text);
+    let out = device.zeroed::<u32>(1);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    let profiles = device.profiles();
+    let expected =
+        "TN:\nSF:k.cu\nFN:7,k\nFNDA:1,k\nFNF:1\nFNH:1\nBRF:0\nBRH:0\nDA:7,1\nLF:1\nLH:1\nend_of_record\n";
+    assert_eq!(lcov(&profiles, |_| None), expected);
+    assert_eq!(profiles[0].lines().len(), 1);
+    let places: Vec<_> =
+        profiles[0].instructions.iter().map(|one| (one.source.is_some(), one.column)).collect();
+    assert_eq!(places, [(false, 0), (true, 3), (false, 0)]);
+}
+
+#[test]
+fn targets_of_a_table_are_ways_of_a_branch() {
+    // Threads 0 and 3 to 7 go to A, 1 to B, nobody to C.
+    let body = "min.u32 %r1, %t, 3; T: .branchtargets A, B, C, A;\nsetp.ge.u32 %p1, %t, 2; @%p1 mov.u32 %r1, 3;\nbrx.idx %r1, T;\n\
+                A: mov.u32 %r2, 1; bra E; B: mov.u32 %r2, 2; bra E; C: mov.u32 %r2, 3; E:";
+    let device = Device::profiled(&snippet(body));
+    let out = device.zeroed::<u32>(32);
+    for _ in 0..2 {
+        device.launch("k", [1, 1, 1], [8, 1, 1], &Args::new().add(out));
+    }
+    let profiles = device.profiles();
+    let table = profiles[0].instructions.iter().find(|one| &*one.name == "brx.idx").unwrap();
+    assert_eq!((table.ptx_line, &table.targets[..], table.conditional), (12, &[14, 2, 0][..], false));
+    let told = lcov(&profiles, |_| Some("/k.ptx".to_owned()));
+    assert!(told.contains("BRDA:12,0,0,14\nBRDA:12,0,1,2\nBRDA:12,0,2,0\nBRF:3\nBRH:2\n"), "{told}");
+}

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cuda_emulator::engine::{Launch, run};
-use cuda_emulator::{Checks, DifferenceKind, FindingKind, Schedules};
+use cuda_emulator::{Checks, DifferenceKind, FindingKind, ScheduleDifference, Schedules};
 
-use crate::support::{Args, Device, Output, launch, snippet};
+use crate::support::{Args, Device, Output, launch, snippet, snippet_with};
 
 fn device(body: &str, schedules: Schedules) -> Device {
     Device::scheduled(&snippet(body), schedules, None)
@@ -222,4 +222,79 @@ fn stores_that_others_do_not_see_are_told() {
         "{}",
         found[0]
     );
+}
+
+/// Correct kernels of 64 threads, whose warps an order separates at the stores. They have shared memory `s`, and a function `hand` that calls
+/// two barriers.
+const TOGETHER: [&str; 6] = [
+    // A warp hands over to another one, which hands back.
+    "mad.lo.u32 %r1, %t, 4, 0; mov.u32 %r2, s; add.u32 %r1, %r1, %r2; setp.ge.u32 %p1, %t, 32; @%p1 bra TAKE;
+     st.shared.u32 [%r1], %t; bar.arrive 1, 64; bar.sync 2, 64; bra.uni E;
+     TAKE: bar.sync 1, 64; ld.shared.u32 %r3, [%r1+-128]; bar.arrive 2, 64; st.global.u32 [%at], %r3; E:",
+    // The same inside a function, which the parts call one after the other.
+    "st.global.u32 [%at], %t; setp.ge.u32 %p1, %t, 32; @%p1 bra TAKE;
+     call hand, (1, 2); bra.uni E; TAKE: bar.sync 1, 64; bar.arrive 2, 64; E:",
+    "st.global.u32 [%at], %t; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+     st.global.u32 [%at], %r1; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+    "st.global.u32 [%at], %t; barrier.cluster.arrive; st.global.u32 [%at], %r1; barrier.cluster.wait.aligned;",
+    "st.global.u32 [%at], %t; bar.red.popc.u32 %r2, 1, %p1; st.global.u32 [%at], %r2; bar.sync 1; st.global.u32 [%at], %r2;
+     barrier.cta.red.or.aligned.pred %p2, 1, %p1;",
+    // A part of each warp meets the same part of the other one, which the rest waits for.
+    "and.b32 %r1, %t, 31; setp.lt.u32 %p1, %r1, 16; @%p1 bra REST; st.global.u32 [%at], %t; barrier.sync 1, 32;
+     REST: bar.sync 0; st.global.u32 [%at], %r1;",
+];
+
+const HAND: &str = ".shared .b32 s[64];
+    .func hand(.param .b32 a, .param .b32 b) { .reg .b32 %a, %b; ld.param.b32 %a, [a]; ld.param.b32 %b, [b]; bar.arrive %a, 64; bar.sync %b, 64; ret; }";
+
+#[test]
+fn a_warp_that_an_order_separated_comes_to_a_barrier_together() {
+    for body in TOGETHER {
+        let device = Device::scheduled(&snippet_with(HAND, body), Schedules::new(60), Some(Checks::ALL));
+        let out = device.zeroed::<u32>(64);
+        let asked = launch(&device, "k", [1; 3], [64, 1, 1], &Args::new().add(out));
+        device.try_launch("k", Launch { cluster: [1; 3], ..asked }).unwrap();
+        assert_eq!((device.findings(), device.differences()), (vec![], vec![]), "{body}");
+    }
+}
+
+#[test]
+fn the_time_is_part_of_the_order() {
+    let timer = "atom.global.add.u32 %r1, [%out], 1; mov.u64 %rd1, %globaltimer; mul.wide.u32 %rd2, %r1, 8; add.u64 %rd2, %rd2, %out;
+                 st.global.u64 [%rd2+64], %rd1;";
+    let once = |seed: u64| {
+        let device = device(timer, Schedules::new(1).seed(seed));
+        let launch = || {
+            let out = device.zeroed::<u64>(64);
+            device.launch("k", [2, 1, 1], [3, 1, 1], &Args::new().add(out));
+            (device.differences(), device.download::<u64>(out + 64, 6))
+        };
+        [launch(), launch()]
+    };
+    let all: Vec<_> = (1..10).map(once).collect();
+    assert!((1..10).map(once).eq(all.iter().cloned()), "a seed is the same each time");
+    assert!(all.iter().flatten().any(|(differences, _)| !differences.is_empty()), "they look at the time");
+    // It passes from one launch to the next.
+    let [(_, first), (_, second)] = &all[0];
+    assert!(first.iter().max() < second.iter().min(), "{first:?} {second:?}");
+}
+
+#[test]
+fn the_time_never_goes_back() {
+    // Warps keep the latest time that one has read. Who reads an earlier one than was there before says so.
+    let device = device(
+        "mov.u32 %r9, 0; L: ld.volatile.global.u64 %rd1, [%out+64]; mov.u64 %rd2, %globaltimer; setp.lt.u64 %p1, %rd2, %rd1;
+         @%p1 st.global.u32 [%out], 1; atom.global.max.u64 %rd3, [%out+64], %rd2; add.u32 %r9, %r9, 1;
+         setp.lt.u32 %p2, %r9, 20; @%p2 bra L;",
+        Schedules::new(30),
+    );
+    let out = device.zeroed::<u64>(32);
+    device.launch("k", [3, 1, 1], [64, 1, 1], &Args::new().add(out));
+    let goes_back = |difference: &ScheduleDifference| match &difference.kind {
+        DifferenceKind::Memory(bytes) => bytes.address == out,
+        _ => true,
+    };
+    let found = device.differences();
+    assert!(!found.iter().any(goes_back), "{found:?}");
+    assert_eq!(device.download::<u32>(out, 1), [0]);
 }

@@ -125,6 +125,20 @@ const PLANTED: &[Planted] = &[
          st.global.u32 [%out+4], %r5;",
     ),
     planted(
+        "a missing fence in a last-block reduction of volatile sums",
+        (8, 32),
+        "memory",
+        "setp.ne.u32 %p1, %t, 0; @%p1 exit;
+         mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %out;
+         add.u32 %r2, %r1, 1; st.volatile.global.u32 [%rd1+64], %r2;
+         <<|membar.gl;>>
+         atom.global.inc.u32 %r3, [%out], 7; setp.ne.u32 %p2, %r3, 7; @%p2 exit;
+         mov.u32 %r4, 0; mov.u32 %r5, 0; add.u64 %rd2, %out, 64;
+         LOOP: ld.volatile.global.u32 %r6, [%rd2]; add.u32 %r5, %r5, %r6; add.u64 %rd2, %rd2, 4;
+         add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 8; @%p3 bra LOOP;
+         st.global.u32 [%out+4], %r5;",
+    ),
+    planted(
         "a flag without a fence",
         (1, 64),
         "memory",

@@ -283,8 +283,9 @@ impl<'a> Body<'a> {
             }
             Statement::Variable(variable) => self.variable(variable)?,
             Statement::Block(inner) => self.block(inner)?,
-            Statement::Loc { file, line, .. } => {
+            Statement::Loc { file, line, column, .. } => {
                 (self.origin.file, self.origin.source_line) = (*file, *line);
+                self.origin.source_column = *column;
             }
             Statement::Instruction(instruction) => {
                 self.origin.line = instruction.line;

@@ -66,9 +66,9 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             // The others that it was decoded into work out its address.
             let local = if draft.site { local_bytes(&name) } else { 0 };
             let first = draft.origin.statement != last;
-            let (exec, note) = (inst.exec, draft.note);
+            let (exec, note, targets) = (inst.exec, draft.note, targets(draft, &body.labels));
             let increments = increments.as_ref().is_some_and(|all| all.get(profiled.len()) == Some(&true));
-            profiled.push(Profiled { exec, note, conditional, name, barrier, first, local, increments });
+            profiled.push(Profiled { exec, note, conditional, targets, name, barrier, first, local, increments });
             last = draft.origin.statement;
             inst.exec = PROFILE;
         }
@@ -213,9 +213,8 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         // The end of a called function is nothing special.
         (Some(Control::Return), _) if function == 0 => Role::End,
         (Some(Control::ClusterArrive { released: false, .. }), None) => Role::None,
-        (Some(Control::Barrier(_) | Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => {
-            Role::Meet
-        }
+        (Some(Control::Barrier(_)), None) => Role::MeetBlock,
+        (Some(Control::ClusterArrive { .. } | Control::WarpSync(_)), None) => Role::Meet,
         (_, Some(What::Fence)) if draft.imm != 0 => Role::MeetBlock,
         (_, Some(What::Fence | What::WarpSync)) => Role::Meet,
         (None, Some(What::Load | What::Store { .. } | What::Atomic { .. } | What::Copy)) => {
@@ -226,6 +225,14 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
         _ => Role::None,
     };
     Scheduled { exec: inst.exec, note: draft.note, role, line: draft.origin.line }
+}
+
+/// Where a `brx.idx` jumps to, each place once.
+fn targets(draft: &Draft, labels: &[u32]) -> Box<[u32]> {
+    let Flow::Table(list) = &draft.flow else { return Box::default() };
+    let mut seen = BTreeSet::new();
+    let places = list.iter().filter_map(|label| labels.get(label.0 as usize).copied());
+    places.filter(|place| seen.insert(*place)).collect()
 }
 
 /// What instructions name by index.

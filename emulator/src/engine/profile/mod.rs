@@ -6,23 +6,25 @@
 // Relies on: operands as in `exec::lanes`; the decoder puts `PROFILE` only in code that knows what it replaces.
 
 mod bulk;
+mod counted;
 mod note;
 mod shared;
 
+pub(super) use counted::nothing;
 pub(super) use note::{Profiled, local_bytes};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use self::bulk::Bulk;
+use self::counted::Counted;
 use self::shared::{Sharing, wavefronts};
 use super::code::{Exec, Inst, Step};
 use super::env::Env;
 use super::exec::lanes::{Lanes, bits};
 use super::exec::memory::{address, local_offset};
-use super::kernel::Kernel;
 use super::watch::{Note, Touch, What, copies, touches};
-use crate::profile::{Counts, Heat, InstructionProfile, KernelProfile, Profiler};
+use crate::profile::{Counts, Heat, Profiler};
 
 /// Bytes of a sector, the least that is moved between the L1 cache and the L2 cache.
 const SECTOR: u64 = 32;
@@ -60,8 +62,7 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
 /// What a worker has counted of a launch.
 pub(super) struct Profile {
     profiler: Arc<Profiler>,
-    /// By function of the kernel, then by instruction.
-    counts: Vec<Vec<Counts>>,
+    counted: Counted,
     /// By the linear number of a block, then by warp: how far each is.
     clocks: HashMap<u64, Vec<Clock>>,
     heat: Heat,
@@ -72,6 +73,8 @@ pub(super) struct Profile {
 /// How far a warp is.
 #[derive(Clone, Copy, Default)]
 struct Clock {
+    /// Whether it has executed anything.
+    begun: bool,
     /// Instructions that it has executed, and for which it has waited.
     now: u64,
     /// The barrier at which it has arrived, until that opens: when, and the instruction where it waits.
@@ -84,15 +87,25 @@ impl Profile {
         let profiler = Arc::clone(env.memory.profiler()?);
         Some(Box::new(Profile {
             profiler,
-            counts: zeroed(env.kernel),
+            counted: Counted::new(env.kernel),
             clocks: HashMap::new(),
             heat: Heat::default(),
             bulk: Bulk::default(),
         }))
     }
 
-    fn counts(&mut self, (code, at): (usize, usize)) -> Option<&mut Counts> {
-        self.counts.get_mut(code)?.get_mut(at)
+    fn counts(&mut self, place: (usize, usize)) -> Option<&mut Counts> {
+        self.counted.at(place)
+    }
+
+    /// Threads of a warp enter that function of the kernel together.
+    pub(super) fn enters(&mut self, code: usize) {
+        self.counted.enters(code);
+    }
+
+    /// Threads of a warp jump to one of the targets of a `brx.idx`, at that instruction of that function.
+    pub(super) fn jumps(&mut self, place: (usize, usize), target: u32, threads: u32) {
+        self.counted.jumps(place, target, threads);
     }
 
     /// An instruction is about to run.
@@ -111,8 +124,7 @@ impl Profile {
         let on = mask & unsafe { lanes.passing(inst.guard) };
         let time = self.tick(lanes, profiled, place, on != 0);
         self.bulk.begin(time);
-        let counts = self.counts.get_mut(place.0).and_then(|code| code.get_mut(place.1));
-        let Some(counts) = counts else { return };
+        let Some(counts) = self.counted.at(place) else { return };
         counts.warps += 1;
         counts.threads += u64::from(mask.count_ones());
         counts.threads_on += u64::from(on.count_ones());
@@ -169,6 +181,9 @@ impl Profile {
             clocks.resize(warp + 1, Clock::default());
         }
         let Some(clock) = clocks.get_mut(warp) else { return 0 };
+        if !std::mem::replace(&mut clock.begun, true) {
+            self.counted.enters(0);
+        }
         clock.now += u64::from(profiled.first);
         if let Some(waits) = profiled.barrier.filter(|_| runs) {
             clock.arrived = Some((clock.now, waits.then_some(place)));
@@ -204,7 +219,7 @@ impl Profile {
     /// Hands over what was counted; the first worker also tells of the launch itself.
     pub(super) fn finish(self, env: &Env<'_>, first: bool) {
         let blocks = blocks(env);
-        let mut profile = of(env.kernel, &self.counts);
+        let mut profile = self.counted.of(env.kernel);
         profile.allocations = self.heat.into_allocations();
         if first {
             profile.launches = 1;
@@ -222,60 +237,6 @@ fn volume(extents: [u32; 3]) -> u64 {
 /// The blocks of a launch.
 fn blocks(env: &Env<'_>) -> u64 {
     volume(env.launch.grid)
-}
-
-/// A kernel that was not launched.
-pub(super) fn nothing(kernel: &Kernel) -> KernelProfile {
-    of(kernel, &zeroed(kernel))
-}
-
-fn zeroed(kernel: &Kernel) -> Vec<Vec<Counts>> {
-    kernel.codes.iter().map(|code| vec![Counts::default(); code.insts.len()]).collect()
-}
-
-/// The instructions of a kernel with these counts, by function.
-fn of(kernel: &Kernel, counts: &[Vec<Counts>]) -> KernelProfile {
-    let files: BTreeMap<u32, Arc<str>> =
-        kernel.files.iter().map(|(number, name)| (*number, Arc::from(name.as_str()))).collect();
-    let mut instructions: Vec<InstructionProfile> = Vec::new();
-    let codes = kernel.codes.iter().zip(&kernel.profiled).zip(counts);
-    for ((code, profiled), counts) in codes {
-        let function: Arc<str> = code.name.as_str().into();
-        let mut last = 0;
-        for ((origin, profiled), counts) in code.origins.iter().zip(profiled).zip(counts) {
-            // Statement 0: the decoder's own.
-            match instructions.last_mut() {
-                _ if origin.statement == 0 => continue,
-                Some(known) if origin.statement == last => one_more(known, profiled, counts),
-                _ => instructions.push(InstructionProfile {
-                    function: Arc::clone(&function),
-                    name: Arc::clone(&profiled.name),
-                    ptx_line: origin.line,
-                    source: files.get(&origin.file).map(|file| (Arc::clone(file), origin.source_line)),
-                    conditional: profiled.conditional,
-                    counts: *counts,
-                }),
-            }
-            last = origin.statement;
-        }
-    }
-    KernelProfile {
-        kernel: kernel.name.clone(),
-        text: Arc::clone(&kernel.text),
-        launches: 0,
-        blocks: 0,
-        threads: 0,
-        instructions,
-        allocations: Vec::new(),
-    }
-}
-
-/// An instruction goes on: what computes its operands comes first, and is for all its threads.
-fn one_more(known: &mut InstructionProfile, part: &Profiled, counts: &Counts) {
-    known.conditional |= part.conditional;
-    known.counts += *counts;
-    (known.counts.warps, known.counts.threads) = (counts.warps, counts.threads);
-    known.counts.threads_on = counts.threads_on;
 }
 
 /// Threads that access local memory.

@@ -13,6 +13,8 @@ pub(crate) struct Profiled {
     pub(crate) note: Option<Note>,
     /// Whether it is a branch with a guard.
     pub(crate) conditional: bool,
+    /// Of a `brx.idx`: where it jumps to, each place once, in the order of its list.
+    pub(crate) targets: Box<[u32]>,
     /// Its name in the text; nothing for an instruction of the decoder's own.
     pub(crate) name: Arc<str>,
     /// Whether warps come to a barrier of their block here, and whether they wait there.

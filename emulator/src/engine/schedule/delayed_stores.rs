@@ -84,6 +84,8 @@ pub(super) struct DelayedStores {
     stores: BTreeMap<WarpKey, Vec<Store>>,
     /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
     places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
+    /// Those that become visible by themselves, by the turn in which they do.
+    due: BTreeMap<u64, Vec<(WarpKey, usize, u64)>>,
     /// Blocks of which others do not see stores that their own threads do.
     blocks: BTreeSet<u64>,
 }
@@ -93,6 +95,22 @@ impl DelayedStores {
     pub(super) fn add(&mut self, warp: WarpKey, lane: usize, place: Place, bytes: [u8; LONGEST], line: u32) {
         self.places.insert((place.host(), warp, lane), (place.bytes as u64, line));
         self.stores.entry(warp).or_default().push(Store { lane, place, bytes, in_block: false });
+    }
+
+    /// What a thread has stored at that place becomes visible in that turn, at the latest.
+    pub(super) fn lands_by(&mut self, turn: u64, warp: WarpKey, lane: usize, place: &Place) {
+        self.due.entry(turn).or_default().push((warp, lane, place.host()));
+    }
+
+    /// Those become visible that are due in a turn, and in those before; whether that changed memory.
+    pub(super) fn due(&mut self, turn: u64) -> bool {
+        let mut changed = false;
+        while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= turn) {
+            for (warp, lane, host) in first.remove() {
+                changed |= self.land(warp, |store| store.lane == lane && store.place.host() == host);
+            }
+        }
+        changed
     }
 
     /// Whether everything is visible.
@@ -168,6 +186,7 @@ impl DelayedStores {
     pub(super) fn all(&mut self) -> bool {
         let mut changed = false;
         self.places.clear();
+        self.due.clear();
         for store in std::mem::take(&mut self.stores).into_values().flatten() {
             changed |= store.place.store(&store.bytes);
         }

@@ -189,7 +189,7 @@ impl<'d, 'e> Driver<'d, 'e> {
                 watch.left(self.lanes.env, resident.index);
             }
             self.residents.swap_remove(index);
-        } else if resident.group.ready().next().is_none() {
+        } else if resident.group.ready().next().is_none() && !resident.group.go_alone() {
             return Err(End::Hang(resident.group.deadlock(&self.lanes)));
         }
         Ok((stepped, changed))

@@ -16,6 +16,7 @@ mod probe;
 mod random;
 mod undo;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,9 @@ use super::exec::memory::{Access, Region};
 use super::watch::{Note, Touch, What, copies, touches};
 use delayed_stores::{DelayedStores, LONGEST, Place, WarpKey};
 use random::{Random, Style};
+
+/// Nanoseconds of `%globaltimer` in which a thread executes an instruction: about what it takes on the emulator.
+const TICK: u64 = 16;
 
 /// Lets the order do its part, and runs the instruction.
 pub(super) const ORDER: Exec = |lanes, inst| {
@@ -44,6 +48,9 @@ pub(super) const ORDER: Exec = |lanes, inst| {
     step
 };
 
+/// Turns of warps after which a volatile or relaxed store becomes visible at the latest.
+const TURNS: [u64; 4] = [32, 128, 512, 2048];
+
 /// What a warp looked at last, while nothing changes.
 #[derive(Clone, Copy)]
 pub(super) struct LastPoll {
@@ -58,12 +65,17 @@ pub(crate) struct Order {
     /// `None` in the ordinary order.
     chance: Option<RandomOrder>,
     late: DelayedStores,
+    /// Turns of warps so far.
+    turn: u64,
     /// Lines of stores that others did not see, each with the line that read there.
     unseen: BTreeSet<[u32; 2]>,
     /// Whether memory has changed since this was last asked.
     changed: bool,
     /// What warps look at, since nothing changes.
     looks: BTreeMap<WarpKey, LastPoll>,
+    /// When the launch started, and what a thread last saw of the time.
+    start: u64,
+    time: Cell<u64>,
 }
 
 /// Where an order is not the ordinary one.
@@ -79,12 +91,31 @@ impl Order {
     pub(super) fn ordinary(undo: &Arc<Mutex<Undo>>) -> Box<Order> {
         let (undo, looks) = (Arc::clone(undo), BTreeMap::new());
         let (late, unseen) = (DelayedStores::default(), BTreeSet::new());
-        Box::new(Order { undo, chance: None, late, unseen, changed: false, looks })
+        let start = undo.lock().unwrap_or_else(PoisonError::into_inner).start();
+        Box::new(Order {
+            undo,
+            chance: None,
+            late,
+            turn: 0,
+            unseen,
+            changed: false,
+            looks,
+            start,
+            time: Cell::new(start),
+        })
     }
 
     /// That of a seed.
     fn seeded(undo: &Arc<Mutex<Undo>>, random: Random, style: Style) -> Box<Order> {
         Box::new(Order { chance: Some(RandomOrder { random, style, calm: false }), ..*Order::ordinary(undo) })
+    }
+
+    /// The time in nanoseconds, which passes with the instructions that were executed; it never goes back.
+    pub(super) fn time(&self, instructions: u64) -> u64 {
+        // Of a block that others interrupt, instructions count that are executed later.
+        let now = self.start.saturating_add(instructions.saturating_mul(TICK)).max(self.time.get());
+        self.time.set(now);
+        now
     }
 
     /// Whether what the launch does outside of memory counts: it is done once.
@@ -112,8 +143,10 @@ impl Order {
         std::mem::take(&mut self.changed)
     }
 
-    /// A warp's turn is over: sometimes a store becomes visible by itself.
+    /// A warp's turn is over: sometimes a store becomes visible by itself, and those do that are due.
     fn end_turn(&mut self) {
+        self.turn += 1;
+        self.changed |= self.late.due(self.turn);
         if let Some(RandomOrder { random, style, .. }) = &mut self.chance
             && random.chance(style.lands)
         {
@@ -272,16 +305,21 @@ impl Order {
         if self.chance.is_none() {
             return;
         }
-        let weak = matches!(note.what, What::Store { .. })
-            && !Access(inst.aux).polls()
-            && !Access(inst.aux).ordered();
+        let is_store = matches!(note.what, What::Store { .. }) && !Access(inst.aux).ordered();
+        let polled = Access(inst.aux).polls();
+        let stays = polled && !self.chance.as_ref().is_some_and(|chance| chance.style.delays_polled);
         // Lanes of one store that write to one place: which of them stays was decided.
         let apart = || {
             let mut hosts: Vec<u64> = written.iter().map(Touch::host).collect();
             hosts.sort_unstable();
             hosts.windows(2).all(|pair| pair[0] != pair[1])
         };
-        let delays = weak && self.draw(|style| style.delays) && apart();
+        let delays = is_store && !stays && self.draw(|style| style.delays) && apart();
+        // Others may wait for a volatile or relaxed store: it becomes visible before long.
+        let due = self.chance.as_mut().filter(|_| delays && polled).map(|RandomOrder { random, .. }| {
+            let turns: u64 = random.one_of(TURNS);
+            self.turn + turns
+        });
         for (touch, old) in written.iter().zip(old) {
             let place = Place::of(touch);
             let new = place.load();
@@ -291,6 +329,7 @@ impl Order {
             if delays {
                 place.store(old);
                 self.late.add(warp, touch.lane, place, new, line);
+                due.into_iter().for_each(|turn| self.late.lands_by(turn, warp, touch.lane, &place));
             } else {
                 self.changed = true;
             }

@@ -25,9 +25,9 @@ pub(crate) enum Role {
         /// Whether each thread does so for itself, and some of a warp may do it later than the others.
         parts: bool,
     },
-    /// Threads wait for others, or a fence: what they stored before is seen.
+    /// Threads wait for others of their warp or cluster, or a fence: what they stored before is seen.
     Meet,
-    /// A fence for the threads of a block: these see what was stored before.
+    /// A fence for the threads of a block, or a barrier of it: these see what was stored before.
     MeetBlock,
     /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
     End,

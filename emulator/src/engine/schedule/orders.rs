@@ -10,8 +10,8 @@ use super::super::env::Env;
 use super::super::fault::Fault;
 use super::super::kernel::Kernel;
 use super::super::launch::{Launch, Printer, RunControl, Stats};
-use super::Undo;
 use super::driver::{Driver, End};
+use super::{TICK, Undo};
 use crate::check::{Checker, Finding};
 use crate::interrupt;
 use crate::memory::Memory;
@@ -19,8 +19,8 @@ use crate::schedule::{DifferenceKind, ScheduleDifference, Scheduler};
 
 /// Where what a launch writes is noted, if it runs under several orders.
 pub(in crate::engine) fn undo_of(kernel: &Kernel, memory: &Memory) -> Option<Arc<Mutex<Undo>>> {
-    let asked = memory.scheduler().is_some_and(|scheduler| scheduler.schedules().count() > 0);
-    (asked && !kernel.scheduled.is_empty()).then(Arc::default)
+    let scheduler = memory.scheduler().filter(|scheduler| scheduler.schedules().count() > 0)?;
+    (!kernel.scheduled.is_empty()).then(|| Arc::new(Mutex::new(Undo::at(scheduler.now()))))
 }
 
 /// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory as that did. After a fault
@@ -29,6 +29,7 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
     let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
         return;
     };
+    scheduler.pass(stats.instructions.saturating_mul(TICK));
     let unwanted = || interrupt::is_asked() || ends.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed));
     if unwanted() {
         return;

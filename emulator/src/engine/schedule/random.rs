@@ -53,6 +53,8 @@ pub(super) struct Style {
     pub(super) parts: u32,
     /// How often an ordinary store becomes visible late, of 256.
     pub(super) delays: u32,
+    /// Whether that holds for volatile and relaxed stores too.
+    pub(super) delays_polled: bool,
     /// How often, after a turn of a warp, a late store becomes visible by itself, of 256.
     pub(super) lands: u32,
     /// Whether the threads of a warp stay together as on GPUs before Volta.
@@ -71,11 +73,14 @@ impl Style {
         let delays = random.one_of([0, 64, 256]);
         let lockstep = target < VOLTA;
         let parts = random.one_of([0, 0, 24, 96]);
+        let polled = Random::new(random.clone().number()).one_of([true, false]);
         Style {
             preempts: random.one_of([256, 128, 64, 24, 8]),
             parts: if lockstep { 0 } else { parts },
             lockstep,
             delays: if late_stores { delays } else { 0 },
+            // Threads that stay together see such stores of each other at once.
+            delays_polled: polled && !lockstep,
             lands: random.one_of([0, 4, 64]),
             resident: random.one_of([1, 2, 4, 16, 64]),
             shuffled: random.one_of([false, true]),

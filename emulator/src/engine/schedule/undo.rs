@@ -21,6 +21,8 @@ pub(in crate::engine) struct Undo {
     cells: BTreeMap<(u64, u64), Cell>,
     /// Whether the ordinary order has ended.
     compares: bool,
+    /// When the launch starts, in nanoseconds of `%globaltimer`.
+    start: u64,
 }
 
 struct Cell {
@@ -98,6 +100,15 @@ impl Cell {
 }
 
 impl Undo {
+    /// Of a launch that starts at that time, in nanoseconds of `%globaltimer`.
+    pub(super) fn at(start: u64) -> Undo {
+        Undo { start, ..Undo::default() }
+    }
+
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
     /// A lane is about to write.
     pub(super) fn note(
         &mut self,

@@ -112,6 +112,9 @@ impl Warp {
         for (from, to) in call.args.iter().zip(&called.params) {
             self.copy(split.frame, *from, frame, *to, split.mask);
         }
+        if let Some(profile) = &mut lanes.profile {
+            profile.enters(code);
+        }
         // The called frame holds the caller's now, not the split.
         self.frames.release(split.frame);
         let split = &mut self.splits[index];
@@ -194,6 +197,10 @@ impl Warp {
                 return false;
             };
             *masks.entry(*target).or_default() |= 1 << lane;
+        }
+        if let Some(profile) = &mut lanes.profile {
+            let place = (self.frames.function(split.frame), split.pc as usize);
+            masks.iter().for_each(|(target, mask)| profile.jumps(place, *target, mask.count_ones()));
         }
         let mut masks = masks.into_iter();
         if let Some((target, mask)) = masks.next() {

@@ -83,7 +83,7 @@ impl Warp {
 
     /// Of the splits that can run, the one that the number chooses goes first.
     pub(in crate::engine) fn favour(&mut self, number: u64) {
-        let can_run = |split: &&Split| matches!(split.state, State::Ready | State::Opened(_));
+        let can_run = |split: &&Split| split.is_runnable();
         let count = self.splits.iter().filter(can_run).count().max(1) as u64;
         let chosen = self.splits.iter().filter(can_run).nth((number % count) as usize);
         self.boost = chosen.map(|split| (split.id, BOOST));
@@ -271,6 +271,9 @@ impl Warp {
         let index = self.separate(index, passing, at);
         lanes.set_mask(passing);
         let Some(control) = code.controls.get(inst.imm as usize) else { return Event::Fault(at) };
+        if control.is_aligned() && !self.has_come(index, control, lanes) {
+            return Event::Switch;
+        }
         let done = match control {
             Control::Exit => {
                 self.exit(index, lanes, around);
@@ -280,14 +283,8 @@ impl Warp {
             Control::Call(call) => self.call(index, call, inst, lanes),
             Control::Grow => self.grow(index, inst, lanes),
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
-            Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive { aligned, released } => {
-                self.cluster_arrive(index, (*aligned, *released), lanes, around);
-                true
-            }
-            Control::ClusterWait { .. } => {
-                self.cluster_wait(index, lanes, around);
-                true
+            Control::Barrier(_) | Control::ClusterArrive { .. } | Control::ClusterWait { .. } => {
+                self.arrive(index, control, inst, lanes, around)
             }
             Control::WarpSync(op) => self.warp_sync(index, *op, inst, lanes),
             Control::Yield => {

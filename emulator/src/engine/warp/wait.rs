@@ -72,10 +72,7 @@ impl Warp {
             (first, barrier.counted.then_some(count), votes)
         };
         if lanes.watch.is_some() {
-            self.meet_others(index, barrier.aligned, lanes);
-            if barrier.aligned {
-                self.come_without_others(index, lanes);
-            }
+            self.meet_others(index, barrier.aligned, barrier.action != BarrierAction::Arrive, lanes);
         }
         let arrival =
             Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
@@ -91,9 +88,10 @@ impl Warp {
         true
     }
 
-    /// Tells the watch of threads of the same warp that wait at another barrier instruction.
+    /// Tells the watch of threads of the same warp that wait at another barrier instruction. Those that are about to arrive there will find
+    /// these, if these wait.
     #[cold]
-    fn meet_others(&self, index: usize, is_aligned: bool, lanes: &mut Lanes<'_>) {
+    fn meet_others(&self, index: usize, is_aligned: bool, waits: bool, lanes: &mut Lanes<'_>) {
         let codes = &lanes.env.kernel.codes;
         let at = |split: &Split| AtBarrier {
             function: self.frames.function(split.frame),
@@ -102,15 +100,15 @@ impl Warp {
         };
         let aligned = |at: &AtBarrier| {
             let code = codes.get(at.function)?;
-            match code.controls.get(code.insts.get(at.pc as usize)?.imm as usize)? {
-                Control::Barrier(barrier) => Some(barrier.aligned),
-                Control::ClusterWait { aligned } => Some(*aligned),
-                _ => None,
-            }
+            Some(code.controls.get(code.insts.get(at.pc as usize)?.imm as usize)?.is_aligned())
         };
         let here = at(&self.splits[index]);
-        let waits = |split: &&Split| matches!(split.state, State::Barrier(_) | State::Cluster(_));
-        let waiting = self.splits.iter().filter(waits).map(at);
+        let is_there = |split: &&Split| match split.state {
+            State::Barrier(_) | State::Cluster(_) => true,
+            State::Alone => !waits,
+            _ => false,
+        };
+        let waiting = self.splits.iter().filter(is_there).map(at);
         let elsewhere = |there: &AtBarrier| (there.function, there.pc) != (here.function, here.pc);
         let diverged = |there: &AtBarrier| is_aligned || aligned(there) == Some(true);
         let Some(other) = waiting.filter(elsewhere).find(diverged) else { return };
@@ -122,7 +120,7 @@ impl Warp {
 
     /// Tells the watch who comes to a barrier that the warp has to come to together.
     #[cold]
-    fn come_without_others(&self, index: usize, lanes: &mut Lanes<'_>) {
+    pub(super) fn come_without_others(&self, index: usize, lanes: &mut Lanes<'_>) {
         let split = self.splits[index];
         let lane = split.mask.trailing_zeros() as u8;
         let at = AtBarrier { function: self.frames.function(split.frame), pc: split.pc, lane };
@@ -144,7 +142,7 @@ impl Warp {
         if let Some(mut watch) = lanes.watch.take() {
             watch.cluster_arrived(lanes.env, lanes.block(), self.state().index, releases);
             lanes.watch = Some(watch);
-            self.meet_others(index, is_aligned, lanes);
+            self.meet_others(index, is_aligned, false, lanes);
             self.misuse(index, mask & self.owing, "it has arrived before, and not waited since", lanes);
         }
         self.splits[index].pc += 1;
@@ -257,7 +255,7 @@ impl Warp {
     }
 
     /// Lanes that met at an instruction which needs all of them at once, but called its function one after the other, go on in one frame.
-    fn unite(&mut self, splits: &[usize], lanes: &Lanes<'_>) {
+    pub(super) fn unite(&mut self, splits: &[usize], lanes: &Lanes<'_>) {
         let Some((first, others)) = splits.split_first() else { return };
         let into = self.splits[*first];
         for index in others {

@@ -342,14 +342,13 @@ fn actor_of(
     origin: Origin,
     function: usize,
 ) -> Actor {
-    let file = kernel.files.get(&origin.file);
     let code = kernel.codes.get(function);
     Actor {
         verb,
         block,
         thread,
         ptx_line: origin.line,
-        source: file.map(|file| (file.clone(), origin.source_line)),
+        source: kernel.source(origin).map(|(file, line)| (file.to_owned(), line)),
         function: code.filter(|code| code.name != kernel.name).map(|code| code.name.clone()),
         kernel: None,
     }

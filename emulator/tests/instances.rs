@@ -405,9 +405,11 @@ fn values_came_with_their_versions() {
         unsafe { cuda.cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 1, &mut option, &mut value) }
     });
     both(12_050, &|cuda| {
-        let mut attribute = CUlaunchAttribute::default();
-        attribute.id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        attribute.value.sharedMemCarveout = 50;
+        let mut attribute = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+            value: CUlaunchAttributeValue { sharedMemCarveout: 50 },
+            ..CUlaunchAttribute::default()
+        };
         let (mut target, mut value) = (alloc(cuda, 4), 1_u32);
         let config = CUlaunchConfig {
             gridDimX: 1,

@@ -7,7 +7,8 @@
 #[path = "support/spies.rs"]
 mod spies;
 
-use cuda_harness::Fault;
+use cuda_emulator::InstanceOptions;
+use cuda_harness::{Fault, SpyOptions};
 use cuda_launch::context::ContextOptions;
 use cuda_launch::diagnostics::Profiler;
 use cuda_launch::error::GraphError;
@@ -17,23 +18,15 @@ use cuda_launch::memory::{
 };
 use cuda_launch::module::CudaLibrary;
 use cuda_launch::operation::{DeviceOperation, SingleStream, block_on};
-use cuda_launch::sys::{CUresult, Driver, FUNCTIONS};
+use cuda_launch::sys::{CUresult, Driver};
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
     LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, cuda_module, kernel_args,
 };
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr;
 use std::sync::Arc;
 
 const N: usize = 1000;
 const CONFIG: LaunchConfig = LaunchConfig::for_num_elems(N as u32);
-
-unsafe extern "C" fn version<const VERSION: c_int>(place: *mut c_int) -> CUresult {
-    // SAFETY: it stands for `cuDriverGetVersion`, whose contract asks a place for one number.
-    unsafe { place.write(VERSION) };
-    CUresult::SUCCESS
-}
 
 /// That of the README.
 #[cuda_module("examples/kernels/typed.ptx")]
@@ -44,18 +37,10 @@ mod kernels {
     }
 }
 
-/// The default driver as one for CUDA `VERSION` would be.
-fn as_of<const VERSION: c_int>() -> Arc<Driver> {
+/// The default driver as one for CUDA `version` would be.
+fn as_of(version: u32) -> Arc<Driver> {
     let base = cuda_launch::default_driver().unwrap();
-    let since = |name: &str| FUNCTIONS.iter().find(|f| f.name() == name).map_or(0, |f| f.since);
-    let lookup = |name: &CStr| match name.to_str().unwrap() {
-        "cuDriverGetVersion" => version::<VERSION> as *const c_void,
-        name if since(name) > VERSION as u32 => ptr::null(),
-        name => base.address(name),
-    };
-    // SAFETY: 1: the base's own functions, and `version`, of that name's signature, which writes one number, as that does; 2: they are code of this program, or of a
-    // library that is never unloaded.
-    Arc::new(unsafe { Driver::from_lookup(lookup) })
+    SpyOptions::new().as_of(version).over(&base).unwrap().driver()
 }
 
 /// What a program uses on one driver.
@@ -352,38 +337,42 @@ const ALL: &[(&str, u32, Program)] = &[
 ];
 
 /// Everything that the driver has works; what it lacks is an error that says which driver has it.
-fn check<const VERSION: c_int>() {
-    let on = On::new(&as_of::<VERSION>());
-    assert_eq!(on.ctx.driver_version(), VERSION as u32);
+fn check(driver: &Arc<Driver>, version: u32) {
+    let on = On::new(driver);
+    assert_eq!(on.ctx.driver_version(), version);
     for (what, since, run) in ALL {
         let result = run(&on);
-        if *since <= VERSION as u32 {
-            result.unwrap_or_else(|error| panic!("{what} on a driver for {VERSION}: {error}"));
+        if *since <= version {
+            result.unwrap_or_else(|error| panic!("{what} on a driver for {version}: {error}"));
         } else {
             let error = result.expect_err(what);
             let (major, minor) = (since / 1000, since % 1000 / 10);
             let text = error.to_string();
-            assert!(error.is_unsupported(), "{what} on a driver for {VERSION}: {error}");
+            assert!(error.is_unsupported(), "{what} on a driver for {version}: {error}");
             // A library of kernels came in 12.0, and is the first that a list of them lacks.
             let (major, minor) = if text.contains("cuLibraryLoadData") { (12, 0) } else { (major, minor) };
-            assert!(text.contains(&format!("CUDA {major}.{minor}")), "{what}, {VERSION}: {text}");
+            assert!(text.contains(&format!("CUDA {major}.{minor}")), "{what}, {version}: {text}");
         }
         // Whatever was refused, the driver serves on.
         launches(&on).unwrap();
     }
 }
 
+const VERSIONS: [u32; 8] = [11_080, 12_000, 12_020, 12_030, 12_040, 12_060, 12_080, 13_000];
+
 /// One after the other: a capture in one table would be seen by waits in another.
 #[test]
 fn what_a_driver_has_works_and_what_it_lacks_says_since_when() {
-    check::<11_080>();
-    check::<12_000>();
-    check::<12_020>();
-    check::<12_030>();
-    check::<12_040>();
-    check::<12_060>();
-    check::<12_080>();
-    check::<13_000>();
+    VERSIONS.into_iter().for_each(|version| check(&as_of(version), version));
+}
+
+/// The same on emulators as of these versions, which refuse later values in structures, too.
+#[test]
+fn the_same_on_emulators_of_these_versions() {
+    for version in VERSIONS {
+        let instance = InstanceOptions::new().as_of(version).start().unwrap();
+        check(&instance.driver(), version);
+    }
 }
 
 /// A library newer than the driver below it has the functions, which answer that they are too new.

@@ -4,12 +4,17 @@
 //! `PTXAS=path cargo test -p cuda-emulator --test against_ptxas -- --ignored --nocapture`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod numeric_support;
+mod numeric_table;
+mod since_support;
+
 use cuda_emulator::engine::{LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Files that ptxas refuses are wanted; changes that it takes are counted besides.
 const WANTED: usize = 2000;
@@ -372,6 +377,44 @@ fn accesses(mnemonic: &str, cache: &[&str], orders: &[&str]) -> Vec<String> {
     names
 }
 
+/// Which of these instructions ptxas refuses, by index; `module` is the text that has them one a line, from line `first` on.
+fn refused(
+    ptxas: &str,
+    lines: &[String],
+    first: usize,
+    module: &dyn Fn(&[String]) -> String,
+) -> BTreeSet<usize> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let scratch = std::env::temp_dir().join(format!("refused-{}-{number}.ptx", std::process::id()));
+    let mut refused = BTreeSet::new();
+    let mut left: Vec<usize> = (0..lines.len()).collect();
+    // Some errors hide others: until there are none among what is left.
+    loop {
+        let text: Vec<String> = left.iter().map(|&at| lines[at].clone()).collect();
+        std::fs::write(&scratch, module(&text)).unwrap();
+        let output =
+            Command::new(ptxas).args(["-arch=sm_90a", "-O0", "-o", "/dev/null"]).arg(&scratch).output();
+        let output = output.unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let wrong = errors.lines().filter(|line| line.contains("error") || line.contains("fatal"));
+        let numbers = wrong.filter_map(|line| {
+            let (_, rest) = line.split_once("line ")?;
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<usize>().ok()
+        });
+        let found: BTreeSet<usize> =
+            numbers.filter_map(|line| left.get(line.checked_sub(first)?).copied()).collect();
+        if found.is_empty() {
+            assert!(output.status.success() || left.is_empty(), "{errors}");
+            break;
+        }
+        left.retain(|at| !found.contains(at));
+        refused.extend(found);
+    }
+    let _ = std::fs::remove_file(&scratch);
+    refused
+}
+
 /// A kernel that has one instruction a line, from line 6 on.
 fn kernel(lines: &[String]) -> String {
     format!(
@@ -402,29 +445,7 @@ fn loads_and_stores_have_the_modifiers_that_ptxas_takes() {
     };
     let stores = stores.iter().filter(|name| !name.contains(".const") && !name.contains(".param"));
     let lines: Vec<String> = reads.iter().chain(stores).map(line).collect();
-    let scratch = std::env::temp_dir().join(format!("accesses-{}.ptx", std::process::id()));
-    let mut refused = std::collections::BTreeSet::new();
-    let mut left: Vec<usize> = (0..lines.len()).collect();
-    // Some errors hide others: until there are none among what is left.
-    loop {
-        let text: Vec<String> = left.iter().map(|&at| lines[at].clone()).collect();
-        std::fs::write(&scratch, kernel(&text)).unwrap();
-        let output =
-            Command::new(&ptxas).args(["-arch=sm_90", "-O0", "-o", "/dev/null"]).arg(&scratch).output();
-        let errors = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
-        let numbers = errors.lines().filter(|line| line.contains("error")).filter_map(|line| {
-            let (_, rest) = line.split_once("line ")?;
-            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<usize>().ok()
-        });
-        let found: std::collections::BTreeSet<usize> =
-            numbers.filter_map(|line| left.get(line.checked_sub(6)?).copied()).collect();
-        if found.is_empty() {
-            break;
-        }
-        left.retain(|at| !found.contains(at));
-        refused.extend(found);
-    }
-    let _ = std::fs::remove_file(&scratch);
+    let refused = refused(&ptxas, &lines, 6, &|left| kernel(left));
     let mut different = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let ours = loads(&kernel(std::slice::from_ref(line)));
@@ -435,4 +456,72 @@ fn loads_and_stores_have_the_modifiers_that_ptxas_takes() {
     println!("{} of {} forms are refused by ptxas", refused.len(), lines.len());
     assert!(refused.len() > 1000 && refused.len() < lines.len(), "ptxas answered");
     assert!(different.is_empty(), "{different:#?}");
+}
+
+/// The instruction of a row of the table of arithmetic, with registers.
+fn arithmetic(row: &numeric_table::Row) -> String {
+    let register = |kind: numeric_table::Kind, index: usize| match kind.width() {
+        1 => format!("%p{index}"),
+        16 => format!("%h{index}"),
+        32 => format!("%r{index}"),
+        _ => format!("%x{index}"),
+    };
+    let mut text = row.ptx.replace("{d}", &register(row.output, 0));
+    for (at, (&kind, name)) in row.inputs.iter().zip(["{a}", "{b}", "{c}"]).enumerate() {
+        text = text.replace(name, &register(kind, at + 1));
+    }
+    text
+}
+
+/// Of instructions, by index, those that ptxas refuses under a header, and that we do.
+fn refused_under(header: since_support::Header, lines: &[String]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".to_owned());
+    let module = |lines: &[String]| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        since_support::module(&lines, header)
+    };
+    let chunks = lines.chunks(400).enumerate().flat_map(|(chunk, lines)| {
+        let refused = refused(&ptxas, lines, since_support::FIRST, &module);
+        refused.into_iter().map(move |at| 400 * chunk + at)
+    });
+    let theirs = chunks.collect();
+    let is_refused = |at: &usize| loads(&module(&lines[*at..=*at])).is_err();
+    (theirs, (0..lines.len()).filter(is_refused).collect())
+}
+
+#[test]
+#[ignore = "needs ptxas 13.0: PTXAS names it; takes minutes"]
+fn the_list_of_instructions_says_what_ptxas_says() {
+    let facts = since_support::facts();
+    let lines: Vec<String> = facts.iter().map(|fact| fact.instruction.to_owned()).collect();
+    for header in since_support::edges() {
+        let (theirs, ours) = refused_under(header, &lines);
+        for (at, fact) in facts.iter().enumerate() {
+            let says = !fact.holds_under(header);
+            assert_eq!((says, says), (theirs.contains(&at), ours.contains(&at)), "{header:?}: {}", lines[at]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs ptxas 13.0: PTXAS names it; takes many minutes"]
+fn arithmetic_is_too_new_for_a_header_where_ptxas_says_so() {
+    let mut lines: Vec<String> = numeric_table::table().0.iter().map(arithmetic).collect();
+    lines.retain(|line| !line.contains('\n'));
+    let (mut taken, mut different) = (0, Vec::new());
+    let headers = since_support::edges();
+    for header in &headers {
+        let (theirs, ours) = refused_under(*header, &lines);
+        taken += lines.len() - theirs.len();
+        let differs = theirs.symmetric_difference(&ours);
+        different.extend(differs.map(|&at| format!("{header:?}: {}", lines[at])));
+    }
+    let total = headers.len() * lines.len();
+    println!(
+        "{} instructions, {total} verdicts, {taken} times taken, {} differ",
+        lines.len(),
+        different.len()
+    );
+    println!("{}", different.join("\n"));
+    assert!(different.len() * 500 <= total);
 }

@@ -351,6 +351,83 @@ fn functions_are_found_by_name() {
     assert_ne!(start(), CUresult::SUCCESS);
 }
 
+/// Every attribute, by number, on the driver of every version: known from the version on that brought it.
+#[test]
+fn attributes_came_with_their_versions() {
+    let attributes = 1..148;
+    let now = Instance::new().unwrap();
+    let (mut value, cuda) = (0, begin(&now));
+    let get = |cuda: &Driver, value: &mut i32, number| unsafe {
+        cuda.cuDeviceGetAttribute(value, CUdevice_attribute(number), 0)
+    };
+    let known: Vec<u32> =
+        attributes.filter(|number| get(&cuda, &mut value, *number) == CUresult::SUCCESS).collect();
+    for version in [11_080, 12_000, 12_020, 12_030, 12_040, 12_080, 12_090, 13_000] {
+        let old = InstanceOptions::new().as_of(version).start().unwrap();
+        let cuda = begin(&old);
+        for number in &known {
+            let is_later = value_since("CUdevice_attribute", *number) > version;
+            let expected = if is_later { INVALID_VALUE } else { CUresult::SUCCESS };
+            assert_eq!(get(&cuda, &mut value, *number), expected, "{number} in {version}");
+        }
+        let refused = known.iter().filter(|number| get(&cuda, &mut value, **number) == INVALID_VALUE);
+        assert_eq!(refused.count() == 0, version == 13_000, "{version}");
+    }
+}
+
+/// What else came after 11.8 is refused by its driver, and taken by the one that brought it.
+#[test]
+fn values_came_with_their_versions() {
+    let both = |since: u32, answer: &dyn Fn(&Driver) -> CUresult| {
+        for (version, expected) in [(since - 10, INVALID_VALUE), (since, CUresult::SUCCESS)] {
+            // There was no 11.9, nor a 12.7.
+            let version = if version == 11_990 { 11_080 } else { version };
+            let instance = InstanceOptions::new().as_of(version).start().unwrap();
+            assert_eq!(answer(&begin(&instance)), expected, "{version}");
+        }
+    };
+    both(12_050, &|cuda| unsafe { cuda.cuCtxGetLimit(&mut 0, CUlimit::CU_LIMIT_CIG_ENABLED) });
+    both(12_010, &|cuda| unsafe { cuda.cuDevicePrimaryCtxSetFlags(0, CUctx_flags::CU_CTX_SYNC_MEMOPS.0) });
+    both(12_000, &|cuda| {
+        let (mut value, stream) = (CUlaunchAttributeValue::default(), stream(cuda, 0));
+        let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+        unsafe { cuda.cuStreamGetAttribute(stream, id, &mut value) }
+    });
+    both(12_080, &|cuda| {
+        let (mut value, memory) = (0_u32, alloc(cuda, 4));
+        let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+        unsafe { cuda.cuPointerGetAttribute((&raw mut value).cast(), attribute, memory) }
+    });
+    both(12_040, &|cuda| {
+        let (mut module, text) = (null_mut(), std::ffi::CString::new(KERNELS).unwrap());
+        let mut option = CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES;
+        let mut value = null_mut();
+        unsafe { cuda.cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 1, &mut option, &mut value) }
+    });
+    both(12_050, &|cuda| {
+        let mut attribute = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+            value: CUlaunchAttributeValue { sharedMemCarveout: 50 },
+            ..CUlaunchAttribute::default()
+        };
+        let (mut target, mut value) = (alloc(cuda, 4), 1_u32);
+        let config = CUlaunchConfig {
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 1,
+            blockDimY: 1,
+            blockDimZ: 1,
+            attrs: &mut attribute,
+            numAttrs: 1,
+            ..CUlaunchConfig::default()
+        };
+        let store = function(cuda, load(cuda, KERNELS), "store");
+        let mut arguments = [argument(&mut target), argument(&mut value)];
+        unsafe { cuda.cuLaunchKernelEx(&config, store, arguments.as_mut_ptr(), null_mut()) }
+    });
+}
+
 #[test]
 fn what_cannot_be_is_an_error() {
     let error = |options: InstanceOptions| options.start().unwrap_err().to_string();

@@ -37,6 +37,8 @@ pub(crate) struct Function {
 /// An argument of a function.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
+    /// The name of its type; empty for a pointer.
+    pub(crate) of: &'static str,
     pub(crate) ty: Type,
     /// Another value in each run: a time, an identifier, free memory.
     pub(crate) varies: bool,
@@ -109,6 +111,7 @@ pub(crate) fn name_in(names: &[(u32, &'static str)], value: u32) -> Option<&'sta
 fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]) -> Function {
     let parameter = |(argument, text): &(&'static str, &'static str)| Parameter {
         name: argument,
+        of: type_name(text),
         ty: match *argument {
             // The address of host memory that the driver allocates.
             "pp" => Type::Out(Plain::Host),
@@ -178,6 +181,15 @@ fn survives(name: &str) -> bool {
 }
 
 /// The type from its text: `*mut $crate::CUstream`, with spaces wherever the compiler puts them.
+/// The name of a type that is no pointer, without its path and its aliases.
+fn type_name(text: &'static str) -> &'static str {
+    match text.rsplit([':', ' ']).next() {
+        _ if text.contains('*') => "",
+        Some("CUkernelNodeAttrID" | "CUstreamAttrID") => "CUlaunchAttributeID",
+        name => name.unwrap_or(text),
+    }
+}
+
 fn ty(text: &str) -> Type {
     let last = text.rsplit([':', ' ']).next().unwrap_or(text);
     let stars = text.matches('*').count();

@@ -22,7 +22,7 @@ use crate::procs;
 use crate::read::common_stream;
 use crate::short;
 use crate::slots;
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CUresult, Driver, value_since};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -130,7 +130,9 @@ impl Layer for Inner {
         // SAFETY: 1: duty 1; 2: it was asked for by the handle in `raw`, which was read from the words.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
+        let too_new = self.is_too_new(function, words, raw.as_ref());
         let mut answer = self.answer(function, &begun, &verdict);
+        answer = answer.or(too_new.then_some(CUresult::CUDA_ERROR_INVALID_VALUE));
         if !verdict.delay.is_zero() {
             thread::sleep(verdict.delay);
         }
@@ -174,6 +176,17 @@ impl Inner {
         let sticky = begun.sticky.filter(|_| !function.survives);
         let memory = begun.is_too_much.then_some(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         sticky.or(verdict.answer).or(memory)
+    }
+
+    /// Whether an argument, or the attribute of a launch, is a value that came after the version that the spy claims to be.
+    fn is_too_new(&self, function: &Function, words: &[u64], launch: Option<&Raw>) -> bool {
+        let Some(version) = self.version else { return false };
+        let is_later = |enumeration, value| value_since(enumeration, value) > version;
+        let mut arguments = function.parameters.iter().zip(words);
+        let launched = launch.is_some_and(|raw| {
+            raw.attributes.iter().any(|attribute| is_later("CUlaunchAttributeID", attribute.id().0))
+        });
+        launched || arguments.any(|(parameter, word)| is_later(parameter.of, *word as u32))
     }
 
     /// Writes the call down.

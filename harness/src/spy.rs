@@ -236,7 +236,8 @@ impl SpyOptions {
     /// The driver has only the symbols of this version (`11_080` is 11.8), by
     /// `FunctionInfo::since`, and reports no newer version.
     ///
-    /// The behaviour of functions does not change: newer enum values are still accepted.
+    /// A value of an enumeration that came later (an attribute of a device or of a launch, a limit) is `CUDA_ERROR_INVALID_VALUE` where it is
+    /// an argument of its own, or the attribute of a launch. Values in other structures and lists, and flags, reach the driver.
     pub fn as_of(mut self, version: u32) -> SpyOptions {
         self.version = Some(version);
         self

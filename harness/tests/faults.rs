@@ -5,7 +5,7 @@
 
 mod support;
 
-use cuda_driver_sys::{CUresult, CUstreamCaptureMode, FUNCTIONS};
+use cuda_driver_sys::{CUdevice_attribute, CUresult, CUstreamCaptureMode, FUNCTIONS};
 use cuda_harness::{Error, Fault, Spy, SpyOptions, Value};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -319,6 +319,14 @@ fn a_driver_of_a_version_has_what_that_version_had() {
     assert_eq!(spy.driver().version(), Ok(11_080));
     let version = spy.calls()[0].argument("driverVersion");
     assert_eq!(version, Some(Value::Signed(11_080)));
+    // Attributes and limits that came later are refused, and the base is not asked.
+    let cuda = Cuda::new(spy.driver());
+    let ask = |attribute| unsafe { cuda.driver.cuDeviceGetAttribute(&mut 0, attribute, 0) };
+    assert_eq!(ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), CUresult::SUCCESS);
+    let later = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
+    assert_eq!(ask(later), CUresult::CUDA_ERROR_INVALID_VALUE);
+    let current = SpyOptions::new().as_of(12_010).over(&base).unwrap();
+    assert_eq!(unsafe { current.driver().cuDeviceGetAttribute(&mut 0, later, 0) }, CUresult::SUCCESS);
     // It does not make a driver newer.
     let spy = SpyOptions::new().as_of(99_000).over(&base).unwrap();
     assert_eq!(spy.driver().version(), base.version());

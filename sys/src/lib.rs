@@ -100,6 +100,7 @@ mod loader;
 #[doc(hidden)]
 pub mod process;
 mod result;
+mod since;
 mod table;
 
 /// Made by `cargo xtask bindgen`; see `bindgen.toml`.
@@ -162,6 +163,7 @@ pub use consts::*;
 pub use driver::{Driver, Origin};
 pub use generated::types::*;
 pub use loader::{Attempt, LoadError, Reason, open_library, system_names};
+pub use since::value_since;
 pub use table::{FUNCTIONS, FunctionInfo, pfn};
 
 /// The header's unversioned names, ascending, each with the symbol that it stands for: `("cuMemAlloc",

@@ -36,6 +36,7 @@ mod queue;
 mod report;
 mod schedule;
 mod shims;
+mod since;
 mod slot;
 mod slot_use;
 mod state;

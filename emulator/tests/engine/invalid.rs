@@ -12,7 +12,7 @@ fn load(text: &str) -> Result<(), LoadFailure> {
 /// A module with declarations and a kernel; the body starts on line 12.
 fn module(declarations: &str, body: &str) -> String {
     format!(
-        ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
+        ".version 8.8\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
          .func (.param .b32 r) f(.param .b32 a) {{ ret; }}\n{declarations}\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
          .reg .pred %p<4>; .reg .b16 %h<4>; .reg .u32 %u<4>; .reg .s32 %i<4>; .reg .b32 %b<4>;\n\
          .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b64 %l<4>; .reg .f16 %x<4>; .reg .f16x2 %y<4>;\n.param .b32 q;\n{body}\nret;\n}}\n"
@@ -96,8 +96,14 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("ld.global.v2.b128 {%l1, %l1}, [%l1];", "a vector of 32 bytes is too long"),
     ("ld.global.v8.b64 {%l1, %l1, %l1, %l1, %l1, %l1, %l1, %l1}, [%l1];", "a vector of 64 bytes is too long"),
-    ("atom.add.L2::cache_hint.u32 %u1, [%l1], %u2, %l2;", "`.L2::cache_hint` goes with `.global` only"),
-    ("red.shared.add.L2::cache_hint.u32 [s], %u2, %l2;", "`.L2::cache_hint` goes with `.global` only"),
+    (
+        "atom.shared::cta.add.L2::cache_hint.u32 %u1, [s], %u2, %l2;",
+        "`.L2::cache_hint` and `.shared::cta` do not go together",
+    ),
+    (
+        "red.shared.add.L2::cache_hint.u32 [s], %u2, %l2;",
+        "`.L2::cache_hint` and `.shared` do not go together",
+    ),
     ("cvt.sat.u32.u8 %u1, %h1;", "there is no such combination"),
     ("cvt.rn.sat.relu.f16.f32 %x1, %f1;", "there is no such combination"),
     ("cvt.rni.f32.s32 %b1, %b2;", "there is no such combination"),
@@ -235,11 +241,10 @@ fn nothing_else_is_refused() {
         "cvt.u64.u32 %l1, %tid.x; cvt.f32.f16 %f1, %b1; selp.f32 %f1, 0f00000000, 1.5, %p1; shl.b32 %f1, %f2, 3;",
         "call (q), f, (q); bar.sync 0; barrier.sync 1, 64; mov.pred %p1, 1; add.f64 %d1, %d2, 0f3F800000;",
         "ld.global.nc.L1::no_allocate.L2::128B.b32 %b1, [g]; ld.global.nc.cs.b32 %b1, [g]; ld.volatile.shared.b32 %b1, [s];",
-        "ld.global.L2::evict_last.v8.b32 {%b1, %b1, %b1, %b1, %b1, %b1, %b1, %b1}, [%l1]; ld.global.v4.b64 {%l1, %l1, %l1, %l1}, [%l1];",
         "ld.mmio.relaxed.sys.global.b32 %b1, [g]; ld.volatile.global.L2::64B.b32 %b1, [g]; ld.local.cg.b32 %b1, [%l1];",
         "st.weak.shared.wt.b32 [s], %b1; st.release.cta.shared.b32 [s], %b1; ld.const.ca.b32 %b1, [c]; ld.param.lu.b32 %b1, [n];",
         "ld.relaxed.gpu.global.L1::no_allocate.L2::cache_hint.b32 %b1, [g], %l1; ld.weak.param.b32 %b1, [n];",
-        "atom.global.add.L2::cache_hint.u32 %u1, [g], %u2, %l1; red.global.relaxed.gpu.add.L2::cache_hint.u32 [g], %u2, %l1;",
+        "atom.add.L2::cache_hint.u32 %u1, [g], %u2, %l1; red.global.relaxed.gpu.add.L2::cache_hint.u32 [g], %u2, %l1;",
         "cvt.rn.f32.bf16 %f1, %h1; cvt.rp.f64.bf16 %d1, %h1; cvt.sat.u32.s8 %u1, %h1; cvt.rz.relu.satfinite.f16.f32 %x1, %f1;",
         "set.eq.ftz.f16.f32 %x1, %f1, %f2; set.ltu.and.bf16.f64 %h1, %d1, %d2, %p1; min.NaN.xorsign.abs.f32 %f1, %f2, %f3;",
         "setp.lt.f16x2 %p1, %y1, %y2; setp.lt.f16x2 _|%p1, %y1, %y2; rcp.rn.ftz.f64 %d1, %d2;",

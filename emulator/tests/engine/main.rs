@@ -32,6 +32,7 @@ mod print;
 mod profile;
 mod schedules;
 mod schedules_planted;
+mod since;
 mod stack;
 mod support;
 mod sync;

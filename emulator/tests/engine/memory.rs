@@ -486,9 +486,6 @@ fn vectors_of_eight() {
         64,
     );
     assert!(fault.message.contains("misaligned access of 8 bytes"), "{fault}");
-    // 32 bytes at once came with sm_100.
-    let text = snippet(".reg .b64 %d<4>; ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%out];");
-    assert_eq!(Device::new(&text).kernel("k").unsupported().count(), 1);
 }
 
 #[test]

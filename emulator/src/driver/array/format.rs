@@ -3,12 +3,13 @@
 use cuda_driver_sys::CUarray_format;
 
 use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::driver::since::Known;
 use crate::texture::{Channel, Texel};
 
 /// The element that a descriptor says. Compressed and planar formats are not emulated.
 pub(in crate::driver) fn texel(format: CUarray_format, channels: u32) -> Outcome<Texel> {
     use CUarray_format as F;
-    let channel = match format {
+    let channel = match format.known()? {
         F::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
         F::CU_AD_FORMAT_UNSIGNED_INT16 => Channel::U16,
         F::CU_AD_FORMAT_UNSIGNED_INT32 => Channel::U32,

@@ -4,6 +4,7 @@
 use cuda_driver_sys::{CUlimit, CUresult};
 
 use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::since::Known;
 use crate::memory::Heap;
 
 /// The limits that can be set, by their number.
@@ -28,7 +29,7 @@ impl Default for Limits {
 
 impl Limits {
     pub(super) fn get(&self, limit: CUlimit, heap: &Heap) -> Outcome<usize> {
-        match limit.0 {
+        match limit.known()?.0 {
             MALLOC_HEAP_SIZE => Ok(heap.limit() as usize),
             DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
                 Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
@@ -45,7 +46,7 @@ impl Limits {
     }
 
     pub(super) fn set(&mut self, limit: CUlimit, value: usize, heap: &Heap) -> Outcome {
-        let value = match limit.0 {
+        let value = match limit.known()?.0 {
             // Local memory of a thread is at most 512 KiB.
             STACK_SIZE => value.checked_next_multiple_of(16).filter(|bytes| *bytes <= 512 << 10),
             PRINTF_FIFO_SIZE => Some(value.max(512 << 10)),

@@ -11,11 +11,12 @@ pub(super) mod primary;
 use super::entry::{INVALID_VALUE, Outcome};
 use super::handles::Handles;
 use super::queue::Order;
+use super::since::known_flags;
 use super::slot::{PerSlot, per_slot};
 use super::state::{State, lock};
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 use crate::memory::{Heap, Leak, Memory};
-use cuda_driver_sys::{CUdevice, CUfunc_cache, CUlimit, CUsharedconfig};
+use cuda_driver_sys::{CUctx_flags, CUdevice, CUfunc_cache, CUlimit, CUsharedconfig};
 use limits::Limits;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,6 +73,7 @@ const KNOWN_FLAGS: u32 = 0xf8;
 
 /// Refuses flags that driver 580 refuses: unknown bits, and scheduling modes that are none.
 fn checked_flags(flags: u32) -> Outcome<u32> {
+    known_flags(flags, CUctx_flags)?;
     if flags & !(KNOWN_FLAGS | 7) == 0 && matches!(flags & 7, 0 | 1 | 2 | 4) {
         Ok(flags)
     } else {

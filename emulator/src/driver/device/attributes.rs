@@ -4,6 +4,8 @@
 use cuda_driver_sys::{CUdevice, CUdevice_attribute};
 use std::ffi::c_int;
 
+use crate::driver::since::Known;
+
 /// The value of an attribute; `None` for numbers that driver 580 does not know.
 pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_int> {
     let index = H200.binary_search_by_key(&attribute.0, |(known, _)| known.0).ok()?;
@@ -16,11 +18,11 @@ pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_in
     })
 }
 
-/// The value that a device answers: each is on a bus of its own.
+/// The value that a device answers; `None` for what the driver does not know. Each is on a bus of its own.
 pub(in crate::driver) fn attribute_of(device: CUdevice, id: CUdevice_attribute) -> Option<c_int> {
     match id {
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => Some(device),
-        _ => attribute(id),
+        _ => attribute(id.known().ok()?),
     }
 }
 

@@ -9,6 +9,7 @@ use super::checked;
 use crate::driver::context::Context;
 use crate::driver::context::current::named;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::since::Known;
 use crate::driver::state::{Call, lock};
 
 entries! {
@@ -42,7 +43,7 @@ fn p2p(
     if device == peer {
         return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
     }
-    place.set(match attribute {
+    place.set(match attribute.known()? {
         A::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED | A::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED => 1,
         A::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
         | A::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED

@@ -5,6 +5,7 @@ use cuda_driver_sys::*;
 use super::kernel;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
 
@@ -28,7 +29,7 @@ fn is_known(id: CUlaunchAttributeID) -> bool {
             | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
             | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-    )
+    ) && id.known().is_ok()
 }
 
 /// What stands for an attribute that was not set.

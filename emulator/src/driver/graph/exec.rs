@@ -11,6 +11,7 @@ use crate::driver::counted::counted;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
+use crate::driver::since::known_flags;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::driver::work::memory::Free;
@@ -109,6 +110,7 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     let graph = call.graph(graph)?;
     // Who launches from a device frees nothing: no driver takes both flags.
     let both = AUTO_FREE | DEVICE_LAUNCH;
+    known_flags(flags as u32, CUgraphInstantiate_flags)?;
     if flags & !KNOWN_FLAGS != 0 || flags & both == both {
         return Err(INVALID_VALUE.into());
     }

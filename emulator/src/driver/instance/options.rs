@@ -118,7 +118,8 @@ impl InstanceOptions {
 
     /// The driver reports this version (`12_040` is 12.4) and has only the functions of that version; 13.0 by default.
     ///
-    /// The behaviour of functions does not change: newer enum values are still accepted.
+    /// It does not know what came later: attributes of devices, pointers and launches, limits, options of the compiler, formats of arrays and
+    /// flags are `CUDA_ERROR_INVALID_VALUE`. It still takes PTX of later versions, up to 9.0.
     pub fn as_of(mut self, version: u32) -> InstanceOptions {
         self.version = version;
         self

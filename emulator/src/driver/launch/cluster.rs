@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::driver::entry::{FromC, INVALID_VALUE, In, NOT_SUPPORTED, Outcome};
 use crate::driver::function::Function;
+use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::event::Event;
 use crate::driver::work::kernel::Attributes;
@@ -80,7 +81,7 @@ impl Request {
         // SAFETY: each arm reads the member that the id names, which is set, as the callers promise: `of` says it of its attributes. All of them
         // are numbers and pointers, of which any bytes are a value.
         unsafe {
-            match attribute.id {
+            match attribute.id.known()? {
                 A::CU_LAUNCH_ATTRIBUTE_IGNORE
                 | A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
                 | A::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::virtual_memory::{keep, memory_of};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Untyped, entries};
+use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::memory::{Memory, Physical};
 
@@ -62,7 +63,7 @@ unsafe fn behind(_: c_int) -> Option<Physical> {
 
 /// Refuses all kinds of handles but the one that there is.
 pub(super) fn is_known(kind: CUmemAllocationHandleType) -> Outcome {
-    match kind {
+    match kind.known()? {
         KIND if cfg!(target_os = "linux") => Ok(()),
         CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE => Err(INVALID_VALUE),
         _ => Err(NOT_SUPPORTED),

@@ -7,6 +7,7 @@ use std::ffi::c_int;
 
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::driver::since::Known;
 
 /// A place where memory can be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Location {
 
     /// The device that it is, which exists.
     pub(super) fn device(self) -> Outcome<CUdevice> {
-        match self.kind {
+        match self.kind.known()? {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => checked(self.id).map(|()| self.id),
             CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
             | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::since::Known;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Allocation, Memory, OutOfMemory};
@@ -260,7 +261,7 @@ fn numbers(parts: &[Advice], attribute: CUmem_range_attribute, room: usize) -> O
     use CUmem_range_attribute as A;
     let preferred = common(parts, Location::NONE, |said| said.preferred);
     let prefetched = common(parts, Location::NONE, |said| said.prefetched);
-    let number = match attribute {
+    let number = match attribute.known()? {
         A::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
             let mut devices = common(parts, Vec::new(), |said| said.accessed_by.clone());
             devices.resize(room, CU_DEVICE_INVALID);

@@ -15,6 +15,7 @@ use crate::driver::context::CONTEXTS;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
 use crate::driver::module::{MODULES, Module};
+use crate::driver::since::Known;
 use crate::driver::state::{Call, State};
 
 entries! {
@@ -123,6 +124,7 @@ impl Target {
 
     fn attribute(&self, attribute: CUpointer_attribute, address: u64) -> Option<Value> {
         use CUpointer_attribute as A;
+        attribute.known().ok()?;
         let on_device = self.kind != Kind::Pinned;
         let kind =
             if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };

@@ -17,6 +17,7 @@ use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
+use crate::driver::since::Known;
 use crate::driver::state::{Call, State, lock};
 use crate::driver::stream::{Pace, Stream};
 use crate::driver::work::Work;
@@ -157,7 +158,7 @@ enum Place {
 }
 
 fn place(location: CUmemLocation, kind: CUmemAllocationType) -> Outcome<Place> {
-    match kind {
+    match kind.known()? {
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => {
             Location::of(location).device().map(Place::Device)
         }
@@ -214,7 +215,7 @@ fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) 
     let state = call.healthy()?;
     let (made, properties) = (pool.required()?, properties.read()?);
     let place = place(properties.location, properties.allocType)?;
-    let sharing = match (properties.handleTypes, &place) {
+    let sharing = match (properties.handleTypes.known()?, &place) {
         (CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE, _) => Sharing::None,
         (KIND, Place::Device(device)) if cfg!(target_os = "linux") => Sharing::new(state, *device)?,
         _ => return Err(NOT_SUPPORTED),

@@ -12,6 +12,7 @@ use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::handles::Numbers;
 use crate::driver::ipc::handle::no_file;
+use crate::driver::since::Known;
 use crate::driver::slot::{self, PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Physical, Rights};
@@ -175,7 +176,7 @@ fn checked_properties(properties: &In<CUmemAllocationProp>) -> Outcome<(CUdevice
         return Err(INVALID_VALUE);
     }
     let device = Location::of(properties.location).device()?;
-    let shared = match properties.requestedHandleTypes {
+    let shared = match properties.requestedHandleTypes.known()? {
         CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE => false,
         super::export::KIND if cfg!(target_os = "linux") => true,
         _ => return Err(NOT_SUPPORTED),

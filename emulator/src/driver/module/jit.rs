@@ -14,6 +14,7 @@ use super::log::Refusal;
 use super::shape;
 use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome, Text};
 use crate::driver::handles::to_c;
+use crate::driver::since::Known;
 use crate::driver::state::lock;
 
 /// The array of option numbers.
@@ -101,7 +102,7 @@ impl<'call> Options<'call> {
 
     fn add(&mut self, option: CUjit_option, at: usize) -> Outcome {
         let value = self.all.get(at).copied().ok_or(INVALID_VALUE)?;
-        match option {
+        match option.known()? {
             CUjit_option::CU_JIT_INFO_LOG_BUFFER => self.info.buffer = Some(value.cast()),
             CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => self.info.size_at = Some(at),
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER => self.error.buffer = Some(value.cast()),

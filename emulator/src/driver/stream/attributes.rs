@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use super::GREATEST_PRIORITY;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::to_c;
+use crate::driver::since::Known;
 use crate::driver::state::{Call, lock};
 
 /// The attributes that driver 580 lets a stream have.
@@ -80,7 +81,7 @@ fn get(
     let value = value.required()?;
     let attributes = *lock(&stream.attributes);
     let mut answer = CUlaunchAttributeValue::default();
-    match id {
+    match id.known()? {
         CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
             answer.accessPolicyWindow = attributes.window.into()
         }
@@ -105,7 +106,7 @@ fn set(call: &Call, stream: CUstream, id: CUlaunchAttributeID, value: In<CUlaunc
     // SAFETY: each arm reads the member that the id names, which the caller has set, by C2: numbers and an address, of which any bytes are a
     // value.
     unsafe {
-        match id {
+        match id.known()? {
             CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
                 attributes.window = value.accessPolicyWindow.into()
             }

@@ -17,6 +17,7 @@ use crate::driver::fault::bad_range;
 use crate::driver::memory::allocations::ALLOCATIONS;
 use crate::driver::memory::location::Location;
 use crate::driver::memory::managed;
+use crate::driver::since::Known;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 use crate::engine::Fault;
@@ -230,7 +231,7 @@ fn place_of(properties: &CUmemPoolProps) -> Outcome<(CUdevice, Option<Location>)
     if properties.handleTypes != CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE {
         return Err(INVALID_VALUE);
     }
-    match properties.allocType {
+    match properties.allocType.known()? {
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => Ok((device_at(&properties.location)?, None)),
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => {
             let location = Location::of_managed(properties.location)?;

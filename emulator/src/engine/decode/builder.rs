@@ -6,7 +6,6 @@ use super::super::code::{Control, Exec};
 use super::super::exec::alu::Lane;
 use super::super::exec::control;
 use super::super::exec::operand::Class;
-use super::super::image::Image;
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
 use super::meaning::Pointer;
@@ -52,11 +51,6 @@ impl<'b, 'a> Builder<'b, 'a> {
     /// Which bytes of what it loads are used, where a pragma says so.
     pub(crate) fn used_bytes(&self) -> Option<u32> {
         self.body.used_bytes
-    }
-
-    /// The module.
-    pub(crate) fn image(&self) -> &'a Image {
-        self.body.image
     }
 
     /// The operands of the text, without a cache policy.

@@ -13,7 +13,6 @@ use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::sync;
 use super::super::watch::{Event, Note, What};
-use super::matrix::since;
 use super::{Form, Row, build, bulk};
 use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::rounding::Nearest;
@@ -97,7 +96,6 @@ fn atom(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 
 /// `atom.exch.b128 d, [a], b`, `atom.cas.b128 d, [a], b, c`
 fn atom_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 83, 90)?;
     let cas = form.has("cas");
     builder.expect_operands(if cas { 4 } else { 3 })?;
     let space = form.any(&["global", "shared", "shared::cta", "shared::cluster"]).and_then(Space::from_name);

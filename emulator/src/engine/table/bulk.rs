@@ -13,7 +13,6 @@ use super::super::exec::reduce::{Number, Operation, Reduce};
 use super::super::watch::{Event, Group};
 use super::super::windows;
 use super::control::{event, nothing, wait_group};
-use super::matrix::since;
 use super::{Form, Row, build};
 use crate::tensor::RANK;
 
@@ -38,30 +37,25 @@ pub(super) const ROWS: &[Row] = &[
     build(
         "cp.async.bulk.{shared::cluster|shared::cta}.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
         |builder, form| {
-            since(builder, if form.has("shared::cta") { 86 } else { 80 }, 90)?;
             let bulk =
                 Bulk { from_global: true, multicast: form.has("multicast::cluster"), ..Bulk::default() };
             copy(builder, bulk)
         },
     ),
     build("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", |builder, _| {
-        since(builder, 80, 90)?;
         copy(builder, Bulk::default())
     }),
     build("cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]", |builder, _| {
-        since(builder, 80, 90)?;
         copy(builder, Bulk { to_global: true, ..Bulk::default() })
     }),
     build(
         reducing!("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"),
-        |builder, form| {
-            copy(builder, Bulk { reduce: Some(reduction(builder, form, false)?), ..Bulk::default() })
-        },
+        |builder, form| copy(builder, Bulk { reduce: Some(reduction(form, false)?), ..Bulk::default() }),
     ),
     build(
         reducing!("cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]"),
         |builder, form| {
-            let reduce = Some(reduction(builder, form, true)?);
+            let reduce = Some(reduction(form, true)?);
             copy(builder, Bulk { to_global: true, reduce, ..Bulk::default() })
         },
     ),
@@ -98,8 +92,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// The operation on numbers of a type: which there are differs between the two targets.
-fn reduction(builder: &Builder<'_, '_>, form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
-    since(builder, 80, 90)?;
+fn reduction(form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
     let (operation, number) = (operation(form), form.values().find_map(Number::from_name));
     let Some((operation, number)) = operation.zip(number) else {
         return Err(Refusal::new("an operation and a type are expected"));
@@ -229,7 +222,6 @@ fn place<'a>(
 
 /// `[target], [map, {coordinates}], [barrier]{, {offsets}}{, mask}`
 fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, if form.has("shared::cta") { 86 } else { 80 }, 90)?;
     let (rank, im2col, multicast) = (rank(form), form.has("im2col"), form.has("multicast::cluster"));
     if im2col && rank < 3 {
         return Err(Refusal::new("`.im2col` needs three dimensions"));
@@ -261,7 +253,6 @@ fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
 
 /// `[map, {coordinates}], [source]`
 fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 80, 90)?;
     builder.expect_operands(2)?;
     let rank = rank(form);
     let (map, coordinates) = place(builder, builder.operand(0)?, rank)?;
@@ -292,7 +283,6 @@ fn remote(builder: &mut Builder<'_, '_>, form: &Form<'_>, index: usize) -> Resul
 
 /// `[target], value, [barrier]`
 fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 81, 90)?;
     builder.expect_operands(3)?;
     let count = match form.any(&["v2", "v4"]) {
         Some("v2") => 2,
@@ -316,7 +306,6 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
 
 /// `[target], value, [barrier]`
 fn reduce(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 81, 90)?;
     builder.expect_operands(3)?;
     let number = match form.ty() {
         // Sums of both wrap alike.

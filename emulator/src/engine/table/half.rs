@@ -8,7 +8,6 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::alu::{Apply2, Apply3, Lane, lane1, lane2, lane3};
 use super::super::exec::operand::Class;
-use super::matrix::since;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::approx;
 use crate::numeric::half::{self, Bf16, F16, Half};
@@ -41,7 +40,6 @@ pub(super) const ROWS: &[Row] = &[
         finished(builder, form, format!(form, H, FTZ => lane3(Packed::<H, FMA, FTZ>::NEW)))
     }),
     build("fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2}", |builder, form| {
-        since(builder, 81, 90)?;
         finished(
             builder,
             form,

@@ -54,21 +54,6 @@ pub(super) fn shape(form: &Form<'_>) -> Shape {
     form.values().find_map(numbers).unwrap_or(Shape { m: 0, n: 0, k: 0 })
 }
 
-/// Refuses a form that the module's PTX version or target does not have yet.
-pub(super) fn since(builder: &Builder<'_, '_>, version: u32, target: u32) -> Result<(), Refusal> {
-    let image = builder.image();
-    if image.version >= version && image.target >= target {
-        return Ok(());
-    }
-    let (major, minor) = (version / 10, version % 10);
-    Err(Refusal::new(format!(
-        "it needs PTX {major}.{minor} and sm_{target}, the module is PTX {}.{} for sm_{}",
-        image.version / 10,
-        image.version % 10,
-        image.target
-    )))
-}
-
 /// Appends what has all lanes of the warp meet: the instruction that follows sees them all at once.
 pub(super) fn together(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     let exec = warp_ops::exec(WarpOp::Matrix).ok_or_else(|| Refusal::new("no such operation"))?;
@@ -149,7 +134,6 @@ fn single(form: &Form<'_>) -> Result<bool, Refusal> {
 
 /// `mma.m8n8k4` of halves
 fn halves_by_quads(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 64, 70)?;
     let registers = |name| if name == "f32" { 8 } else { 4 };
     let (d, c) = (registers(form.value(5)), registers(form.value(8)));
     if c > d {
@@ -164,11 +148,6 @@ fn halves_by_quads(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(),
 /// `mma.m16n8k8` and `.m16n8k16` of halves
 fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (large, single) = (shape(form).k == 16, single(form)?);
-    if large {
-        since(builder, 70, 80)?
-    } else {
-        since(builder, 65, 75)?
-    }
     let exec = match (large, single) {
         (false, false) => float::product::<Float16, Short, 2>,
         (false, true) => float::product::<Float16, Single, 2>,
@@ -182,7 +161,6 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
 
 /// `mma` of `.bf16`
 fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 70, 80)?;
     let (exec, b): (Exec, usize) = match shape(form).k {
         8 => (float::product::<Bfloat16, Single, 2>, 1),
         _ => (float::product::<Bfloat16, Single, 4>, 2),
@@ -193,7 +171,6 @@ fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
 
 /// `mma` of `.tf32`
 fn tensors(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 70, 80)?;
     let (exec, b): (Exec, usize) = match shape(form).k {
         4 => (float::product::<Tf32, Single, 1>, 1),
         _ => (float::product::<Tf32, Single, 2>, 2),
@@ -205,7 +182,6 @@ fn tensors(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
 /// `mma` of numbers of 8 bits
 fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (large, single) = (shape(form).k == 32, single(form)?);
-    since(builder, if large && single { 84 } else { 87 }, 89)?;
     macro_rules! exec {
         ($a:ty, $b:ty) => {
             match (large, single) {
@@ -230,11 +206,6 @@ fn eighths(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
 /// `mma` of `.f64`
 fn doubles(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let Shape { m, k, .. } = shape(form);
-    if m == 8 {
-        since(builder, 70, 80)?
-    } else {
-        since(builder, 78, 90)?
-    }
     let exec = match k {
         4 => double::product::<Nearest, 1>,
         8 => double::product::<Nearest, 2>,
@@ -247,11 +218,6 @@ fn doubles(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal
 /// `mma` of integers of 8 or 4 bits
 fn integers(builder: &mut Builder<'_, '_>, form: &Form<'_>, bits: usize) -> Result<(), Refusal> {
     let Shape { m, k, .. } = shape(form);
-    if m == 8 {
-        since(builder, 65, 75)?
-    } else {
-        since(builder, 70, 80)?
-    }
     let exec = match (bits, k) {
         (8, 16) => integer::product::<8, 4>,
         (8, _) => integer::product::<8, 8>,
@@ -271,11 +237,6 @@ fn integers(builder: &mut Builder<'_, '_>, form: &Form<'_>, bits: usize) -> Resu
 fn single_bits(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let Shape { m, k, .. } = shape(form);
     let exclusive = form.has("xor");
-    match (exclusive, m) {
-        (true, 8) => since(builder, 70, 75)?,
-        (true, _) => since(builder, 70, 80)?,
-        _ => since(builder, 71, 80)?,
-    }
     let exec = if k == 128 { integer::bits::<1> } else { integer::bits::<2> };
     let aux = if exclusive { integer::EXCLUSIVE } else { 0 };
     let b = k / 128;

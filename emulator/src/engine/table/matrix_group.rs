@@ -9,7 +9,7 @@ use super::super::exec::matrix::group;
 use super::super::exec::operand::Class;
 use super::super::watch::{Event, Group};
 use super::control::{event, wait_group};
-use super::matrix::{list, shape, since, together};
+use super::matrix::{list, shape, together};
 use super::{Form, Row, build};
 use crate::numeric::matrix::float::{
     Bfloat16, CoarseShort, CoarseSingle, E4m3Itself, E5m2, Float16, Short, Single, Tf32,
@@ -153,7 +153,6 @@ fn sparse(
     registers: usize,
     kind: Kind,
 ) -> Result<(), Refusal> {
-    since(builder, 82, 90)?;
     product(builder, form, exec, registers, (kind, true))
 }
 
@@ -164,7 +163,6 @@ fn product(
     registers: usize,
     (kind, sparse): (Kind, bool),
 ) -> Result<(), Refusal> {
-    since(builder, 80, 90)?;
     let in_registers = matches!(builder.operand(1)?, Text::Vector(_));
     let transposes = if kind != Kind::Short { 0 } else { 2 - usize::from(in_registers) };
     let tail = if sparse { 5 } else { 3 };

@@ -8,12 +8,11 @@ use super::super::exec::matrix::rows::{LOAD, MOVE, ROW, STORE, TRANSPOSED, addre
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::watch::{Note, What};
-use super::matrix::{list, since, together};
+use super::matrix::{list, together};
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
     build("ldmatrix.sync.aligned.m8n8.{x1|x2|x4}[.trans][.{shared|shared::cta}].b16", |builder, form| {
-        since(builder, if form.has("shared::cta") { 78 } else { 65 }, 75)?;
         let count = count(form);
         let mut dests = Vec::with_capacity(4);
         for text in &list(builder, 0, count)? {
@@ -24,7 +23,6 @@ pub(super) const ROWS: &[Row] = &[
         })
     }),
     build("stmatrix.sync.aligned.m8n8.{x1|x2|x4}[.trans][.{shared|shared::cta}].b16", |builder, form| {
-        since(builder, 78, 90)?;
         let count = count(form);
         let mut sources = Vec::with_capacity(5);
         for text in &list(builder, 1, count)? {
@@ -36,7 +34,6 @@ pub(super) const ROWS: &[Row] = &[
         })
     }),
     build("movmatrix.sync.aligned.m8n8.trans.b16", |builder, _| {
-        since(builder, 78, 75)?;
         builder.expect_operands(2)?;
         let source = builder.source(builder.operand(1)?, Class::Word)?;
         let dest = builder.dest(builder.operand(0)?, Class::Word)?;
@@ -44,11 +41,6 @@ pub(super) const ROWS: &[Row] = &[
         builder.whole(MOVE, &[dest], &[source], 0);
         Ok(())
     }),
-    build(
-        "ldmatrix.sync.aligned.{m16n16|m8n16}.{x1|x2|x4}[.trans][.{shared|shared::cta}].{b8|b8x16.b6x16_p32|b8x16.b4x16_p64}",
-        newer,
-    ),
-    build("stmatrix.sync.aligned.m16n8.{x1|x2|x4}.trans[.{shared|shared::cta}].b8", newer),
 ];
 
 /// Matrices that a form moves.
@@ -58,11 +50,6 @@ fn count(form: &Form<'_>) -> usize {
         Some(_) => 2,
         None => 4,
     }
-}
-
-/// Forms of later architectures.
-fn newer(_: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
-    Err(Refusal::new("it needs sm_100 or later, which this device is not"))
 }
 
 /// Appends a load or store whose operands `make` puts around the address, which is operand `at` of the text.

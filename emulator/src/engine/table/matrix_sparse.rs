@@ -8,7 +8,7 @@ use super::super::decode::draft::Refusal;
 use super::super::exec::matrix::integer::{SATURATES, SIGNED_A, SIGNED_B};
 use super::super::exec::matrix::sparse::{self, SELECTOR_SHIFT};
 use super::super::exec::operand::Class;
-use super::matrix::{append, operands, shape, since};
+use super::matrix::{append, operands, shape};
 use super::{Form, Row, build};
 use crate::numeric::matrix::float::{Bfloat16, E4m3, E5m2, Float16, Short, Single, Tf32};
 
@@ -46,7 +46,6 @@ pub(super) const ROWS: &[Row] = &[
                 (_, "e4m3") => sparse::product_apart::<E5m2, E4m3, Single, 16>,
                 _ => sparse::product_apart::<E5m2, E5m2, Single, 16>,
             };
-            since(builder, 84, 89)?;
             floats(builder, form, exec, (8, 4))
         },
     ),
@@ -112,7 +111,6 @@ fn product(
     exec: Exec,
     (bits, sum, aux): (usize, usize, u32),
 ) -> Result<(), Refusal> {
-    since(builder, if form.has("sp") { 71 } else { 85 }, 80)?;
     builder.expect_operands(6)?;
     let k = shape(form).k;
     let b = k * bits / 128;

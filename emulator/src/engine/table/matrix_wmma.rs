@@ -10,7 +10,7 @@ use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{load as loads, store as stores};
 use super::super::watch::What;
-use super::matrix::{Shape, append, list, shape, since, together};
+use super::matrix::{Shape, append, list, shape, together};
 use super::matrix_fragment::{fragment, memory, named, pieces};
 use super::{Form, Row, build};
 use crate::numeric::half::{F16, Half as _, f16_to_f32};
@@ -68,22 +68,10 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// The version and target that brought a type.
-fn brought(builder: &Builder<'_, '_>, ty: &str, form: &Form<'_>) -> Result<(), Refusal> {
-    let shared = if form.has("shared::cta") { 78 } else { 0 };
-    let (version, target) = match ty {
-        "f16" | "f32" => (60, 70),
-        "s8" | "u8" | "s4" | "u4" | "b1" | "s32" => (63, 75),
-        _ => (70, 80),
-    };
-    since(builder, shared.max(version), target)
-}
-
 /// `wmma.load.side r, [p]{, stride}`
 fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (side, shape, ty) = (form.value(1), shape(form), last(form));
     valid(side, shape, ty)?;
-    brought(builder, ty, form)?;
     let fragment = fragment(side, shape, ty);
     let texts = list(builder, 0, named(fragment, ty))?;
     let class = if fragment.width == 64 { Class::Wide } else { Class::Word };
@@ -130,7 +118,6 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (shape, ty) = (shape(form), last(form));
     valid("d", shape, ty)?;
-    brought(builder, ty, form)?;
     let fragment = fragment("d", shape, ty);
     let class = if fragment.width == 64 { Class::Wide } else { Class::Word };
     let mut values = Vec::with_capacity(fragment.count);
@@ -210,10 +197,6 @@ fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], s
 /// `wmma.mma d, a, b, c`: a product for each pair of a group of A's and one of B's.
 fn multiply(builder: &mut Builder<'_, '_>, form: &Form<'_>, types: [(&str, &str); 2]) -> Result<(), Refusal> {
     let (shape, [(a, b), (d, c)]) = (shape(form), types);
-    brought(builder, a, form)?;
-    if form.has("and") {
-        since(builder, 71, 80)?;
-    }
     if a != b {
         return Err(Refusal::new("A and B of `wmma` have the same type"));
     }

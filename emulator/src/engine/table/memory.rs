@@ -16,7 +16,6 @@ use super::super::exec::{copy, indexed, load as loads, load_again, store as stor
 use super::super::watch::{Event, Group, Note, What};
 use super::atomic::{dest_halves, source_halves};
 use super::control::{event, wait_group};
-use super::matrix::since;
 use super::used_bytes::{self, UsedBytes};
 use super::{Form, Row, build, bulk, lane};
 use crate::numeric::compare;
@@ -197,10 +196,6 @@ fn register_class<'a>(builder: &Builder<'_, 'a>, elements: &[Text<'a>], ty: Type
 fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
     let ty = element(form);
-    if form.has("b128") {
-        since(builder, 83, 70)?;
-    }
-    narrow_enough(builder, form)?;
     let elements = elements(builder, 0, form)?;
     let text = builder.operand(1)?;
     if let Some(parameter) = row_parameter(builder, text) {
@@ -281,10 +276,6 @@ fn note(form: &Form<'_>, what: What, elements: usize) -> Option<Note> {
 fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
     let ty = element(form);
-    if form.has("b128") {
-        since(builder, 83, 70)?;
-    }
-    narrow_enough(builder, form)?;
     let elements = elements(builder, 1, form)?;
     let text = builder.operand(0)?;
     if let Some(parameter) = row_parameter(builder, text) {
@@ -328,11 +319,6 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Refuses vectors of more than 16 bytes where there are none.
-fn narrow_enough(builder: &Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    if count(form) * element(form).size() > 16 { since(builder, 88, 100) } else { Ok(()) }
-}
-
 /// A vector of more elements than are moved at once, in parts: the address of each and its elements. It is refused where it is not aligned.
 #[allow(clippy::type_complexity)] // a list of pairs
 fn parts<'a, 'e>(
@@ -371,7 +357,6 @@ pub(super) fn aligned_base(
 
 /// `ld.relaxed.gpu.b128 d, [a]` and the like.
 fn load_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 83, 70)?;
     builder.expect_operands(2)?;
     let base = bulk::address(builder, builder.operand(1)?, space(form).is_none())?;
     let d = dest_halves(builder, 0)?;
@@ -385,7 +370,6 @@ fn load_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refus
 
 /// `st.relaxed.gpu.b128 [a], b` and the like.
 fn store_quad(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 83, 70)?;
     builder.expect_operands(2)?;
     let base = bulk::address(builder, builder.operand(0)?, space(form).is_none())?;
     let a = source_halves(builder, 1)?;

@@ -7,7 +7,6 @@ use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::operand::Class;
 use super::super::exec::tensormap::{COPY, Field, REPLACE, Replaced};
 use super::bulk::{address, number};
-use super::matrix::since;
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
@@ -18,7 +17,6 @@ pub(super) const ROWS: &[Row] = &[
     build(
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta|cluster|gpu|sys}.sync.aligned",
         |builder, _| {
-            since(builder, 83, 90)?;
             builder.expect_operands(3)?;
             let target = address(builder, builder.operand(0)?, false)?;
             let source = address(builder, builder.operand(1)?, false)?;
@@ -30,7 +28,6 @@ pub(super) const ROWS: &[Row] = &[
 
 /// `[address], {dimension,} value`
 fn replace(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    since(builder, 83, 90)?;
     let field = form.values().find_map(Field::from_name).ok_or_else(|| Refusal::new("no such field"))?;
     if field.is_wide() != form.has("b64") {
         return Err(Refusal::new("an address or a stride is `.b64`, and every other field `.b32`"));

@@ -9,7 +9,6 @@ use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::lane1;
 use super::super::exec::operand::Class;
 use super::super::exec::texture::{FETCH, Fetch, LEVELS, Levels, PACK, QUERY, TEX, query};
-use super::matrix::since;
 use super::{Form, Row, build, refuse};
 use crate::texture::Shape;
 
@@ -132,18 +131,12 @@ fn fetch(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         }
     };
     let (texts, resident) = match builder.operand(0)? {
-        Text::Pair(texts, predicate) => {
-            since(builder, 71, 20)?;
-            (&**texts, Some(&**predicate))
-        }
+        Text::Pair(texts, predicate) => (&**texts, Some(&**predicate)),
         texts => (texts, None),
     };
     let (texts, expected) = (builder.elements(texts)?, if ty == Type::F16x2 { 2 } else { 4 });
     if texts.len() != expected {
         return Err(Refusal::new(format!("{expected} destinations are expected")));
-    }
-    if matches!(ty, Type::F16 | Type::F16x2) {
-        since(builder, 42, 53)?;
     }
     let halves = if ty == Type::F16 { 1 } else { 2 * u32::from(ty == Type::F16x2) };
     let mut fetch = Fetch { shape, integer, levels, halves: halves as u8, gathers: None };

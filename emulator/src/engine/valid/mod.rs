@@ -1,6 +1,6 @@
 //! Whether a module is PTX that assembles: what ptxas refuses is refused when the module is loaded, with its line.
 //!
-//! Names, types, numbers of operands, state spaces, labels, guards and limits are checked for all functions, whether or not something
+//! Names, types, numbers of operands, state spaces, labels, guards, limits, and the version and target they need are checked for all functions, whether or not something
 //! reaches them. What the engine itself can run is not asked here: the forms are those of the ISA. `tests/engine/invalid.rs` has an
 //! example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
 
@@ -9,6 +9,7 @@ mod instruction;
 mod modifiers;
 mod names;
 mod operands;
+mod since;
 
 use std::collections::HashMap;
 
@@ -17,6 +18,7 @@ use cuda_ptx::{Function, FunctionKind, Module, Space, Statement, Variable};
 use super::image::{LoadFailure, LoadFailureKind};
 use instruction::Forms;
 use names::{NameKind, Names};
+use since::Since;
 
 /// Most bytes of `.const` variables.
 const MOST_CONSTANT: u64 = 64 << 10;
@@ -35,6 +37,7 @@ pub(super) struct Check<'a> {
     names: Names<'a>,
     signatures: HashMap<&'a str, Signature>,
     forms: Forms<'a>,
+    since: Since<'a>,
 }
 
 /// A failure at a line.
@@ -53,7 +56,12 @@ fn duplicate(line: u32, name: &str) -> LoadFailure {
 impl<'a> Check<'a> {
     /// Checks what stands outside functions, and begins.
     pub(super) fn new(module: &Module<'a>) -> Result<Check<'a>, LoadFailure> {
-        let mut check = Check { names: Names::new(), signatures: HashMap::new(), forms: Forms::default() };
+        let mut check = Check {
+            names: Names::new(),
+            signatures: HashMap::new(),
+            forms: Forms::default(),
+            since: Since::new(module),
+        };
         let mut constant = 0;
         for variable in &module.variables {
             check.names.declare(variable.name, NameKind::Variable(variable.space));
@@ -104,6 +112,7 @@ impl<'a> Check<'a> {
                 format!("kernel `{}` asks for blocks of no threads", function.name),
             ));
         }
+        self.since.directives(&function.directives).map_err(|message| invalid(function.line, message))?;
         self.names.push();
         for variable in function.params.iter().chain(&function.returns) {
             let thing = match variable.space {
@@ -148,8 +157,11 @@ impl<'a> Check<'a> {
                 Statement::Block(inner) => self.block(inner, line)?,
                 Statement::Instruction(instruction) => {
                     let (names, signatures) = (&self.names, &self.signatures);
-                    self.forms
-                        .check(instruction, names, |name| signatures.get(name).copied())
+                    self.since
+                        .instruction(instruction, names)
+                        .and_then(|()| {
+                            self.forms.check(instruction, names, |name| signatures.get(name).copied())
+                        })
                         .map_err(|message| invalid(instruction.line, message))?;
                 }
                 Statement::Targets(targets) => {
@@ -166,6 +178,9 @@ impl<'a> Check<'a> {
     }
 
     fn variable(&mut self, variable: &Variable<'a>) -> Result<(), LoadFailure> {
+        if variable.space == Space::Reg {
+            self.since.register(variable.ty).map_err(|message| invalid(variable.line, message))?;
+        }
         let thing = match variable.space {
             Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
             Space::Param => NameKind::Param { of_kernel: false },

@@ -37,40 +37,42 @@ const EXCLUDE: &[(&[&str], &[&str])] = &[
     (&["nc"], &["cv", "lu"]),
 ];
 
-/// Modifiers that want another: of loads and stores, then of `atom` and `red`.
+/// The same of `atom` and `red`.
+const EXCLUDE_ATOMIC: &[(&[&str], &[&str])] = &[(HINT, SHARED)];
+
+/// Modifiers that want another.
 const REQUIRE: &[(&str, &str)] = &[("nc", "global"), ("mmio", "relaxed")];
-const REQUIRE_ATOMIC: &[(&str, &str)] = &[("L2::cache_hint", "global")];
 
 /// What is wrong with the modifiers of an instruction whose name has a form.
 pub(super) fn check(mnemonic: &str, parts: &[&str]) -> Result<(), String> {
     match mnemonic {
         "ld" | "st" => {
-            exclude(parts)?;
-            require(parts, REQUIRE)?;
+            exclude(parts, EXCLUDE)?;
+            require(parts)?;
             width(parts)
         }
-        "atom" | "red" => require(parts, REQUIRE_ATOMIC),
+        "atom" | "red" => exclude(parts, EXCLUDE_ATOMIC),
         _ => Ok(()),
     }
 }
 
-fn exclude(parts: &[&str]) -> Result<(), String> {
+fn exclude(parts: &[&str], list: &[(&[&str], &[&str])]) -> Result<(), String> {
     let of = |group: &[&str]| parts.iter().find(|part| group.contains(part)).copied();
-    match EXCLUDE.iter().find_map(|(a, b)| of(a).zip(of(b))) {
+    match list.iter().find_map(|(a, b)| of(a).zip(of(b))) {
         Some((a, b)) => Err(format!("`.{a}` and `.{b}` do not go together")),
         None => Ok(()),
     }
 }
 
-fn require(parts: &[&str], list: &[(&str, &str)]) -> Result<(), String> {
+fn require(parts: &[&str]) -> Result<(), String> {
     let missing = |(a, b): &&(&str, &str)| parts.contains(a) && !parts.contains(b);
-    match list.iter().find(missing) {
+    match REQUIRE.iter().find(missing) {
         Some((a, b)) => Err(format!("`.{a}` goes with `.{b}` only")),
         None => Ok(()),
     }
 }
 
-/// A vector has at most 16 bytes, or 32 in elements of 4 and 8 (which want sm_100: the decoder knows); those alone say what becomes of
+/// A vector has at most 16 bytes, or 32 in elements of 4 and 8 (which want sm_100: `since` knows); those alone say what becomes of
 /// them in the second cache.
 fn width(parts: &[&str]) -> Result<(), String> {
     let size = parts.last().and_then(|name| Type::from_name(name)).map_or(0, Type::size);

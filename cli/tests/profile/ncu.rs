@@ -106,20 +106,17 @@ const DIFFERENT: &[(&str, &str, char)] = &[
     ("reduce-f64", "operations", 'c'),
     ("scan", "shared accesses", 'd'),
     ("async-copy", "shared accesses", 'd'),
+    ("async-copy-cg", "shared accesses", 'd'),
     ("gemm", "shared accesses", 'd'),
     ("gemm", "sectors", 'e'),
     ("gemm", "sectors (hardware)", 'e'),
     ("gemm", "passes", 'e'),
     ("async-copy", "passes (hardware)", 'f'),
+    ("async-copy-cg", "passes (hardware)", 'f'),
     ("gemm", "passes (hardware)", 'f'),
     ("generic", "shared accesses", 'g'),
     ("histogram-same", "sectors (hardware)", 'h'),
     ("atomics", "sectors (hardware)", 'h'),
-    ("paths", "accesses", 'i'),
-    ("paths", "sectors", 'i'),
-    ("paths", "sectors (hardware)", 'i'),
-    ("paths", "needed sectors", 'i'),
-    ("paths", "divergent branches", 'i'),
 ];
 
 fn total(profile: &Value, count: &str) -> u64 {

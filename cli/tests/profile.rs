@@ -403,3 +403,19 @@ fn pages_fit_a_phone_and_follow_light_and_dark() {
         pages.iter().flat_map(|_| colours.map(|pair| format!("true|0|{pair}"))).collect();
     assert_eq!(title, expected.join("/"), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn targets_that_nobody_jumps_to_are_not_covered() {
+    let file = scratch("targets").join("k.ptx");
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %t;\nmov.u32 %t, %tid.x;\n\
+                T: .branchtargets A, B, C;\nbrx.idx %t, T;\nA: add.u32 %t, %t, 1;\nB: add.u32 %t, %t, 1;\nC: ret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let shape = ["profile", file.to_str().unwrap(), "k", "--block", "1"];
+    let (code, answer) = json(&shape);
+    let expected = serde_json::json!([{
+        "file": null, "first_line": 9, "last_line": 9, "instructions": null, "branch": "targets-never-taken", "targets": 2,
+    }]);
+    assert_eq!((code, &answer["not_covered"]), (0, &expected), "{answer:#}");
+    let shown = run(&shape).out;
+    assert!(shown.contains("line 9 (the branch never goes to 2 of its 3 targets)"), "{shown}");
+}

@@ -129,7 +129,7 @@ fn describe(
         State::Barrier(id) => format!("barrier {id}"),
         State::Cluster(_) => "the cluster's barrier".to_owned(),
         State::WarpSync(op, members) => format!("`{}` with members 0x{members:08x}", op.name()),
-        State::Rest => "the rest of its warp".to_owned(),
+        State::Rest => "the rest of its warp at a barrier".to_owned(),
         State::Ready | State::Opened(_) | State::Alone => match looks {
             Some(looks) => return format!("{who}: {looks}"),
             None => "its turn".to_owned(),

@@ -282,12 +282,13 @@ fn the_time_is_part_of_the_order() {
 #[test]
 fn the_time_never_goes_back() {
     // Warps keep the latest time that one has read. Who reads an earlier one than was there before says so.
-    let device = device(
+    // Instructions that follow an access in a block are not executed yet when others go first.
+    let follow = "add.u32 %r10, %r10, 1; ".repeat(60);
+    let body =
         "mov.u32 %r9, 0; L: ld.volatile.global.u64 %rd1, [%out+64]; mov.u64 %rd2, %globaltimer; setp.lt.u64 %p1, %rd2, %rd1;
          @%p1 st.global.u32 [%out], 1; atom.global.max.u64 %rd3, [%out+64], %rd2; add.u32 %r9, %r9, 1;
-         setp.lt.u32 %p2, %r9, 20; @%p2 bra L;",
-        Schedules::new(30),
-    );
+         FOLLOW setp.lt.u32 %p2, %r9, 20; @%p2 bra L;";
+    let device = device(&body.replace("FOLLOW", &follow), Schedules::new(30));
     let out = device.zeroed::<u64>(32);
     device.launch("k", [3, 1, 1], [64, 1, 1], &Args::new().add(out));
     let goes_back = |difference: &ScheduleDifference| match &difference.kind {

@@ -139,6 +139,21 @@ const PLANTED: &[Planted] = &[
          st.global.u32 [%out+4], %r5;",
     ),
     planted(
+        "a barrier of the block where the last block needs a fence",
+        (8, 64),
+        "memory",
+        "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %out;
+         setp.ne.u32 %p1, %t, 40; @%p1 bra MEET; add.u32 %r2, %r1, 1; st.global.u32 [%rd1+64], %r2;
+         MEET: bar.sync 0; setp.ne.u32 %p1, %t, 0; @%p1 exit;
+         <<|membar.gl;>>
+         atom.global.inc.u32 %r3, [%out], 7; setp.ne.u32 %p2, %r3, 7; @%p2 exit;
+         membar.gl;
+         mov.u32 %r4, 0; mov.u32 %r5, 0; add.u64 %rd2, %out, 64;
+         LOOP: ld.volatile.global.u32 %r6, [%rd2]; add.u32 %r5, %r5, %r6; add.u64 %rd2, %rd2, 4;
+         add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 8; @%p3 bra LOOP;
+         st.global.u32 [%out+4], %r5;",
+    ),
+    planted(
         "a flag without a fence",
         (1, 64),
         "memory",

@@ -82,6 +82,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         block_end[block.range.start as usize..block.range.end as usize].fill(block.range.end);
     }
     Code {
+        open: body.open,
         name: function.name.to_owned(),
         insts: insts.into(),
         block_end: block_end.into(),

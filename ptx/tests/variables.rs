@@ -260,3 +260,17 @@ fn pointer_attributes() {
         ]
     );
 }
+
+/// The alignment may stand before the space.
+#[test]
+fn alignments_first() {
+    variables(
+        ".align 16 .global .u32 x; .visible .align 8 .shared .u8 y; .attribute(.managed) .global .u32 z;",
+        |v| {
+            assert_eq!(
+                v.iter().map(|v| (v.align, v.managed)).collect::<Vec<_>>(),
+                [(Some(16), false), (Some(8), false), (None, true)]
+            );
+        },
+    );
+}

@@ -78,6 +78,7 @@ const WRONG: &[(&str, &str)] = &[
     ("lop3.b32 %b1, %b2, %b3, %b1, %b2;", "a number is expected"),
     ("createpolicy.fractional.L2::evict_last.b64 %l1, 2.0;", "2 is not above 0 and at most 1"),
     ("elect.sync %p1, -1;", "`d|p` is expected"),
+    ("fence.proxy.tensormap::generic.acquire.gpu [%l1], 64;", "64 is none of [128]"),
     ("membar;", "a scope is missing"),
     ("fence.sc;", "a scope is missing"),
     // Special registers.

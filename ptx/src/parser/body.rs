@@ -17,7 +17,7 @@ impl<'a> Cursor<'a> {
             match self.token.kind {
                 Kind::Word => self.labels_or_instruction(&mut block)?,
                 Kind::Punct(b'@') => self.guarded(&mut block)?,
-                Kind::Directive if self.space().is_some() => {
+                Kind::Directive if self.at_declaration() => {
                     self.declarations(Linkage::Internal, &mut variables)?;
                     block.extend(variables.drain(..).map(Statement::Variable));
                 }

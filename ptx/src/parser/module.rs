@@ -77,6 +77,7 @@ impl<'a> Cursor<'a> {
             "alias" => self.alias().map(|a| module.aliases.push(a)),
             "pragma" => self.pragma_strings(|_| ()),
             "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(module),
+            "align" | "attribute" => self.declarations(Linkage::Internal, &mut module.variables),
             _ if self.space().is_some() => self.declarations(Linkage::Internal, &mut module.variables),
             _ => self.unknown(),
         }
@@ -152,7 +153,7 @@ impl<'a> Cursor<'a> {
         let linkage = self.linkage()?;
         match self.directive() {
             Some("entry" | "func") => self.function(first, linkage).map(|f| module.functions.push(f)),
-            _ if self.space().is_some() => self.declarations(linkage, &mut module.variables),
+            _ if self.at_declaration() => self.declarations(linkage, &mut module.variables),
             _ => Err(self.expected("`.entry`, `.func` or a state space")),
         }
     }

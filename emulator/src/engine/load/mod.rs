@@ -117,6 +117,13 @@ fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadF
         });
     }
     collect_aliases(module, image)?;
+    let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
+    for kernel in kernels.filter(|f| f.body.is_none() && f.linkage != Linkage::Extern) {
+        if !image.by_name.contains_key(kernel.name) {
+            let message = format!("kernel `{}` is declared and not defined", kernel.name);
+            return Err(failure(LoadFailureKind::Unresolved, kernel.line, message));
+        }
+    }
     let missing = |f: &&Function<'_>| f.body.is_none() && !image.by_name.contains_key(f.name);
     image.externs = module.functions.iter().filter(missing).map(|f| f.name.to_owned()).collect();
     Ok(())

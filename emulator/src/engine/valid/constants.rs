@@ -25,6 +25,7 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>]) -> Result<(), String> 
         "createpolicy" if has("fractional") => fraction(at(1)),
         "elect" if !matches!(at(0), Some(Operand::Pair(..))) => Err("`d|p` is expected".to_owned()),
         "membar" if parts.len() == 1 => Err("a scope is missing".to_owned()),
+        "fence" if has("acquire") && has("proxy") && operands.len() == 2 => one_of(number(at(1))?, &[128]),
         "fence" if matches!(parts[1..], ["sc" | "acq_rel"]) => Err("a scope is missing".to_owned()),
         _ => Ok(()),
     }

@@ -14,6 +14,7 @@ pub(super) fn variable(variable: &Variable<'_>, module: bool) -> Result<(), Stri
     if variable.ty.is_opaque() && !(module && matches!(space, Space::Global | Space::Tex)) {
         return Err(format!("`{name}` of type {} must be a .global variable of the module", variable.ty));
     }
+    is_name(name)?;
     element(variable)?;
     if variable.init.is_some() && !matches!(space, Space::Global | Space::Const) {
         return Err(format!("`{name}` in {space} cannot have an initial value"));
@@ -66,6 +67,11 @@ fn element(variable: &Variable<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// A name has more than its first mark.
+fn is_name(name: &str) -> Result<(), String> {
+    if matches!(name, "_" | "$" | "%") { Err(format!("`{name}` is not a name")) } else { Ok(()) }
+}
+
 fn has_length(variable: &Variable<'_>) -> bool {
     variable.dims.iter().all(|extent| extent.is_some_and(|extent| extent > 0))
 }
@@ -73,6 +79,7 @@ fn has_length(variable: &Variable<'_>) -> bool {
 /// The head of a function: its parameters, results and directives.
 pub(super) fn head(function: &Function<'_>) -> Result<(), String> {
     let name = function.name;
+    is_name(name)?;
     parameters(function)?;
     let d = &function.directives;
     if function.kind == FunctionKind::Function {

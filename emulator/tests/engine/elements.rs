@@ -10,11 +10,18 @@ fn words(module: &str, body: &str) -> Vec<u32> {
         "{HEADER}{module}\n.visible .entry k(.param .u64 p, .param .b32 list[4])\n{{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %l<9>, %out;\n\
          ld.param.u64 %out, [p];\n{body}\nret;\n}}\n"
     );
-    let device = Device::new(&text);
-    let out = device.zeroed::<u32>(8);
-    let list = [3u32, 5, 7, 11].map(u32::to_le_bytes).concat();
-    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out).bytes(&list));
-    device.download(out, 8)
+    let run = |device: &Device| {
+        let out = device.zeroed::<u32>(8);
+        let list = [3u32, 5, 7, 11].map(u32::to_le_bytes).concat();
+        device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out).bytes(&list));
+        device.download(out, 8)
+    };
+    let words = run(&Device::new(&text));
+    // The checks see the same, and nothing wrong.
+    let checked = Device::checked(&text);
+    assert_eq!(run(&checked), words, "{text}");
+    assert_eq!(checked.findings().len(), 0, "{text}");
+    words
 }
 
 /// How far the elements that `mov` addresses are from their arrays.
